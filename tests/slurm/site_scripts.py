@@ -277,7 +277,8 @@ OTHERS = (
     "-w c[1-3]", "-w zz", "-x q1", "-x c[1-4]", "-w c1 -x c1", "--array=0-50", "--array=0-3", "--array=0-100%2",
     "--array=1-1001", "--time=0", "--hold", "--tmp=90G", "--tmp=1T", "--tmp=0", "-L matlab:4", "-L matlab:5",
     "-L ansys@flex,matlab", "-L ansys", "-L matlab:2,matlab:3", "--reservation=none", "--switches=1", "--use-min-nodes",
-    "--prefer=rome", "-A lab", "-A other", "--no-requeue", "--contiguous", "-B 2:8:1", "-C '[rome|icelake]'", "-C '(rome|icelake)&ib'",
+    "--prefer=rome", "-A lab", "-A other", "--no-requeue", "--contiguous", "-B 2:8:1",
+    "-C '[rome|icelake]'", "-C '(rome|icelake)&ib'",
     "-C '[rome*4&icelake*2]'", "-C 'rome*3'", "-C 'icelake&(ib|rome)'",
 )  # fmt: skip
 TIMES = (
