@@ -17,6 +17,7 @@ from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.source.text import Span
 
 # Options that affect the CPUs of a job in ways that are not modelled here.
 UNCLEAR = (
@@ -83,6 +84,29 @@ def cpus_of_rank(job: Job, command: Invocation) -> int | None:
     if processes < tasks and not request.has_option("cpus-per-task"):
         return None  # the other tasks' CPUs may be meant for the threads, and more where nodes are whole
     return tasks * per_task // processes
+
+
+def ranks_of(job: Job, command: Invocation) -> tuple[int, Span | None] | None:
+    """As how many ranks a program starts, and what decides that; None where that is not known."""
+    step = enclosing_step(command.context)
+    if step is not None:
+        reason = step.geometry.reason
+        if not step.certain or not step.tasks or step.in_other_job or len(step.parts) > 1 or command.context.restricted:
+            return None
+        counting = ("ntasks", "ntasks-per-node")
+        if not step.request.has_any_option(counting) and step.options.keys().isdisjoint(counting):
+            return None  # one on each node, unless the command line says more
+        return step.tasks, None if reason is None else reason[0]
+    launch = next((each for each in job.launches if each.invocation is command.parent), None)
+    if launch is None or not isinstance(launch.launcher, Mpi) or launch.launcher.joined:
+        return None
+    total = launch.launcher.total_processes
+    if total is not None:
+        return None if total.number is None else (total.number, total.span)
+    if not takes_slots(job, launch) or launch.launcher.processes_per_node is not None:
+        return None
+    tasks, setting = tasks_of_job(job)
+    return None if tasks is None or setting is None else (tasks, setting.span)
 
 
 def copies(command: Invocation) -> tuple[int, str] | None:

@@ -105,16 +105,18 @@ SYMPTOMS = (
         printed_by="Quantum ESPRESSO, GROMACS, LAMMPS, WRF, CP2K, VASP, NAMD, ROMS, CESM",
         releases="all releases",
         role="cause",
-        literals=("number of pools", "domain decomposition for", "grid of processors", "number of processors", "multiple of number of", "npool", "decomposed", "nproc_x", "submit the job with", "some nodes have no", "many processors", "parallel tiles", "total number of tasks", "total number of PEs", "number of MPI processes", "too many processors", "too few atoms", "number of ranks"),
+        literals=("number of pools", "domain decomposition for", "grid of processors", "number of processors", "multiple of number of", "npool", "decomposed", "nproc_x", "submit the job with", "some nodes have no", "many processors", "parallel tiles", "total number of tasks", "total number of PEs", "number of MPI processes", "too many processors", "too few atoms", "number of ranks", "partitions do not match", "size of communicator", "can not subdivide"),
         patterns=(
+            r"Processor partitions do not match number of|does not match size of communicator|M_divide: can not subdivide",
             r"invalid number of (?:pools|images|bands groups)|some nodes have no k-points|no domain decomposition for \d+ ranks|Bad grid of processors",
             r"too small for this many processors|inconsistent number of parallel tiles|total number of (?:tasks|PEs) (?:\d+ )?(?:not equal|does)|number of MPI processes (?:is|must|exceeds)|not a multiple of number of processes|(?i:too many processors|(?:minimum|maximum) number of (?:processors|ranks)|nproc_[xy] .*(?:does not|must|too)|number of (?:processors|ranks) (?:is|does|must|should|cannot|exceeds?))",
         ),
         causes=(
+            Cause("layout-of-script", "script", "the script tells the program a layout for another number of ranks than it starts", "write numbers that agree", codes=("SB340",)),
             Cause("tasks-of-script", "script", "the program cannot divide its work among as many processes as the script starts", "start a number that divides it (the pools, k-points, cells or devices of the input), or change its own options for that (-npool, -dd, -ntomp, nproc_x)", script=_tasks_of_script),
             Cause("tasks", "submission", "the program cannot divide its work among so many processes", "start fewer ranks with more threads each, or a number that divides the pools, k-points, cells or devices of the input"),
         ),
-        matches="     invalid number of pools, out of range\nERROR: Bad grid of processors (../comm.cpp:413)\nThere is no domain decomposition for 32 ranks that is compatible with the\nNumber of devices (4) is not a multiple of number of processes (3).\n",
+        matches="     invalid number of pools, out of range\nERROR: Bad grid of processors (../comm.cpp:413)\nThere is no domain decomposition for 32 ranks that is compatible with the\nNumber of devices (4) is not a multiple of number of processes (3).\nERROR: Processor partitions do not match number of allocated processors (../lammps.cpp:558)\nRuntimeError: number of processes (16) does not match size of communicator (64)\nM_divide: can not subdivide 16 nodes by 3\n",
         others="number of processors: 4\nnumber of ranks = 8\n",
     ),
     Symptom(

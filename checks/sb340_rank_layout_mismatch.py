@@ -1,0 +1,225 @@
+"""Every rank stops at the start: the program is told a layout for another number of ranks.
+
+Programs that divide their work among ranks by hand refuse a number that does not fit: `veros run -n 4 4` wants 16
+ranks, `lmp -partition 4x8` 32, `pw.x -npool 6` a multiple of 6, and so do `gmx mdrun -multidir` with the number of its
+folders, `pmemd.MPI -ng 8`, `KPAR = 3` of VASP, and the grids of `HPL.dat`. The ranks are those that srun or mpirun
+starts, by the number of tasks of the job unless they are told otherwise; often one of the two numbers was changed, and
+the other forgotten.
+
+## Fix
+
+None: either number may be the right one.
+
+## References
+
+veros/distributed.py, `validate_decomposition()` ("does not match size of communicator"); LAMMPS, src/lammps.cpp
+("Processor partitions do not match number of allocated processors"); Quantum ESPRESSO, Modules/mp_pools.f90 and
+mp_images.f90 ("invalid number of pools, parent_nproc /= nproc_pool * npool"); GROMACS, src/gromacs/mdrunutility/
+multisim.cpp ("is not a multiple of the number of simulations"); Amber ("MPI size is not a multiple of -ng"); HPL,
+testing/ptest/HPL_pdinfo.c ("Need at least … processes for these tests"); VASP, mpi.F, `M_divide`
+("can not subdivide … nodes by")
+"""
+
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import NamedTuple
+
+from sbatchlint.analysis.launch.cpu_use import ranks_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Text, shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.programs import commands_of
+from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Launchers, Steps
+
+CARD = Card(
+    "SB340", "rank-layout-mismatch", severity="error", fix="never", since="0.1.0", when=Launchers("mpi") | Steps(),
+    certain=True, homogeneous=True, seen="veros/distributed.py of veros 1.5",
+)  # fmt: skip
+
+_NUMBER = Regex(r"[1-9][0-9]{0,5}")
+_PARTITION = Regex(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?")
+_ROWS, _COLUMNS = Regex(r"(?m)^[ \t]*([0-9]{1,5}(?:[ \t]+[0-9]{1,5})*)[ \t]+Ps\b"), Regex(
+    r"(?m)^[ \t]*([0-9]{1,5}(?:[ \t]+[0-9]{1,5})*)[ \t]+Qs\b"
+)
+_KPAR = Regex(r"(?m)^[ \t]*(KPAR|NPAR)[ \t]*=[ \t]*([1-9][0-9]{0,4})\b")
+_POOLS = frozenset({"-nk", "-npool", "-npools"})
+_IMAGES = frozenset({"-ni", "-nimage", "-nimages"})
+
+
+class Layout(NamedTuple):
+    """What a program is told of its ranks, and the words for that.
+
+    `rule`: whether it wants just this number ("just"), a multiple of it ("a multiple of"), or so many ("at least").
+    """
+
+    number: int
+    rule: str
+    span: Span
+    shown: str
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for command in commands_of(job, _is_known):
+        if command.children or command.name is None:
+            continue
+        read = next(each for pattern, each in _PROGRAMS if pattern.fullmatch(command.name))
+        layout, found = read(job, command), ranks_of(job, command)
+        if layout is None or found is None:
+            continue
+        ranks, place = found
+        fits = {"just": ranks == layout.number, "at least": ranks >= layout.number}
+        if fits.get(layout.rule, ranks % layout.number == 0):
+            continue
+        wants = "" if layout.rule == "just" else f"{layout.rule} "
+        yield Finding(
+            layout.span,
+            f"`{layout.shown}` is for {wants}{layout.number} ranks, but `{command.name}` starts as {ranks}, and stops; "
+            "write numbers that agree",
+            related=[] if place is None else [(place, f"{ranks} ranks")],
+        )
+
+
+def _is_known(name: str) -> bool:
+    return any(pattern.fullmatch(name) for pattern, _ in _PROGRAMS)
+
+
+def _after(command: Invocation, names: frozenset[str], count: int = 1) -> tuple[list[int], Span, str] | None:
+    """The numbers after an option, with the place and the words of all; None without it, or where one is not known."""
+    words = command.words
+    for at, word in enumerate(words[1:], 1):
+        if word in names and all(map(_NUMBER.fullmatch, words[at + 1 : at + 1 + count])):
+            fields = command.argv[at : at + 1 + count]
+            if len(fields) == count + 1:
+                span = span_of(tuple(piece for field in fields for piece in field))
+                numbers = [parse_integer(each) for each in words[at + 1 : at + 1 + count]]
+                return numbers, span, " ".join(map(shown_text, fields))
+    return None
+
+
+def _veros(job: Job, command: Invocation) -> Layout | None:
+    found = _after(command, frozenset({"-n", "--num-proc"}), 2) if command.words[1:2] == ["run"] else None
+    return None if found is None else Layout(prod(found[0]), "just", found[1], found[2])
+
+
+def _espresso(job: Job, command: Invocation) -> Layout | None:
+    """Images divide the ranks, and pools those of an image."""
+    found = [each for each in (_after(command, _POOLS), _after(command, _IMAGES)) if each is not None]
+    if not found:
+        return None
+    return Layout(prod(each[0][0] for each in found), "a multiple of", found[0][1], " ".join(each[2] for each in found))
+
+
+def _lammps(job: Job, command: Invocation) -> Layout | None:
+    words = command.words
+    at = next((at for at, word in enumerate(words) if word in ("-partition", "-p")), None)
+    if at is None:
+        return None
+    end, total = at + 1, 0
+    while end < len(words) and words[end][:1] != "-":
+        match = _PARTITION.fullmatch(words[end])
+        if match is None:
+            return None
+        total += parse_integer(match[1]) * parse_integer(match[2] or "1")
+        end += 1
+    span = span_of(tuple(piece for field in command.argv[at:end] for piece in field))
+    return Layout(total, "just", span, " ".join(words[at:end])) if total else None
+
+
+def _gromacs(job: Job, command: Invocation) -> Layout | None:
+    words = command.words
+    at = next((at for at, word in enumerate(words) if word == "-multidir"), None)
+    if at is None:
+        return None
+    end = at + 1
+    while end < len(words) and words[end][:1] != "-":
+        if any(piece.text is None for piece in command.argv[end]) or not set(words[end]).isdisjoint("*?["):
+            return None
+        end += 1
+    span = span_of(tuple(piece for field in command.argv[at:end] for piece in field))
+    folders = end - at - 1
+    return Layout(folders, "a multiple of", span, f"-multidir … ({folders} folders)") if folders else None
+
+
+def _amber(job: Job, command: Invocation) -> Layout | None:
+    found = _after(command, frozenset({"-ng"}))
+    return None if found is None else Layout(found[0][0], "a multiple of", found[1], found[2])
+
+
+def _written(job: Job, command: Invocation, name: str) -> Text | None:
+    """What the script writes into a file of this name before a command, if it does so once and in any case."""
+    texts = [
+        each
+        for each in job.invocations[: command.index]
+        for redirect in each.redirects
+        if redirect.target and shown_text(redirect.target).rpartition("/")[2] == name
+    ]
+    if len(texts) != 1 or texts[0].name != "cat" or texts[0].context.conditional or texts[0].context.loops:
+        return None
+    return texts[0].stdin
+
+
+def _hpl(job: Job, command: Invocation) -> Layout | None:
+    """The largest grid of processes in `HPL.dat`."""
+    text = _written(job, command, "HPL.dat")
+    rows, columns = (None if text is None else each.search(text.string) for each in (_ROWS, _COLUMNS))
+    if text is None or rows is None or columns is None:
+        return None
+    each = zip(*(map(parse_integer, found[1].split()) for found in (rows, columns)), strict=False)
+    most = max((row * column for row, column in each), default=0)
+    return Layout(most, "at least", text.span(rows.start(1), columns.end(1)), "P × Q of HPL.dat") if most else None
+
+
+def _vasp(job: Job, command: Invocation) -> Layout | None:
+    text = _written(job, command, "INCAR")
+    found = None if text is None else _KPAR.search(text.string)
+    if text is None or found is None:
+        return None
+    return Layout(parse_integer(found[2]), "a multiple of", text.span(found.start(1), found.end()), found[0].strip())
+
+
+_PROGRAMS: list[tuple[Regex, Callable[[Job, Invocation], Layout | None]]] = [
+    (Regex(r"veros"), _veros),
+    (Regex(r"(?:pw|ph|cp|neb|hp|pp|bands|projwfc|turbo_\w+|epw)\.x"), _espresso),
+    (Regex(r"lmp(?:_\w+)?|lammps"), _lammps),
+    (Regex(r"gmx_mpi(?:_d)?|mdrun_mpi(?:_d)?"), _gromacs),
+    (Regex(r"xhpl"), _hpl),
+    (Regex(r"vasp_(?:std|gam|ncl)"), _vasp),
+    (Regex(r"(?:sander|pmemd(?:\.cuda)?)\.MPI"), _amber),
+]
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4 --ntasks=64
+        srun veros run acc.py -b jax «-n 4 4»
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=16
+        mpirun -np 16 pw.x «-npool 6» -in scf.in
+        """,
+        title="pools of k-points",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=16
+        srun lmp «-partition 4x8» -in in.neb
+        """,
+        title="partitions",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=4 --ntasks=64
+        srun veros run acc.py -b jax -n 8 8
+        srun pw.x -ni 2 -nk 8 -in scf.in
+        """
+    ),
+]
