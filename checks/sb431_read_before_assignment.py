@@ -4,7 +4,8 @@ In `mkdir -p $OUT; OUT=/scratch/run` the lines are in the wrong order: mkdir get
 `set -e`, the job ends at once. It often happens when a block is moved, or copied from another script.
 
 Nothing is reported where the script tests the variable or has a default for it, where the new value is made from the
-old one, and in loops, whose next iteration sees what the last one has assigned. A variable that both the submit
+old one, and in a loop that assigns it later, as its next iteration sees that: only where an option takes the next one
+for its value in the first iteration (`--seed $SEED --out $OUT`). A variable that both the submit
 environment and the script set is possible, so this is a warning, and advice after a sourced file that cannot be read
 here, or where the value is only printed.
 
@@ -20,14 +21,22 @@ bash(1), "Parameters"; a review of public scripts.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import is_common_name
-from sbatchlint.analysis.expansion.reads import DEFAULTS, enclosing_assignment, guarded_names, use_of
+from sbatchlint.analysis.expansion.reads import (
+    DEFAULTS,
+    assigned_names,
+    enclosing_assignment,
+    guarded_names,
+    use_of,
+)
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
-from sbatchlint.bash.syntax.tree import If
+from sbatchlint.bash.syntax.tree import For, Function, If
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
+from sbatchlint.bash.variables import is_loop
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.programs import commands_named
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -35,21 +44,34 @@ CARD = Card(
     seen="a review of public scripts",
 )  # fmt: skip
 
+_OPTION = Regex(r"(?:^|[ \t])--?[A-Za-z][\w-]*[ \t]+\Z")
+_NEXT_OPTION = Regex(r"[ \t]+(?:\\\n[ \t]*)?--?[A-Za-z]")
+
 
 def check(job: Job) -> Iterator[Finding]:
+    yield from _of_loop_variables(job)
     later: dict[str, VariableAssignment] = {}
+    looped: dict[str, VariableAssignment] = {}
     for assignment in job.assignments:
         if _is_plain(assignment) and not is_common_name(assignment.name):
             later.setdefault(assignment.name, assignment)
+        elif _is_in_loop(assignment) and not is_common_name(assignment.name):
+            looped.setdefault(assignment.name, assignment)
+    later.update((name, assignment) for name, assignment in looped.items() if name not in later)
     branched: dict[str, list[VariableAssignment]] = {}
     for assignment in job.assignments:
         if assignment.name not in later and not is_common_name(assignment.name):
             branched.setdefault(assignment.name, []).append(assignment)
     later.update((name, found[0]) for name, found in branched.items() if _is_made_in_all_branches(job, found))
-    first: dict[str, VariableRead] = {}
+    first: dict[str, VariableRead] = {}  # those that are only printed where there is no other
     for read in job.trace.reads if later else ():
-        if read.name in later and read.variable is None and read.name not in first and _counts(read):
-            first[read.name] = read
+        if read.name in later and _is_unset(read) and _counts(read):
+            if read.name in first and (
+                read.span.start > later[read.name].span.start or not _prints(job, first[read.name])
+            ):
+                continue
+            if _is_before_its_loop(read, later[read.name]) or _is_option_value(job, read):
+                first[read.name] = read
     for name, read in first.items():
         assignment = later[name]
         if assignment.span.start <= read.span.start or assignment.context.calls != read.context.calls:
@@ -58,7 +80,6 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if _is_made_from(job, assignment, read) or assignment.exported and commands_named(job, "sbatch"):
             continue  # the next job of a chain inherits it
-        kind = use_of(job, read).kind
         line = job.line(assignment.span.start)
         sourced = any(is_unclear_source(each) for each in job.invocations[: read.order])
         again = _repeated_after(job, read, assignment)
@@ -70,8 +91,35 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             read.span,
             f"{name} is empty here because it is assigned only on line {line}; {advice}",
-            "info" if sourced or kind == "print" else "warning",
+            "info" if sourced or _prints(job, read) else "warning",
             related=related,
+        )
+
+
+def _of_loop_variables(job: Job) -> Iterator[Finding]:
+    """Findings on variables that only a later loop sets: `for order in 1 2`."""
+    functions = [job.span(each.start, each.end) for each in nodes_of(job.program, Function)]
+    loops: dict[str, Span] = {}
+    for node in sorted(nodes_of(job.program, For), key=lambda each: each.start):
+        span = job.span(node.start, node.end)
+        if any(each.contains(span) for each in functions) or node.name in loops:
+            continue
+        loops[node.name] = span
+    for name in loops.keys() - assigned_names(job) - guarded_names(job):
+        reads = [each for each in job.trace.reads if each.name == name and each.span.start < loops[name].start]
+        unset = [each for each in reads if each.variable is None and _counts(each)]
+        read = next((each for each in unset if not _prints(job, each)), unset[0] if unset else None)
+        if read is None or is_common_name(name) or read.context.calls or len(name) == 1:
+            continue
+        if any(loop.contains(loops[name]) for loop in read.context.loops) and not _is_option_value(job, read):
+            continue
+        sourced = any(is_unclear_source(each) for each in job.invocations[: read.order])
+        mild = sourced or _prints(job, read)
+        yield Finding(
+            read.span,
+            f"{name} is empty here because only the loop on line {job.line(loops[name].start)} sets it; set it before",
+            "info" if mild else "warning",
+            related=[(Span(loops[name].start, loops[name].start + len(f"for {name}")), "set here")],
         )
 
 
@@ -96,6 +144,38 @@ def _is_plain(assignment: VariableAssignment) -> bool:
     return not context.conditional and not context.guards and not context.loops and context.shell.kind == "script"
 
 
+def _is_in_loop(assignment: VariableAssignment) -> bool:
+    """Whether the batch shell makes an assignment in each iteration of a loop."""
+    context = assignment.context
+    if context.phase is not Phase.BATCH or context.parent is not None or context.handler or context.calls:
+        return False
+    return bool(context.loops) and all(is_loop(key) for key, _ in context.guards) and context.shell.kind == "script"
+
+
+def _is_unset(read: VariableRead) -> bool:
+    """Whether the shell has not set a variable, in the first iteration of a loop in any case."""
+    if read.variable is None:
+        return True
+    return any(each.fields is None and each.guards and all(is_loop(key) for key, _ in each.guards)
+               for each in read.variable.alternatives)  # fmt: skip
+
+
+def _prints(job: Job, read: VariableRead) -> bool:
+    return use_of(job, read).kind == "print"
+
+
+def _is_before_its_loop(read: VariableRead, assignment: VariableAssignment) -> bool:
+    """Whether no iteration of a loop around the read comes after the assignment."""
+    return not any(loop.contains(assignment.span) for loop in read.context.loops)
+
+
+def _is_option_value(job: Job, read: VariableRead) -> bool:
+    """Whether an option takes the next one as its value where the variable is empty: `--seed $SEED --out results`."""
+    command, text = use_of(job, read).command, job.source.text
+    before, after = text[max(read.span.start - 80, 0) : read.span.start], text[read.span.end : read.span.end + 80]
+    return command is not None and _OPTION.search(before) is not None and _NEXT_OPTION.match(after) is not None
+
+
 def _is_made_in_all_branches(job: Job, assignments: list[VariableAssignment]) -> bool:
     """Whether these are the assignments of both branches of an `if` of the script itself."""
     if len(assignments) != 2 or any(each.text is not job.text for each in assignments):
@@ -114,7 +194,7 @@ def _is_made_in_all_branches(job: Job, assignments: list[VariableAssignment]) ->
 def _counts(read: VariableRead) -> bool:
     """Whether the batch shell itself reads the variable, in any case, and before anything else could set it."""
     context = read.context
-    if context.phase is not Phase.BATCH or context.parent is not None or context.handler or context.loops:
+    if context.phase is not Phase.BATCH or context.parent is not None or context.handler:
         return False
     return read.operator not in DEFAULTS and read.operator not in ("length", "prefix")
 
@@ -124,9 +204,11 @@ def _is_made_from(job: Job, assignment: VariableAssignment, read: VariableRead) 
     inner = enclosing_assignment(job, read.span)
     if job.source.text.startswith("+=", assignment.name_span.end):
         return True
-    return any(
-        each.name == assignment.name and assignment.span.contains(each.span) for each in job.trace.reads
-    ) or inner is not None and inner.name == assignment.name
+    return (
+        any(each.name == assignment.name and assignment.span.contains(each.span) for each in job.trace.reads)
+        or inner is not None
+        and inner.name == assignment.name
+    )
 
 
 CASES = [
@@ -138,6 +220,19 @@ CASES = [
         OUT=/scratch/run
         srun ./solver --out=$OUT
         """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for mesh in coarse fine; do
+            srun ./solver --order «$order» --steps 10 $mesh
+        done
+        for order in 1 2; do
+            srun ./solver --order $order --steps 300 fine
+        done
+        """,
+        title="in the text of an earlier loop",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nOUT=/scratch/run\nmkdir -p $OUT\nsrun ./solver --out=$OUT\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nmkdir -p ${OUT:-out}\nOUT=/scratch/run\n", title="with a default"),
