@@ -23,7 +23,7 @@ from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableAssignment
-from sbatchlint.bash.values import text_of
+from sbatchlint.bash.values import Piece, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
@@ -92,6 +92,8 @@ def _values(job: Job, name: str) -> set[str] | None:
         for alternative in assignment.alternatives:
             for field in alternative.fields or ():
                 text = text_of(field)
+                if text is None and all(each.text or _is_number(each) for each in field):
+                    continue
                 if text is None or _NAME.fullmatch(text):
                     return None
                 values.add(text)
@@ -101,6 +103,10 @@ def _values(job: Job, name: str) -> set[str] | None:
         # A sourced file may set it to a name; then nothing else would use the variable itself.
         return None if sum(text.string.count(name) for text, _ in programs(job)) < 2 else values
     return values
+
+
+def _is_number(piece: Piece) -> bool:
+    return piece.expansion is not None and piece.expansion.name.startswith(("$((", "$["))
 
 
 @once

@@ -37,7 +37,7 @@ from sbatchlint.bash.syntax.tree import (
     While,
     Word,
 )
-from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.programs import by_program
@@ -162,6 +162,11 @@ def _in_subshells(job: Job) -> Iterator[Finding]:
     """Findings on an `exit` that ends only a subshell, or an element of a pipeline, whose status nothing looks at."""
     groups = [each for each in nodes_of(job.program, Group) if each.subshell and isinstance(each.body[-1], Simple)]
     pipes = [each for each in nodes_of(job.program, Pipeline) if len(each.commands) > 1]
+    for pipe in pipes:
+        last = pipe.commands[-1]
+        if isinstance(last, Simple) and last.words and unquoted_text(last.words[0]) == "exit" and len(last.words) > 1:
+            what = "`|` is a pipe: this ends only its own part of it, and the command before loses its output"
+            yield Finding(job.span(last.start, last.end), f"{what}; write `||`")
     for command in by_program(job).get("exit", ()):
         context, shell = command.context, command.context.shell
         if context.calls or context.parent is not None or context.handler or context.background or shell.depth != 1:
@@ -180,8 +185,8 @@ def _in_subshells(job: Job) -> Iterator[Finding]:
             fix = Fix("use braces", braces, safe=False) if job.source.text[command.span.end : end] == ")" else None
             yield Finding(command.span, message, fix=fix)
         elif shell.kind == "pipeline" and context.loops and (command.guards or context.conditional):
-            pipe = next((each for each in pipes if job.span(each.start, each.end).contains(command.span)), None)
-            if pipe is not None and not _judged(job, pipe.end) and _goes_on(job, pipe.end):
+            around = [each for each in pipes if job.span(each.start, each.end).contains(command.span)]
+            if around and not _judged(job, around[0].end) and _goes_on(job, around[0].end):
                 message = "`exit` behind a pipe ends only the loop, and the script goes on; write `done < <(…)`"
                 yield Finding(command.span, message)
 
