@@ -5,7 +5,8 @@ first node, and what it exports is the same everywhere. All processes claim to b
 timeout, or every process trains alone. The same holds for `NODE_RANK=$SLURM_NODEID` when its value ends up in an
 argument of srun.
 
-An error where the value gives a process its rank; advice where the launcher sets the variable itself, as torchrun does
+An error where the value gives a process its rank; a warning where it numbers a GPU, and a script that cannot be read
+starts the program and may choose another; advice where the launcher sets the variable itself, as torchrun does
 with RANK, where another argument or variable gives the program the right rank, and where the step has one task on one
 node, for which 0 is right.
 
@@ -46,6 +47,7 @@ from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job import Step
 from sbatchlint.job.environment import LOCAL_RANKS
+from sbatchlint.job.gpus import DEVICE_VARIABLES
 from sbatchlint.job.once import once
 from sbatchlint.job.proofs import keeps_words
 from sbatchlint.source.regex import Regex
@@ -75,7 +77,8 @@ def check(job: Job) -> Iterator[Finding]:
     groups: dict[tuple[Span, str, str | None, Span | None], list[EarlyUse]] = {}
     for use in worst_by_place(use for use in (*exports, *in_words) if use.is_harmful):
         in_words_at = use.expansion.span if any(each.expansion == use.expansion for each in in_words) else None
-        key = (use.step.span, use.consumer, "info" if _has_own_rank(use) else use.severity, in_words_at)
+        level = "info" if _has_own_rank(use) else "warning" if _may_be_chosen(use) else use.severity
+        key = (use.step.span, use.consumer, level, in_words_at)
         groups.setdefault(key, []).append(use)
     for (_, _, level, in_words_at), found in groups.items():
         uses = sorted(found, key=lambda use: use.expansion.span)
@@ -104,6 +107,13 @@ def check(job: Job) -> Iterator[Finding]:
             "info",
             related=[(use.step.invocation.name_span, "the task starts here")],
         )
+
+
+def _may_be_chosen(use: EarlyUse) -> bool:
+    """Whether a script that cannot be read starts the program, and may choose its GPU: `srun ../select.sh ./solver`."""
+    words = use.command.words
+    wraps = "/" in words[0] and words[0].endswith(".sh") and len(words) > 1 and words[1][:1] not in ("-", "")
+    return use.variable in DEVICE_VARIABLES and wraps and not use.command.children
 
 
 def _has_own_rank(use: EarlyUse) -> bool:

@@ -29,8 +29,9 @@ from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import Loss
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
@@ -95,7 +96,7 @@ def check(job: Job) -> Iterator[Finding]:
     elif first.how == "pipeline" and first.filter is not None:
         place = first.filter.name_span
         happens = f"a failure of {name} is lost: only the status of `{first.filter.name}` counts"
-        advice = 'use `set -eo pipefail`, and before the pipe `wait "$pid" || status=1` and `exit ${status:-0}`'
+        advice = 'keep `wait "$pid" || status=1` of each PID, `exit ${status:-0}` before the pipe, and `set -o pipefail`'
     else:
         happens = f"a failure of {name} is lost: this replaces the status of `wait`"
         advice = 'write `wait "$pid" || status=1` and end with `exit ${status:-0}`'
@@ -104,13 +105,18 @@ def check(job: Job) -> Iterator[Finding]:
     so = "" if reader is None else f", and {reader.outcome}"
     if reader is None and _ends_with_zero(job):
         return
-    started = dict.fromkeys(each.command.name_span for each in losses)
+    started = dict.fromkeys(_place(each.command) for each in losses)
     yield Finding(
         place,
         f"{happens}{so}; {advice}",
         severity="info" if reader is None else "warning",
         related=[(each, "in the background") for each in started][:3],
     )
+
+
+def _place(command: Invocation) -> Span:
+    """The name of a command; all of it where the name is the value of a variable."""
+    return command.name_span if command.span.contains(command.name_span) else command.span
 
 
 def _is_only_one(job: Job, loss: Loss) -> bool:

@@ -83,10 +83,16 @@ def _after(job: Job, work: Invocation) -> Reader | None:
     continuing = _continuing(job)
     first = bisect_right(continuing, work.index, key=lambda each: each.index)
     for command in continuing[first : first + _FAR]:
-        if not depends_on_test(command, work):
+        if not depends_on_test(command, work) and not _ends_before(work, command):
             does = "submits the next job" if command.name == "sbatch" else "marks it as done"
             return Reader(f"line {job.line(command.span.start)} {does}", command.span)
     return None
+
+
+def _ends_before(work: Invocation, command: Invocation) -> bool:
+    """Whether `set -e` ends the shell of both when the work fails."""
+    ends = work.state.option("errexit") is True and not work.context.tested and not work.piped_to
+    return ends and any(each is work.context.shell for each in command.context.shell.enclosing_shells())
 
 
 @once
