@@ -77,8 +77,8 @@ def check(job: Job) -> Iterator[Finding]:
     groups: dict[tuple[Span, str, str | None, Span | None], list[EarlyUse]] = {}
     for use in worst_by_place(use for use in (*exports, *in_words) if use.is_harmful):
         in_words_at = use.expansion.span if any(each.expansion == use.expansion for each in in_words) else None
-        level = "info" if _has_own_rank(use) else "warning" if _may_be_chosen(use) else use.severity
-        key = (use.step.span, use.consumer, level, in_words_at)
+        severity = "info" if _has_own_rank(use) else "warning" if _may_be_chosen(use) else use.severity
+        key = (use.step.span, use.consumer, severity, in_words_at)
         groups.setdefault(key, []).append(use)
     for (_, _, level, in_words_at), found in groups.items():
         uses = sorted(found, key=lambda use: use.expansion.span)

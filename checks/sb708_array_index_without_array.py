@@ -8,8 +8,9 @@ Lines of a file are counted from 1: with `--array=0-9` the first task gets nothi
 "${SLURM_ARRAY_TASK_ID}p" list` (sed ends with an error), from `awk NR==$SLURM_ARRAY_TASK_ID` and from `head -n
 $SLURM_ARRAY_TASK_ID list | tail -n 1`. Lines are counted if the file is part of the project.
 
-Advice where a range is shorter than the list, and where the work is divided by SLURM_ARRAY_TASK_COUNT, which changes
-when only some tasks are submitted again.
+A warning where the other tasks use all entries, so that only the surplus ones fail. Advice where a range is shorter
+than the list, and where the work is divided by SLURM_ARRAY_TASK_COUNT, which changes when only some tasks are submitted
+again.
 
 Without `--array` SLURM_ARRAY_TASK_ID is empty: `${FILES[$SLURM_ARRAY_TASK_ID]}` is the first entry, and `sed -n
 "${SLURM_ARRAY_TASK_ID}p" list` prints all lines, `[ $SLURM_ARRAY_TASK_ID -eq 3 ]` is an error, and in `$((…))` the
@@ -268,6 +269,7 @@ def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> 
         f"`{choice.name}` {entries}, so {many} of this array "
         f"{'gets' if many.startswith('task ') else 'get'} an empty one on line {row}; "
         f"write `--array={good}`, or complete the list",
+        "warning" if first == 0 else None,  # the other tasks do all the work
         related=[(choice.read.span, "uses an entry")],
         fix=fix,
     )
@@ -293,6 +295,7 @@ def _beyond_parts(job: Job, setting: Setting, array: Indexes, choice: Choice) ->
         f"`{choice.name}` has {choice.length} entries, so {many} of this array "
         f"{'gets' if many.startswith('task ') else 'get'} an empty one on line {row}; "
         f"write `--array={good}`, or complete the list",
+        "warning" if {*values.values()}.issuperset(range(choice.length)) else None,
         related=[(choice.read.span, "uses an entry")],
         fix=Fix("match the range to the list", [replace(setting.value_span or setting.span, good)], safe=False)
         if job.source.slice(setting.value_span or setting.span) == setting.text
@@ -502,6 +505,7 @@ CASES = [
         number=$((SLURM_ARRAY_TASK_ID - 1))
         srun python train.py --lr "${RATES[$number]}"
         """,
+        severity="warning",
         title="more tasks than entries",
     ),
     Bad(

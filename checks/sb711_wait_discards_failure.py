@@ -96,7 +96,7 @@ def check(job: Job) -> Iterator[Finding]:
     elif first.how == "pipeline" and first.filter is not None:
         place = first.filter.name_span
         happens = f"a failure of {name} is lost: only the status of `{first.filter.name}` counts"
-        advice = 'keep `wait "$pid" || status=1` of each PID, `exit ${status:-0}` before the pipe, and `set -o pipefail`'
+        advice = 'add `wait "$pid" || status=1` for each, `exit ${status:-0}` before the pipe, and `set -o pipefail`'
     else:
         happens = f"a failure of {name} is lost: this replaces the status of `wait`"
         advice = 'write `wait "$pid" || status=1` and end with `exit ${status:-0}`'
