@@ -18,7 +18,7 @@ or that a sourced file may set are not reported. Of the others these are: names 
 set other variables of the same command; names nearly the same as one that is set and never read, or that lack one of
 its letters, or with which it begins (`$OUT` beside `OUTDIR=…`), or the same option has a longer name elsewhere; names
 that are only tested, and set in another case (`Busco=…`, `[ -z "$BUSCO" ]`); what is only removed; arrays, which an
-environment cannot hold; and the only name with small letters that the script does not set.
+environment cannot hold; the only name with small letters that the script does not set; and `$hostname`, for HOSTNAME.
 
 An error for an array where one of a similar name is set and never read, and where the same file's name stands elsewhere
 with a variable of a similar name that is set; otherwise a warning, as the submit environment may set anything; advice
@@ -35,6 +35,7 @@ torch/distributed/run.py: `--nnodes ""` is a ValueError; bash(1), "Parameters".
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from sbatchlint.analysis.expansion.nobody_sets import (
     glued_name,
@@ -89,6 +90,8 @@ _OPTION_BEFORE = Regex(r"(?:^|[ \t])(--?[A-Za-z][\w-]*)[ =]\"?$")
 _PLACE = Regex(r"[A-Z0-9_]+_(?:HOME|ROOT|DIR|PREFIX)")
 _ASSIGNING_COMMENT = Regex(r"[ \t]*#+[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=")
 _SHORTEST = 4  # of a name that is tested
+# Variables that every login shell sets, and whose names in small letters are not those of usual settings.
+_OF_SHELL = frozenset({"HOSTNAME", "HOME", "PWD", "USER", "LOGNAME", "UID"})
 # The words of `timeout` before its duration.
 _BEFORE_DURATION = Regex(r"timeout[ \t]+(?>-[ks][ \t]+\S+[ \t]+|-\S+[ \t]+)*\"?")
 # Names of lists of options: a script that sets others of this kind sets them all itself.
@@ -105,7 +108,8 @@ def check(job: Job) -> Iterator[Finding]:
             yield finding
     by_name: dict[str, list[Finding]] = {}
     if job.phase is Phase.BATCH:
-        for finding in (*_commented_out(job), *_tested_in_other_case(job), *_removed(job)):
+        apart = (_commented_out(job), _tested_in_other_case(job), _of_shell_in_other_case(job), _removed(job))
+        for finding in chain.from_iterable(apart):
             seen.add(finding.span)
             yield finding
     for read in unset_reads(job):
@@ -200,6 +204,20 @@ def _tested_in_other_case(job: Job) -> Iterator[Finding]:
             always = f"{name} is never set, so this test always has the same result"
             message = f"{always}; did you mean {meant}, which is set on line {line}?"
             yield Finding(read.span, message, "warning", related=[(found[0].name_span, "set here")])
+
+
+def _of_shell_in_other_case(job: Job) -> Iterator[Finding]:
+    """Findings on `$hostname` and the like, one for each name: the shell sets HOSTNAME."""
+    known = set_names(job) | guarded_names(job)
+    seen: set[str] = set()
+    for read in job.trace.reads:
+        name = read.name
+        if name.upper() not in _OF_SHELL or not name.islower() or name in seen or name in known:
+            continue
+        if read.variable is None and read.operator not in DEFAULTS and not is_on_comment(job, read):
+            seen.add(name)
+            message = f"{name} is never set in this script, so it is empty here; write the shell's `${name.upper()}`"
+            yield Finding(read.span, message, "info" if use_of(job, read).kind == "print" else "warning")
 
 
 def _is_told_elsewhere(job: Job, name: str) -> bool:
@@ -412,6 +430,16 @@ def _is_from_image(launch: Launch, expansion: Expansion) -> bool:
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        if [[ «$hostname» == *frontier* ]]; then module load rocm; fi
+        for user in ada grace; do srun ./a.out "$user" "$HOME"; done
+        """,
+        severity="warning",
+        title="the shell's own, in small letters",
+    ),
     Bad(
         """\
         #!/bin/bash

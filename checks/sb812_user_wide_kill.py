@@ -59,7 +59,10 @@ _COMMON = frozenset(
 # Signals that do not end a process that handles them, and signal 0, which only tests.
 _NOTIFYING = frozenset({"0", "USR1", "USR2", "HUP", "CONT", "STOP", "WINCH"})
 _ME = frozenset({"USER", "LOGNAME", "$(whoami)", "$(id -un)"})
-_FINDERS = ("$(pgrep", "$(pidof", "`pgrep", "`pidof")
+# A list of processes, the words of awk in quotes apart, and what narrows one to the job's own or names it.
+_LISTS = Regex(r"(?:pgrep|pidof|ps)\s")
+_QUOTED = Regex(r"'[^']*'")
+_OF_JOB = Regex(r"\$|\s-P|--ppid|--parent|\s-[gst]\b|--sid\b|\bps\s+(?:-\w+\s+)*(?:-p|--pid)\b")
 # Containers with a process namespace of their own.
 _APART = frozenset({"docker", "podman", "podman-hpc"})
 
@@ -75,18 +78,17 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     container = container_of(command)
     if container is not None and container.kind in _APART:
         return
-    message = _all_jobs(command) if command.name == "scancel" else _of_user(command)
+    message = _all_jobs(command) if command.name == "scancel" else _of_user(job, command)
     if message is not None:
         yield Finding(span, *message)
 
 
-def _of_user(command: Invocation) -> tuple[str, str | None] | None:
+def _of_user(job: Job, command: Invocation) -> tuple[str, str | None] | None:
     """The message on what a command does to other jobs on its node, with its severity; None for others."""
     rest = [text_of(field) for field in command.argv[1:]]
     if command.name == "kill":
         found = "-1" in rest[1:] and rest[0] is not None and rest[0].startswith("-")
-        names = [each.name for field in command.argv[1:] for each in expansions(field)]
-        if not found and not any(name.startswith(_FINDERS) and " -P" not in name for name in names):
+        if not found and not any(map(_lists_processes, _sources(job, command))):
             return None
         if not {(word or "").removeprefix("-").removeprefix("SIG") for word in rest[:1]}.isdisjoint(_NOTIFYING):
             return None
@@ -105,6 +107,23 @@ def _of_user(command: Invocation) -> tuple[str, str | None] | None:
         return None  # it may name the job
     common = pattern in _COMMON and not any(each.name == "x" for each in reading.options)
     return _message(f"all your `{pattern}` processes"), None if common else "info"
+
+
+def _sources(job: Job, command: Invocation) -> Iterator[str]:
+    """The commands whose output `kill` gets as its process IDs: in substitutions, and before xargs in its pipeline."""
+    for field in command.argv[1:]:
+        yield from (each.name for each in expansions(field))
+    starter = command.parent
+    if starter is not None and starter.name == "xargs":
+        for run in job.pipelines:
+            if any(starter in element for element in run.elements[1:]):
+                yield job.source.slice(run.span)
+
+
+def _lists_processes(text: str) -> bool:
+    """Whether a command lists processes of the whole node, by their names."""
+    command = _QUOTED.sub("", text.lstrip("$(` "))
+    return _LISTS.match(command) is not None and _OF_JOB.search(command) is None
 
 
 def _is_narrow(reading: Reading) -> bool:
@@ -145,6 +164,30 @@ CASES = [
         trap '«pkill -u $USER»' EXIT
         srun ./a.out
         """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        ps aux | grep chainlit | awk '{print $2}' | xargs «kill -9»
+        «kill $(ps -ef | grep vllm | grep -v grep | awk '{print $2}')»
+        for pid in $(pgrep -f train.py); do «kill $pid»; done
+        srun ./a.out
+        """,
+        title="by a list of processes",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        ./server & server=$!
+        srun ./a.out
+        ps --ppid $server -o pid= | xargs kill
+        ps -o pid= --ppid $$ | xargs kill
+        ps aux | grep "port=$PORT" | awk '{print $2}' | xargs kill
+        ps -p 17 -o pid= | xargs kill
+        """,
+        title="by a list of the job's own processes",
     ),
     Bad("#!/bin/bash\n#SBATCH --ntasks=4\n./server &\nsrun ./a.out\n«pkill my_server»\n", severity="info"),
     Bad("#!/bin/bash\n#SBATCH --ntasks=4\nsrun ./a.out\n«scancel -u $USER»\n"),
