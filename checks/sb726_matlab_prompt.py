@@ -6,11 +6,14 @@ The job is COMPLETED, `set -e` and `&&` go on, and jobs that wait with `afterok`
 its prompt after success as well: where its input is a pipe that stays open, it waits until the time limit. `-batch`,
 since R2019a, runs the same text without a prompt, and returns 1 after an error.
 
+`matlab < simulate.m` types each line of the file there: after an error the next lines run on, without what was not
+computed, and at the end MATLAB ends with 0.
+
 `matlab simulate.m simulate.out` has neither `-r` nor `<`: no program reads the words, and MATLAB ends at once.
 
-A warning where nothing in the text ends MATLAB and something reads the status (mail of a failure, a job that depends on
-this one, `set -e`, a test), otherwise advice. Nothing is said where the text has `try`
-and `catch`, or where the m-file that it calls, beside the script, has them.
+A warning where nothing in the text ends MATLAB, or it reads a file, and something reads the status (mail of a failure, a
+job that depends on this one, `set -e`, a test), otherwise advice. Nothing is said where the text has `try` and `catch`,
+or where the m-file that it calls, beside the script, has them.
 
 ## Fix
 
@@ -27,8 +30,8 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.storage.project_folders import project_folders
-from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, is_open, span_of
+from sbatchlint.bash.trace import Invocation, Redirection
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, is_open, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.programs import has_trait
 from sbatchlint.source import lookups
@@ -36,12 +39,13 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB726", "matlab-prompt", severity="error", fix="sometimes", since="0.1.0", when=Commands("matlab"), batch=True,
-    seen="a review of public scripts", unseen="Nothing: MATLAB ends with status 0.",
+    "SB726", "matlab-prompt", severity="error", fix="sometimes", since="0.1.0", batch=True,
+    when=Commands("matlab", "matlab-*"), seen="a review of public scripts",
+    unseen="Nothing: MATLAB ends with status 0.",
 )  # fmt: skip
 
 _ENDS = Regex(r"(?i)\b(?:exit|quit)\b")
-_CATCHES = Regex(r"\btry\b[\s\S]*\bcatch\b|\b(?:exit|quit)\s*\(\s*[^)\s]|\bonCleanup\b")
+_CATCHES = Regex(r"\btry\b[\s\S]*\bcatch\b|\b(?:exit|quit)\s*\(\s*(?!0\s*[,)])[^)\s'\"]|\bonCleanup\b")
 # Arguments and texts within the statements, in which no statement stands.
 _INNER = Regex(r"\([^()]*\)|'[^']*'")
 _CALLED = Regex(r"\s*(?:run\s*\(\s*['\"])?([\w./-]+?)(?:\.m)?['\"]?\s*(?:[(;,)]|$)")
@@ -59,6 +63,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     at = next((number for number, word in enumerate(words) if word == "-r"), None)
     if at is None:
         if _OTHER.isdisjoint(words) and UNKNOWN_CHARACTER not in "".join(words):
+            yield from _from_input(job, command)
             yield from _without_program(job, command, words)
         return
     if at + 1 == len(words):
@@ -77,7 +82,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     fix: Fix | None = Fix("run it with -batch", [replace(option, "-batch")], safe=False)
     advice = f"write `-batch` (R2019a){'' if ends else ', which also ends MATLAB'}"
     if _is_before_batch(job, command):
-        fix, advice = None, 'write `try …, catch e, disp(getReport(e)), exit(1), end, exit`'
+        fix, advice = None, "write `try …, catch e, disp(getReport(e)), exit(1), end, exit`"
     yield Finding(
         option,
         f"after an error MATLAB returns to its prompt and ends with 0, so the failure is lost; {advice}",
@@ -100,9 +105,38 @@ def _is_before_batch(job: Job, command: Invocation) -> bool:
     return any(_OLD.search(word) for word in (*words, command.words[0]))
 
 
+def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
+    """The finding on a MATLAB whose standard input is a file of statements, none of which catches errors."""
+    reader = next((each for each in (command, *command.ancestors()) if _inputs(each)), None)
+    if reader is None:
+        return
+    last = _inputs(reader)[-1]
+    path = text_of(last.target) if last.operator == "<" and last.target else None
+    program = reader.stdin.string if reader.stdin is not None else None
+    if path is not None and not path.startswith("/dev/"):
+        folders = project_folders(job)[:1]
+        data = next((lookups.read(os.path.join(folder, path), _MOST_BYTES) for folder in folders), None)
+        program = "" if data is None else data.decode("utf-8", "replace")
+    if program is None or _CATCHES.search(program):
+        return
+    name = os.path.basename(path or "").removesuffix(".m")
+    advice = f"`-batch {name}`" if name.isidentifier() else '`-batch "STATEMENTS"`'
+    yield Finding(
+        command.name_span,
+        "MATLAB types its input at the prompt: after an error the next line runs, and it ends with 0; "
+        f"write {advice} (R2019a)",
+        "warning" if _is_status_read(job, command) else "info",
+    )
+
+
+def _inputs(command: Invocation) -> list[Redirection]:
+    """The redirects of a command's standard input."""
+    return [each for each in command.redirects if each.operator[:1] == "<" and each.fd in (None, "0")]
+
+
 def _without_program(job: Job, command: Invocation, words: list[str]) -> Iterator[Finding]:
     """The finding on a MATLAB that gets m-files as words, and no input."""
-    if command.piped_from or command.stdin is not None or any(each.operator[:1] == "<" for each in command.redirects):
+    if any(each.piped_from or each.stdin is not None or _inputs(each) for each in (command, *command.ancestors())):
         return
     file = next((word for word in words[1:] if word.endswith(".m") and not word.startswith("-")), None)
     if file is None or job.request.has_option("input"):
@@ -170,5 +204,9 @@ CASES = [
         """,
         title="an error is caught",
     ),
-    Good("#!/bin/bash\n#SBATCH --nodes=1\nmatlab -nodisplay < simulate.m > simulate.out\n", title="from a file"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=1\n«matlab» -nodisplay < simulate.m > simulate.out\n",
+        severity="info",
+        title="from a file",
+    ),
 ]

@@ -1,0 +1,148 @@
+"""Results are lost: the job removes its work folder even if they could not be copied from it.
+
+`cp -r $WORK/out /home/me/results; rm -rf $WORK` removes the results whatever `cp` gave. It fails where a quota is used
+up, the disk is full, or the folder of the target does not exist, which nobody notices before the job has ended.
+
+Reported where a job that computes something copies or moves from a folder or a file, and removes this afterwards
+without a look at the exit status. Advice where the folder is on a node's own disk, which most sites clear after it.
+
+## Fix
+
+None: `cp -r $WORK/out /home/me/results && rm -rf $WORK` keeps the folder if the copy fails.
+
+## References
+
+cp(1), "Exit status"; bash(1), "Lists"
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.script.shell_history import folder_of
+from sbatchlint.analysis.script.unheeded import runs_after_failure
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.storage.written_paths import is_recursive
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, shown_text
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.once import once
+from sbatchlint.job.paths import LOCAL_VARIABLES, classify, key, under
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB730", "only-copy-removed", severity="warning", fix="never", since="0.1.0", when=Commands("rm"), batch=True,
+    seen="a review of public scripts", unseen="Results that are nowhere; a line of `cp` or `mv` in the log.",
+)  # fmt: skip
+
+_TRANSFERS = frozenset({"cp", "mv", "rsync", "scp"})
+
+
+def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+    if command.phase is Phase.SUBMIT or command.context.handler or command.alternatives > 1:
+        return
+    removed = [field for field in command.argv[1:] if field and not shown_text(field).startswith("-")]
+    for transfer in reversed(_transfers(job)):
+        if transfer.index >= command.index or not runs_after_failure(job, transfer, command):
+            continue
+        field = next((each for each in removed if _takes_from(job, command, each, transfer)), None)
+        if field is None or not _computes_before(job, transfer):
+            continue
+        local = classify(field, job.site, None, folder_of(job, command)).private
+        yield Finding(
+            command.span,
+            f"if `{transfer.name}` on line {job.line(transfer.span.start)} fails, this removes the only copy of its "
+            f"files; write `{transfer.name} … && rm …`",
+            "info" if local else None,
+            related=[(transfer.span, "nothing looks at its status")],
+        )
+        return
+
+
+@once
+def _transfers(job: Job) -> list[Invocation]:
+    found = [each for each in job.invocations if each.name in _TRANSFERS and len(each.argv) > 2]
+    return [each for each in found if each.alternatives == 1 and each.phase is Phase.BATCH]
+
+
+def _computes_before(job: Job, transfer: Invocation) -> bool:
+    """Whether the job has computed something before a copy; what is only fetched can be fetched again."""
+    return any(weight(job, each) >= Weight.PROGRAM for each in job.invocations[: transfer.index] if not each.kind)
+
+
+def _takes_from(job: Job, command: Invocation, field: Pieces, transfer: Invocation) -> bool:
+    """Whether a copy takes what a removal removes, to another place."""
+    root, _, pattern = _place(job, command, field).partition("*")
+    whole = is_recursive(command) or not pattern
+    root = root.rstrip("/")
+    if not root.strip("/.") or root in {f"${{{name}}}" for name in LOCAL_VARIABLES} or root == "${HOME}":
+        return False
+    operands = [each for each in transfer.argv[1:] if each and not shown_text(each).startswith("-")]
+    if len(operands) < 2 or under(_place(job, transfer, operands[-1]), root):
+        return False
+    sources = [_place(job, transfer, each) for each in operands[:-1]]
+    return whole and any(under(source, root) for source in sources)
+
+
+def _place(job: Job, command: Invocation, field: Pieces) -> str:
+    """A path, in the folder to which the script has changed."""
+    path = key(field).removeprefix("./")
+    folder = folder_of(job, command)
+    if path.startswith(("/", "$")) or folder is None:
+        return path
+    return f"{key(folder)}/{path}" if path not in (".", "") else key(folder)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        WORK=/scratch/$USER/$SLURM_JOB_ID
+        mkdir -p $WORK
+        cd $WORK
+        srun ./model --out model.h5
+        cp model.h5 /home/ada/results
+        «rm -rf $WORK»
+        """
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./model --out work/model.h5
+        mv work/*.h5 /home/ada/results/
+        echo moved
+        «rm -r work»
+        """,
+        title="moved",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./model --out work/model.h5
+        cp work/*.h5 /home/ada/results/ && rm -r work
+        """,
+        title="only after a good copy",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        set -e
+        srun ./model --out work/model.h5
+        cp work/*.h5 /home/ada/results/
+        rm -r work
+        """,
+        title="a failure ends the script",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        cp -r /home/ada/input work
+        srun ./model --in work --out /home/ada/results
+        rm -r work
+        """,
+        title="the input is a copy",
+    ),
+]
