@@ -1,5 +1,7 @@
 """Whether a command runs although an earlier one has failed."""
 
+from collections import defaultdict
+
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
@@ -12,20 +14,33 @@ def runs_after_failure(job: Job, earlier: Invocation, later: Invocation) -> bool
 
     False as well where something between the two looks at a status or leaves: perhaps that is because of the failure.
     """
-    run = alone(job).get(id(earlier))
-    if run is None or run.tested or earlier.context.tested or run.errexit is not False:
+    earlier, later = _started(job, earlier), _started(job, later)
+    runs, ends = _runs(job).get(id(earlier)), _runs(job).get(id(later))
+    if not runs or not ends or earlier.context.tested or any(each.tested or each.errexit is not False for each in runs):
         return False
-    if earlier.context.shell is not later.context.shell or earlier.context.calls != later.context.calls:
+    if earlier.context.shell.awaiting is not later.context.shell.awaiting:
         return False
-    if not later.context.guards <= earlier.context.guards:
+    if earlier.context.calls != later.context.calls or not later.context.guards <= earlier.context.guards:
         return False
     if any(each.name in _LEAVING for each in job.invocations[earlier.index + 1 : later.index]):
         return False
-    end = next((each.order for each in job.pipelines if each.order > run.order and later in each.elements[0]), None)
-    return end is not None and not any(run.order < read <= end for read in job.trace.status_reads)
+    first, last = runs[-1].order, ends[-1].order
+    return first < last and not any(first < read <= last for read in job.trace.status_reads)
+
+
+def _started(job: Job, command: Invocation) -> Invocation:
+    """The command of the shell that starts a command: `timeout 2h cp a b` for its `cp`."""
+    while id(command) not in _runs(job) and command.parent is not None:
+        command = command.parent
+    return command
 
 
 @once
-def alone(job: Job) -> dict[int, PipelineRun]:
-    """The run of each command that is no part of a longer pipeline, by the command's identity."""
-    return {id(each): run for run in job.pipelines for each in run.elements[0][:1] if len(run.elements) == 1}
+def _runs(job: Job) -> defaultdict[int, list[PipelineRun]]:
+    """The runs of which each command is a part, by the command's identity."""
+    found: defaultdict[int, list[PipelineRun]] = defaultdict(list)
+    for run in job.pipelines:
+        for element in run.elements:
+            for each in element:
+                found[id(each)].append(run)
+    return found
