@@ -9,10 +9,10 @@ Options are multiplied where a program does so: `bismark_genome_preparation --pa
 the background of the batch shell count together; so do the workers in a program that the script itself holds
 (`Pool(16)`, `mc.cores=16`, `parpool(16)`).
 
-A warning from twice as many on; advice below that, and where the job does not request CPUs at all, as partitions may
-add some for each GPU (DefCpuPerGPU) or allocate whole nodes; with a profile of the cluster (docs/site.md) it is known
-which do, and how many. Only numbers for one process are compared; the number of
-tasks may be meant for all of them.
+A warning from twice as many on; advice below that, and where the job says nothing of CPUs or tasks, or has GPUs, as
+partitions may add some for each GPU (DefCpuPerGPU) or allocate whole nodes; with a profile of the cluster
+(docs/site.md) it is known which do, and how many. Only numbers for one process are compared; the number of tasks may be
+meant for all of them.
 
 ## Fix
 
@@ -39,7 +39,7 @@ from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.analysis.script.threads import THREAD_VARIABLE, commands_with_threads, counts_elsewhere, cpu_options
 from sbatchlint.analysis.script.worker_calls import worker_calls
 from sbatchlint.analysis.site.defaults import cpus_without_asking, in_whole_nodes
-from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.steps import Step, enclosing_step
@@ -111,7 +111,8 @@ def check(job: Job) -> Iterator[Finding]:
             if given is not None:
                 available = f"the job gets {given} on a node"
             remedy = f"request {number} with `--cpus-per-task`, or lower it" if not in_whole_nodes(job) else "lower it"
-            severity = "warning" if (requested or given is not None) and number >= 2 * cpus else "info"
+            said = requested or given is not None or _says_one(job) and not rank and step is None
+            severity = "warning" if said and number >= 2 * cpus else "info"
             exceeds = f"uses {number} CPUs, more than" if use.multiplied else "exceeds the CPUs"
             yield Finding(span, f"`{words}` {exceeds} available: {available}; {remedy}", severity)
     for group in programs_at_once(job):
@@ -122,6 +123,13 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _with_threads(job: Job) -> list[Invocation]:
     return [each for each in job.invocations if each in commands_with_threads(job) or any(worker_calls(each))]
+
+
+def _says_one(job: Job) -> bool:
+    """Whether the job asks for one task by itself, and so one CPU, and for no GPUs, with which a site may give more."""
+    request = job.request
+    counted = request.has_option("ntasks") or request.has_option("ntasks-per-node")
+    return counted and request.effective_tasks() == 1 and request.asks_for_gpus is False
 
 
 def _works(step: Step) -> bool:
@@ -174,11 +182,22 @@ def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]
         return  # the variable is for those steps
     if _is_tool(command.words[0].rpartition("/")[2]):
         return
-    for variable in filter(THREAD_VARIABLE.fullmatch, command.state.variables):
-        field = exported(command, variable) or ()
-        text = text_of(field) or ""
-        if is_number(text) and field[0].expansion is None:
-            yield Use(f"{variable}={text}", span_of(field), parse_integer(text))
+    for name in filter(THREAD_VARIABLE.fullmatch, command.state.variables):
+        found = _least(command, name)
+        if found is not None:
+            yield Use(f"{name}={text_of(found)}", span_of(found), parse_integer(text_of(found) or ""))
+
+
+def _least(command: Invocation, name: str) -> Pieces | None:
+    """The least of the numbers that an exported variable may hold; None where one is not known, or is Slurm's."""
+    variable = command.state.variables.get(name)
+    if variable is None or not variable.exported:
+        return None
+    fields = [each[0] if each else () for each in values_of(command, variable) if each is not None]
+    known = len(fields) == len(values_of(command, variable)) and all(is_number(text_of(each) or "") for each in fields)
+    if not fields or not known or any(each.name.startswith("SLURM") for field in fields for each in expansions(field)):
+        return None
+    return min(fields, key=lambda each: parse_integer(text_of(each) or ""))
 
 
 def _is_of_job(value: Pieces) -> bool:

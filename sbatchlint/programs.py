@@ -134,6 +134,7 @@ PROGRAMS = {
     "bzip2 gzip xz zstd": "stages packs patient opens files",
     "cp rsync": "stages repeatable copies places opens files",
     "dcp": "copies places",
+    "gdown hf huggingface-cli kaggle": "stages",
     "git": "minor copies text",
     "install scp": "stages copies places files",
     "ln": "minor copies places files",

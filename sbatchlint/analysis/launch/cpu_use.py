@@ -17,6 +17,7 @@ from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 # Options that affect the CPUs of a job in ways that are not modelled here.
@@ -28,6 +29,7 @@ UNCLEAR = (
 # Commands with which a loop lets only so many run at once.
 _THROTTLING = frozenset({"wait", "jobs", "pgrep", "sem", "read", "ps", "squeue"})
 _MOST = 2**16
+_OVER_ARRAY = Regex(r"for\s+\w+\s+in\s+\"?\$\{(\w+)\[[@*]\]\}\"?\s*(?:;|\n|do\b)")
 
 
 class AtOnce(NamedTuple):
@@ -180,10 +182,21 @@ def _starts(job: Job, command: Invocation, background: Shell, rounds: int) -> in
         return 1 if len(loops) == 1 else None
     counts, number = loop_counts(job), 1
     for loop in loops:
-        if loop not in counts:
+        times = counts.get(loop) or _elements(job, command, loop)
+        if times is None:
             return None
-        number *= counts[loop]
+        number *= times
     return number if number <= _MOST else None
+
+
+def _elements(job: Job, command: Invocation, loop: Span) -> int | None:
+    """The number of iterations of a loop over an array that the script sets; None for other loops."""
+    match = _OVER_ARRAY.match(job.source.slice(loop))
+    variable = None if match is None else command.state.variables.get(match[1])
+    if variable is None or len(variable.alternatives) != 1 or variable.alternatives[0].fields is None:
+        return None
+    fields = variable.alternatives[0].fields
+    return len(fields) if len(fields) > 1 else None
 
 
 def _is_tested(command: Invocation) -> bool:

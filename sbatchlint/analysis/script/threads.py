@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, expansions, span_of, text_of
 from sbatchlint.job import Job
+from sbatchlint.job.argv import hides_options
 from sbatchlint.job.programs import commands_of, commands_with_option
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -81,6 +82,16 @@ _TIMES = {
     ("bismark", "--multicore"): 3,
     ("bismark", "--parallel"): 3,
 }
+# Programs that use several threads unless an option says how many, those, and the options (their manuals and --help).
+_DEFAULTS = {
+    "prokka": (8, "--cpus"),
+    "snippy": (8, "--cpus --cpu"),
+    "shovill": (8, "--cpus"),
+    "unicycler": (8, "-t --threads"),
+    "spades.py": (16, "-t --threads"),
+    "metaspades.py": (16, "-t --threads"),
+    "rnaspades.py": (16, "-t --threads"),
+}
 # Pairs of options whose product is the number of threads: processes, and threads of each.
 _PRODUCTS = (("-ntmpi", "-ntomp"), ("--nworkers", "--nthreads"), ("--nprocs", "--nthreads"),
              ("--num_callers", "--cpu_threads_per_caller"))  # fmt: skip
@@ -146,7 +157,13 @@ def commands_with_threads(job: Job) -> list[Invocation]:
 
 
 def _is_known(name: str) -> bool:
-    return name in _BY_PROGRAM or name in _PLUS or name in _SPARK or _LAMMPS.fullmatch(name) is not None
+    return (
+        name in _BY_PROGRAM
+        or name in _PLUS
+        or name in _SPARK
+        or name in _DEFAULTS
+        or _LAMMPS.fullmatch(name) is not None
+    )
 
 
 @lru_cache(maxsize=4096)  # the same options occur again and again
@@ -210,6 +227,10 @@ def cpu_options(command: Invocation) -> list[ThreadOption]:
     if times is not None and options[0].number is not None:
         option = options[0]
         return [option._replace(number=times * (option.number or 0), multiplied=True)]
+    if command.name in _DEFAULTS and not options and _sets_no_threads(command):
+        default, names = _DEFAULTS[command.name]
+        shown = f"{command.name}` without `{names.split()[0]}"
+        return [ThreadOption(shown, command.name_span, (), default, True)]
     by_name = {each.shown.replace("=", " ").split()[0]: each for each in options}
     for first, second in _PRODUCTS:
         if first not in by_name or second not in by_name:
@@ -218,6 +239,15 @@ def cpu_options(command: Invocation) -> list[ThreadOption]:
         product = one.number * other.number if one.number is not None and other.number is not None else None
         return [ThreadOption(f"{one.shown} {other.shown}", one.span, (), product, True)]
     return options
+
+
+def _sets_no_threads(command: Invocation) -> bool:
+    """Whether a program certainly has no option for threads, and is not just asked for its version."""
+    _, options = _DEFAULTS[command.name or ""]
+    words = command.words[1:]
+    if len(words) < 2 or any(map(hides_options, command.argv)):
+        return False
+    return not any(word.partition("=")[0].startswith(each) for word in words for each in options.split())
 
 
 def threaded_programs() -> frozenset[str]:
