@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"{processes} on line {line} cannot be divided by {grid}, so every rank stops"
         lowered = fault.rule == "world" and is_megatron and _was_lowered(layout, world)
         if lowered:
-            message += " (Megatron core 0.9 and later)"
+            message += " (Megatron before core 0.9 lowers them silently)"
         message += f"; write sizes whose product divides {world}"
         if fault.rule != "world" and layout.default("expert_tensor") and is_megatron:
             message += ", such as `--expert-tensor-parallel-size=1`"

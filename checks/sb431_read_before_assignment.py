@@ -76,7 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
         assignment = later[name]
         if assignment.span.start <= read.span.start or assignment.context.calls != read.context.calls:
             continue
-        if name in guarded_names(job):
+        if name in guarded_names(job) or _is_in_default(job, read):
             continue
         if _is_made_from(job, assignment, read) or assignment.exported and commands_named(job, "sbatch"):
             continue  # the next job of a chain inherits it
@@ -121,6 +121,12 @@ def _of_loop_variables(job: Job) -> Iterator[Finding]:
             "info" if mild else "warning",
             related=[(Span(loops[name].start, loops[name].start + len(f"for {name}")), "set here")],
         )
+
+
+def _is_in_default(job: Job, read: VariableRead) -> bool:
+    """Whether a variable is read in the default of another, which may be set: `${BRANCH:-$CURRENT}`."""
+    around = (each for each in job.trace.reads if each.operator in DEFAULTS and each.span != read.span)
+    return any(each.span.contains(read.span) for each in around)
 
 
 def _repeated_after(job: Job, read: VariableRead, assignment: VariableAssignment) -> Span | None:

@@ -9,7 +9,8 @@ Only with `-d` (`--detach`) does `docker run` print the id of the container, and
 
 ## Fix
 
-Adds `-d`. Unsafe: what comes after it then no longer waits for the container, unless `docker wait` does.
+Adds `-d`. Unsafe: what comes after it then no longer waits for the container, unless `docker wait` does. None with
+`--rm` where its log or its files are asked for later: it is gone then.
 
 ## References
 
@@ -27,11 +28,13 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.triggers import Containers
 
 CARD = Card(
-    "SB521", "container-id-is-output", severity="error", fix="always", since="0.1.0",
+    "SB521", "container-id-is-output", severity="error", fix="sometimes", since="0.1.0",
     when=Containers("docker", "podman"), seen="a review of public scripts",
 )  # fmt: skip
 
 _CLIENTS = frozenset({"docker", "nvidia-docker", "podman", "sudo"})
+# What is asked of a container that has ended.
+_AFTERWARDS = frozenset({"commit", "cp", "export", "inspect", "logs"})
 _ENDING = frozenset({"kill", "rm", "stop"})
 # What is done to a container by its id.
 _BY_ID = frozenset(
@@ -55,14 +58,17 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         line, verb = job.line(users[0].span.start), _verb(users[0])
         name = run.words[0].rpartition("/")[2]
+        # with `--rm` nothing is left of a container once it has ended
+        lost = any(way.flag("rm") for way in ways) and any(_verb(each) in _AFTERWARDS for each in users)
+        remove = " without `--rm`" if lost else ""
         # the work is done by then
         severity = "warning" if all(map(_tidies_up, users)) else None
         yield Finding(
             start.place,
             f"without `-d` this captures the container's output, not its ID, so `{name} {verb}` on line {line} "
-            f"fails; write `{name} run -d`",
+            f"fails; write `{name} run -d`{remove}",
             severity,
-            fix=Fix("add -d", [insert(start.place.end, " -d")], safe=False),
+            fix=None if lost else Fix("add -d", [insert(start.place.end, " -d")], safe=False),
             related=[(each.span, "gets what the container printed") for each in users[:3]],
         )
 

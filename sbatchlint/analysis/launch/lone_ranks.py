@@ -170,8 +170,8 @@ def _by_directive(job: Job, step: Step, expected: int) -> MoreTasks | None:
         if setting is None:
             continue
         number = whole(setting.text)
-        if number is None or literal_number(job, setting.value_span) is None or number < expected:
-            return None
+        if number is None or literal_number(job, setting.value_span) is None or number % expected:
+            return None  # some of them would be lost
         if name == "gpus-per-task" and setting.value_line is setting.line and step.nodes is not None:
             edits.append(Edit(setting.span, f"--gpus-per-node={number}"))  # each rank takes the GPU of its number
             continue
