@@ -70,7 +70,7 @@ def _is_repeated(text: Text, loop: For) -> bool:
 
 
 def _written(text: Text, node: Node) -> str:
-    return text.string[node.start : node.end]  # type: ignore[attr-defined, no-any-return]
+    return text.string[node.start : node.end]  # type: ignore[attr-defined]
 
 
 def _of_loop(job: Job, text: Text, loop: For) -> Iterator[Finding]:

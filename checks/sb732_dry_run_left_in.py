@@ -49,7 +49,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if option is None or command.phase is Phase.SUBMIT or command.alternatives > 1:
         return
     context = command.context
-    if context.tested or context.captured or command.piped_to or command.redirects:
+    if context.tested or context.captured or command.redirects and not command.piped_to or _is_read(job, command):
         return
     for other in commands_named(job, str(command.name)):
         if _option(other) is None and merge_guards(other.guards, command.guards) is not None:
@@ -64,6 +64,12 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         span_of(field),
         f"with `{word}` {command.name} only shows what it would do, and the job ends without it; remove `{word}`",
     )
+
+
+def _is_read(job: Job, command: Invocation) -> bool:
+    """Whether a program reads the output of a command; `tee` only passes it on."""
+    elements = next((run.elements for run in job.pipelines if command in run.elements[0]), ())
+    return any(each.name != "tee" for element in elements[1:] for each in element)
 
 
 def _option(command: Invocation) -> int | None:

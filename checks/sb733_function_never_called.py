@@ -1,0 +1,158 @@
+"""A function never runs: nothing calls it, and no trap has it.
+
+`cleanup() { …; }` does nothing by itself: without `trap cleanup EXIT` the files stay, and a server or monitor that
+`stop_server` is to end keeps running. And where the only program of a job stands in a function that is not called, the
+job is COMPLETED at once.
+
+Reported where nothing in the script can call the function: its name stands nowhere else, no command's name comes from a
+variable or an argument, and no file that cannot be read here is sourced after it. A warning where the job does no other
+work, otherwise advice.
+
+## Fix
+
+None: call it, or write `trap cleanup EXIT` after its definition.
+
+## References
+
+bash(1), "Functions" and `trap`
+"""
+
+import re
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.syntax.tree import Function, Simple, Word
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.programs import has_trait
+from sbatchlint.source.regex import Regex
+
+CARD = Card(
+    "SB733", "function-never-called", severity="warning", fix="never", since="0.1.0", batch=True, whole_script=True,
+    seen="a review of public scripts", unseen="Nothing: what the function does is not done.",
+)  # fmt: skip
+
+# Names of functions that are meant for a trap.
+_HANDLER = Regex(
+    r"(?i)(?:\w*_)?(?:clean_?up|on_?(?:exit|error|err|term|signal)|finish|finali[sz]e|handle[rd]?|trap|terminate|shutdown"
+    r"|interrupted|sig\w+|(?:exit|error|term|signal)_handler)(?:_\w+)?"
+)
+
+
+# A comment of several words, which says something and turns nothing off.
+_PROSE = Regex(r"(?m)^\s*#(?!!).*[a-z]\w*,? [a-z]\w*,? [a-z]\w*,? .*$")
+_FOREIGN = Regex(
+    r"(?:^|/)(?:activate|conda\.sh|mamba\.sh|\.?bashrc|\.?bash_profile|\.?profile|setvars\.sh|modules?\.sh|init/\w+)$"
+)
+
+
+def check(job: Job) -> Iterator[Finding]:
+    functions = nodes_of(job.program, Function)
+    if not functions or any(each.name is None and not each.kind for each in job.invocations):
+        return
+    if any(each.name in ("eval", "declare", "compgen") for each in job.invocations):
+        return
+    sources = [each.span.start for each in unclear_sources(job) if not _is_foreign(each)]
+    string = job.text.string
+    used = {word for each in job.invocations for word in each.words}
+    works = any(weight(job, each) >= Weight.STAGING for each in job.invocations)
+    for function in functions:
+        name = function.name
+        if len([each for each in functions if each.name == name]) > 1:
+            continue
+        start = job.text.offset(function.start)
+        rest = _PROSE.sub("", string[: function.start] + "\n" + string[function.end :])
+        if name in used or any(each > start for each in sources):
+            continue
+        if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", rest):
+            continue
+        programs = _programs(job, function)
+        first = string.index(name, function.start)
+        span = job.text.span(first, first + len(name))
+        if programs and not works:
+            yield Finding(
+                span,
+                f"nothing calls {name}, so the job ends without `{programs[0]}`; call {name} at the end of the script",
+            )
+        elif _HANDLER.fullmatch(name):
+            yield Finding(
+                span,
+                f"nothing calls {name}, and no trap has it, so it never runs; write `trap {name} EXIT` after it",
+                "info",
+            )
+        elif programs:
+            yield Finding(
+                span, f"nothing calls {name}, so `{programs[0]}` in it never runs; call it, or remove it", "info"
+            )
+
+
+def _is_foreign(source: Invocation) -> bool:
+    """Whether a file that is sourced belongs to the site or an installed program, and calls no function of ours."""
+    word = source.words[1] if len(source.words) > 1 else ""
+    return word.startswith(("/", "~")) or _FOREIGN.search(word) is not None
+
+
+def _programs(job: Job, function: Function) -> list[str]:
+    """The programs that a function starts, by name."""
+    found = []
+    for command in nodes_of(function.body, Simple):
+        word = command.words[0] if command.words else None
+        name = job.text.string[word.start : word.end] if isinstance(word, Word) else ""
+        name = name.rpartition("/")[2]
+        if (
+            name
+            and "$" not in name
+            and not name.startswith("_")
+            and not has_trait(name, "minor", "stages", "loads")
+            and name != "exit"
+        ):
+            found.append((command.start, name))
+    return [name for _, name in sorted(found)]
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «cleanup»() {
+            rm -rf /scratch/$USER/work
+        }
+        srun ./model
+        """,
+        severity="info",
+        title="meant for a trap",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        function «train» {
+            srun ./model --epochs 3
+        }
+        echo "training has ended"
+        """,
+        title="the work of the job",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        cleanup() { rm -rf /scratch/$USER/work; }
+        trap cleanup EXIT
+        srun ./model
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        train() { srun ./model --train; }
+        evaluate() { srun ./model --evaluate; }
+        "$1"
+        """,
+        title="called by an argument",
+    ),
+]
