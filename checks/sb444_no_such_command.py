@@ -8,6 +8,9 @@ no assignments: `srun OMP_NUM_THREADS=4 ./solver` looks for a program named `OMP
 what was meant: in the folder where it was, or without the folder that it needs. Under `set -e` it ends there, and as
 the last command it makes every good job FAILED.
 
+bash looks for a name without a slash in PATH only, so `mpicc -o hello hello.c` and then `hello`, or `run.sh` where that
+file lies beside the script, need `./hello` and `./run.sh`; srun and mpirun look in the folder of the job as well.
+
 A word counts as mistyped only where it is one letter away from a usual command: swapped, doubled, left out or wrong.
 A folder counts where the line is only its name, and the script uses the name as a folder elsewhere, or a slash ends it.
 
@@ -15,8 +18,8 @@ An error where the job then works elsewhere, or always ends with this failure; o
 
 ## Fix
 
-`cd` before a folder, the usual name, no `!`, `: ` before `${NAME:=value}`, `env` before an assignment, `#` before a
-rule. Unsafe, as what was meant is a guess; a rule of signs does nothing, so its `#` is safe.
+`cd` before a folder, `./` before a file, the usual name, no `!`, `: ` before `${NAME:=value}`, `env` before an
+assignment, `#` before a rule. Unsafe, as what was meant is a guess; a rule of signs does nothing, so its `#` is safe.
 
 ## References
 
@@ -25,6 +28,7 @@ bash(1), "COMMAND EXECUTION", "EXIT STATUS", "Assign Default Values"; run with b
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.storage.written_paths import values_in
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, known_prefix, shown_text, text_of
@@ -60,6 +64,10 @@ _PLACE = Regex(r"(?:/|~|\.\.|\$)")
 # Names shorter than this are mistyped only by two letters that changed places.
 _SHORT = 5
 _MOST_SHOWN = 50
+_FILE = Regex(r"[A-Za-z_][\w.-]*")
+_COMPILER = Regex(
+    r"(?:mpi)?(?:g?cc|g\+\+|c\+\+|clang(?:\+\+)?|icp?x?c?|cxx|gfortran|f90|fort|ifort|ifx|nvcc|hipcc)(?:-\d+)?"
+)
 _ASSIGNED = Regex(r"[A-Za-z_]\w*=")
 # Starters that set variables themselves, or whose words a shell reads.
 _KNOW_ASSIGNMENTS = frozenset(
@@ -88,6 +96,7 @@ def check(job: Job) -> Iterator[Finding]:
         elif command.alternatives == 1:
             yield from _folder(job, command, written)
             yield from _word(job, command, written)
+            yield from _file(job, command, written)
 
 
 def _assignment(job: Job, command: Invocation, starter: Invocation) -> Iterator[Finding]:
@@ -137,6 +146,40 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
             fix = Fix(f"write {meant}", [replace(place, meant)], safe=False)
             severity = "error" if meant in _MATTERS or meant == "cd" else _severity(job, command)
             yield Finding(place, f"bash does not find a command named `{word}`; write `{meant}`", severity, fix=fix)
+
+
+def _file(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
+    """The finding on a file of the folder of the job that is called by its bare name."""
+    name = text_of(command.argv[0]) or ""
+    if (
+        not _FILE.fullmatch(name)
+        or name in ("test", "time")
+        or not written.startswith(name)
+        or any(name in each.split() for each in PROGRAMS)
+    ):
+        return
+    if any(each.name == "PATH" for each in job.assignments) or unclear_sources(job):
+        return
+    if name in command.state.files or _is_compiled(job, command, name):
+        how = "the script makes this file, but bash looks for it in PATH only"
+        severity = None if not command.context.conditional else "warning"
+    elif "." in name and job.beside.path(command, command.argv[0]) is not None:
+        how, severity = "this file lies beside the script, but bash looks for it in PATH only", "warning"
+    else:
+        return
+    place = Span(command.span.start, command.span.start + len(name))
+    fix = Fix("write ./", [insert(place.start, "./")], safe=False)
+    yield Finding(place, f"{how}; write `./{name}`", severity, fix=fix)
+
+
+def _is_compiled(job: Job, command: Invocation, name: str) -> bool:
+    """Whether an earlier command compiles a program of this name into the folder of the job."""
+    for each in job.invocations[: command.index]:
+        if each.name and _COMPILER.fullmatch(each.name):
+            made = [after for word, after in zip(each.words, each.words[1:]) if word == "-o"]
+            if name in made or not made and name == "a.out":
+                return True
+    return False
 
 
 def _severity(job: Job, command: Invocation) -> str:
