@@ -5,6 +5,8 @@ stops with an error about another option, or starts fewer processes than request
 a command without arguments, an unset `$IMAGE` turns the next word into the image. This easily happens when a line is
 copied from another script, or a variable is renamed in one place only.
 
+`$true`, `$false` and `$null` are such names as well: what is a value in other languages is an empty variable here.
+
 An assignment that is commented out sets nothing either: `# DATA=/data/v2` above `srun ./train $DATA`. It may have
 replaced what comes from elsewhere, so names that Slurm or the site sets for a job, or that another comment or a
 directive mentions, are not reported. Advice where a name is only shorter without it (`$model$size`), where nothing but
@@ -85,6 +87,7 @@ _COMMENTED = Regex(
     r"(?m)^[ \t]*#+[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)="
     r"(?:\"[^\"\n]+\"|'[^'\n]+'|\$\([^()\n]+\)|`[^`\n]+`|[^\s\"'<]+)[ \t]*(?:#.*)?$"
 )
+_CONSTANTS = frozenset({"true", "false", "null", "none"})
 _COMPARED = Regex(r"[\"}]*[ \t]+-(?:eq|ne|lt|le|gt|ge)[ \t]")
 _OPTION_BEFORE = Regex(r"(?:^|[ \t])(--?[A-Za-z][\w-]*)[ =]\"?$")
 _PLACE = Regex(r"[A-Z0-9_]+_(?:HOME|ROOT|DIR|PREFIX)")
@@ -108,8 +111,8 @@ def check(job: Job) -> Iterator[Finding]:
             yield finding
     by_name: dict[str, list[Finding]] = {}
     if job.phase is Phase.BATCH:
-        apart = (_commented_out(job), _tested_in_other_case(job), _of_shell_in_other_case(job), _removed(job))
-        for finding in chain.from_iterable(apart):
+        apart = (_constants(job), _commented_out(job), _tested_in_other_case(job), _of_shell_in_other_case(job))
+        for finding in chain.from_iterable((*apart, _removed(job))):
             seen.add(finding.span)
             yield finding
     for read in unset_reads(job):
@@ -128,6 +131,20 @@ def check(job: Job) -> Iterator[Finding]:
         worst = min(found, key=lambda each: ("error", "warning", "info").index(each.severity or "warning"))
         others = [(each.span, "also empty") for each in found if each.span != worst.span]
         yield worst._replace(related=[*worst.related, *others[:3]])
+
+
+def _constants(job: Job) -> Iterator[Finding]:
+    """Findings on `$true` and the like, which are values in other languages, and empty variables here."""
+    found: dict[str, VariableRead] = {}
+    for read in job.trace.reads:
+        if read.name.lower() in _CONSTANTS and read.variable is None and read.operator not in DEFAULTS:
+            found.setdefault(read.name, read)
+    for name in found.keys() - set_names(job) - guarded_names(job):
+        if use_of(job, found[name]).kind in ("argument", "assignment"):
+            message = (
+                f"`${name}` is a variable that nothing sets, so it is empty here; write `{name}` without the dollar"
+            )
+            yield Finding(found[name].span, message, "error")
 
 
 def _commented_out(job: Job) -> Iterator[Finding]:

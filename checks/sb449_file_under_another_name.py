@@ -57,6 +57,7 @@ _HOSTS = Regex(r"--?(?:machine[-_]?file|host[-_]?file|hostlist|configfile|f|file
 CARD = Card(
     "SB449", "file-under-another-name", severity="error", fix="never", since="0.1.0", batch=True,
     when=Commands(*sorted(_READERS)) | Launchers() | Steps(), seen="a review of public scripts",
+    unseen="`No such file or directory` in the log, and a program without its input.",
 )  # fmt: skip
 
 _JOB = Regex(r"\$\{(?:SLURM_JOB_ID|SLURM_JOBID|\$|SLURM_ARRAY_JOB_ID|SLURM_ARRAY_TASK_ID)\}")
@@ -89,7 +90,8 @@ def check(job: Job) -> Iterator[Finding]:
                 named.add(path)
         for path in map(_same_job, (*redirected_paths(command), *made_paths(command))):
             written.setdefault(path, command.span)
-        named.update(map(_same_job, named_paths(command)))
+        started = {_same_job(path) for child in command.children for path in named_paths(child)}
+        named.update(set(map(_same_job, named_paths(command))) - started)
 
 
 def _same_job(path: str) -> str:

@@ -31,6 +31,7 @@ from sbatchlint.triggers import Variables
 CARD = Card(
     "SB450", "array-without-index", severity="error", fix="sometimes", since="0.1.0", when=Variables("*"), batch=True,
     seen="a review of public scripts; run with bash 5.2",
+    unseen="Nothing: the work of the first element is done.",
 )  # fmt: skip
 
 _INDEXED = Regex(r"\[[^\]\n]*\]")
