@@ -52,7 +52,7 @@ from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.secrets import is_secret
+from sbatchlint.source.secret_names import is_secret
 
 CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="0.1.0", alone=True)
 

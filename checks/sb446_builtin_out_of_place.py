@@ -18,7 +18,10 @@ and `{ …; }` for parentheses.
 bash(1), "SHELL BUILTIN COMMANDS"; bash 4.4, CHANGES ("a function, it can't break or continue a loop"); runs of bash 5.2
 """
 
+import sys
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 
 from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.bash.syntax.tree import (
@@ -81,14 +84,16 @@ def _of_loops(job: Job, command: Invocation) -> Iterator[Finding]:
 
 def _local(job: Job) -> Iterator[Finding]:
     """Findings on `local` outside of functions."""
-    functions = [(each.start, each.end) for each in nodes_of(job.program, Function)]
+    functions = sorted([(each.start, each.end) for each in nodes_of(job.program, Function)])
+    ends = list(accumulate([end for _, end in functions], max))  # of those that begin before, the last one
     for command in nodes_of(job.program, Simple):
         if not command.words or unquoted_text(command.words[0]) != "local":
             continue
         if job.ended is not None and command.start >= job.ended:
             continue
         assigned = next((each for each in command.words if isinstance(each, Assignment)), None)
-        if assigned is None or any(start <= command.start < end for start, end in functions):
+        before = bisect_right(functions, (command.start, sys.maxsize))
+        if assigned is None or before and command.start < ends[before - 1]:
             continue
         name = assigned.name
         span = job.span(command.start, command.end)

@@ -122,7 +122,8 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _with_threads(job: Job) -> list[Invocation]:
-    return [each for each in job.invocations if each in commands_with_threads(job) or any(worker_calls(each))]
+    numbers = {each.index for each in commands_with_threads(job)}
+    return [each for each in job.invocations if each.index in numbers or any(worker_calls(each))]
 
 
 def _says_one(job: Job) -> bool:

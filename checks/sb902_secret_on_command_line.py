@@ -34,7 +34,8 @@ from sbatchlint.job.containers import Container
 from sbatchlint.job.programs import commands_named, commands_with_option
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.secrets import is_secret, is_short_lived, secrets_in
+from sbatchlint.source.secret_names import is_secret, is_short_lived
+from sbatchlint.source.secrets import secrets_in
 
 CARD = Card(
     "SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0",

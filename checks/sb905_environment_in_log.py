@@ -21,7 +21,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.source.secrets import is_secret
+from sbatchlint.source.secret_names import is_secret
 from sbatchlint.triggers import Commands
 
 CARD = Card(

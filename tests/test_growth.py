@@ -107,6 +107,13 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "words of a directive": joined("--comment=a@", " ", "#SBATCH "),
     "a set of tasks": joined("@", ",", "#SBATCH --array="),
     "disable and enable": repeated("# sbatchlint: disable[SB101]\nsrun a @\n# sbatchlint: enable[SB101]\n"),
+    "values that are none": repeated("#SBATCH --mem=x@ --time=q@ --gres=gpu:x:@\n"),
+    "ifs in ifs": lambda size: (
+        repeated("if [ $A@ = @ ]; then B@=1; srun a $B@\n")(size // 10) + "fi\n" * (size // 10) + "srun a\n"
+    ),
+    "functions whose local variables are unset": repeated("f@() { local x=1; unset x; srun a $x; }\nf@\n"),
+    "patterns of files": repeated('v@=(*.x@); srun a "${v@[@]}" *.q [ab]@\n'),
+    "choices of a user": repeated("select x@ in a b; do srun a $x@; break; done\n"),
     "unknown codes of an ignore comment": joined("SB1@x", ",", "srun a # sbatchlint: ignore[", "]\n"),
     "codes of an ignore comment": joined("SB101", ",", "srun a # sbatchlint: ignore[", "]\n"),
 }

@@ -22,6 +22,7 @@ from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Settings
+from sbatchlint.source.secret_names import is_secret
 from sbatchlint.source.secrets import COVER, redacted, redacted_source, secrets_in
 from sbatchlint.source.text import Source, Span
 
@@ -305,6 +306,38 @@ def test_all_kinds_are_redacted_in_all_places() -> None:
     assert shown == []
 
 
+# Names of words that run together, with values that no form tells; and tokens that tell by their form what they are.
+RUN_TOGETHER = {
+    "TS_AUTHKEY": _drawn(30), "DBPASS": "correct-horse", "PASSKEY": "k9z!xq", "REFRESHTOKEN": _drawn(60),
+    "accessToken": _drawn(40), "DBPASSWORD": "Rt7!qpl2", "MONGOPASS": "pw4mongo", "ROOTPWD": "toor!77",
+    "userPwd": "s3cr3t-x", "JUPYTERTOKEN": _drawn(48, _HEX), "RUNPODKEY": _drawn(45), "LICENSEKEY": "AB12C-DE34F-GH56I",
+    "CLIENTSECRET": _drawn(32), "csrfToken": _drawn(32), "SSHKEYPASS": "open-sesame9", "APPKEY": _drawn(32, _HEX),
+}  # fmt: skip
+FORMS = (
+    "tskey-auth-k" + _drawn(11) + "-" + _drawn(32), "ntn_" + _drawn(46), "figd_" + _drawn(40),
+    "shpat_" + _drawn(32, _HEX), "dp.st.prd." + _drawn(43), "fm2_lJPEC" + _drawn(80), "rnd_" + _drawn(28),
+    "pscale_tkn_" + _drawn(43), "nfp_" + _drawn(36), "sk.eyJ1" + _drawn(40) + "." + _drawn(22),
+    "NRAK-" + _drawn(27, _UPPER), "tgp_v1_" + _drawn(43), "ATATT3xFfGF0" + _drawn(170), "newvendor-key_" + _drawn(40),
+)  # fmt: skip
+AROUND = (
+    '{{\n  "{0}": "{1}",\n  "a": 5\n}}', "export {0}='{1}'", "srun --export=ALL,{0}={1} a", "-e {0}={1} image",
+    "a=([{0}]='{1}')", ": ${{{0}:={1}}}", "curl -d '{{\"{0}\": \"{1}\"}}' h", "# {0}: {1}",
+    "wget 'https://h/f?{0}={1}&a=1'", 'os.environ["{0}"] = "{1}"', "a --{0} {1}", '{0} = "{1}"',
+)  # fmt: skip
+
+
+def test_names_of_words_that_run_together_and_forms_are_redacted() -> None:
+    pairs = [*RUN_TOGETHER.items(), *(("notion", form) for form in FORMS)]
+    written = [(place.format(name, secret), secret) for name, secret in pairs for place in AROUND]
+    assert [text for text, secret in written if secret in redacted(text)] == []
+
+
+def test_what_tells_that_a_name_is_that_of_a_secret() -> None:
+    assert all(map(is_secret, ("TS_AUTHKEY", "DBPASS", "PASSKEY", "REFRESHTOKEN", "accessToken", "hftoken", "DB_PASS")))
+    others = "BYPASS COMPASS MONKEY KEYBOARD TOKENIZER TOKENS MAXTOKEN newtoken OLDPWD NOPASSWD max_new_token token"
+    assert not any(map(is_secret, others.split()))
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -333,6 +366,12 @@ def test_all_kinds_are_redacted_in_all_places() -> None:
         "lftp -u ada sftp://host", "PASS_RATE=0.95", "HF_TOKEN_FILE=/run/x", "PAD_TOKEN_2=50256", "step_1 key_2=a",
         "train.py data.sort.key=length2024 model.pad.token=end model.key=loss", "cat <<< login > x", "wandb login",
         "train.py --auth=basic --auth none:", "echo a | grep login", "pass_1=100",
+        "BYPASS=proxy-host COMPASS=north HIGHPASS=0.001 BANDPASS=8-12Hz FIRSTPASS=yes-please TRESPASS=warning",
+        "MONKEY=capuchin KEYBOARD=qwerty-us TOKENIZER=gpt2-large TOKENS=4096 TURKEY=istanbul-1 HOTKEY=ctrl-a",
+        "maxToken=100000 EOSTOKEN=im_end padToken=endoftext subtoken=piece_one OLDPWD=there NOPASSWD: everything",
+        "SORTKEY=4d7c21ad0b5c03d6099a213cc50287d5 PUBLICKEY=4d7c21ad0b5c03d6099a213cc50287d5",
+        "run_ResNet50ImageNetTrainingConfigurationV2 exp-MyVeryLongExperimentNameWithCamelCase2024",
+        "gdown 1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms", "torch-2.1.0+cu121-cp310-cp310-linux_x86_64.whl",
     ],
 )  # fmt: skip
 def test_what_is_harmless_is_shown(text: str) -> None:

@@ -464,7 +464,7 @@ def test_any_text_is_parsed(text: str) -> None:
 )
 def test_deep_nesting_is_given_up(text: str) -> None:
     program = parse(text + "\nb")
-    assert program.errors
+    assert program.errors or program.cut is not None
     check_positions(program, len(text) + 2)
 
 

@@ -1,4 +1,4 @@
-"""Secrets: which names hold one, and where one is written out in a text.
+"""Secrets: where one is written out in a text.
 
 `secrets_in` finds what is a secret beyond doubt: tokens that tell by their form what they are, and random values of the
 names of secrets. `redacted` and `masked` are for reports of scripts and of logs, and redact also what may be one; with
@@ -8,61 +8,17 @@ names of secrets. `redacted` and `masked` are for reports of scripts and of logs
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 from math import log2
 from typing import Any, NamedTuple
 
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.secret_names import KEY_NAMES, MORE_NAMES, NAMES, TEXT_TOKENS, is_secret, may_name_secret
 from sbatchlint.source.secret_places import PLACES
 from sbatchlint.source.text import Source, Span
 
 COVER = "*"
 MASK = "***"
-
-# --- names -----------------------------------------------------------------------------------------------
-
-_SERVICES = (
-    "WANDB|HF|HUGGING_?FACE|OPENAI|ANTHROPIC|GEMINI|COHERE|MISTRAL|REPLICATE|TOGETHER|COMET|NEPTUNE|NGC|AZURE|AWS|S3"
-    "|GITHUB|GITLAB|STORAGE|ACCOUNT|ENCRYPTION|SIGNING|LICENSE"
-)
-_NAMES = Regex(
-    rf"(?:\w*_)?(?:TOKEN|API_?KEY|SECRET(?:_?(?:ACCESS_?)?KEY)?|ACCESS_KEY|AUTH_KEY|(?:{_SERVICES})_KEY|PASSWORD|PASSWD"
-    r"|PASSPHRASE|CREDENTIALS?|JWT|(?:GH|GITHUB|GITLAB)_PAT|(?:DB|SQL|MYSQL|PG|POSTGRES|MONGO|REDIS|USER|LDAP)_PASS)"
-    r"|SSHPASS|(?:\w+_)?PW",
-    re.IGNORECASE,
-)
-# Tokens of a text, and words that merely end so.
-_TEXT_TOKENS = Regex(
-    r"(?:\w*_)?(?:EOS|BOS|PAD|MASK|SEP|CLS|UNK|SPECIAL|IMAGE|VIDEO|AUDIO|START|STOP|END|NEW|PER|NUM|N|MAX|MIN|TRAIN|EVAL"
-    r"|PROMPT|NEXT|LAST|FIRST|CANCEL|REMOVE|EXTRA|STOPPING|TRIGGER|CHAT|ENTITY|CLASS)_TOKEN",
-    re.IGNORECASE,
-)
-# In small letters a token is a word of a text, unless the name says who gives it out, or what it opens.
-_GIVEN_OUT = Regex(
-    rf"(?:\w+_)?(?:{_SERVICES}|HUB|API|APP|APPLICATION|AUTH|OAUTH|BEARER|BOT|CSRF|DOCKER|GIT|GH|JUPYTER|LOGIN|MY|NOTEBOOK"
-    r"|NPM|PERSONAL|PRIVATE|PYPI|REFRESH|SERVICE|SLACK|TELEGRAM|USER|VAULT|(?:\w*_)?ACCESS|REGISTRATION|REMOVAL"
-    r"|ENROLL?MENT|JOIN|BOOTSTRAP|SESSION|TEMP(?:ORARY)?|ONE_?TIME|SINGLE_?USE)_TOKEN",
-    re.IGNORECASE,
-)
-
-# Given out for one use, or for minutes.
-_SHORT_LIVED = Regex(
-    r"(?:\w*_)?(?:REGISTRATION|REMOVAL|REMOVE|ENROLL?MENT|JOIN|BOOTSTRAP|SESSION|TEMP(?:ORARY)?|ONE_?TIME|SINGLE_?USE)_\w+",
-    re.IGNORECASE,
-)
-
-
-@lru_cache(maxsize=1024)
-def is_secret(name: str) -> bool:
-    """Whether a variable of this name holds a secret."""
-    if _NAMES.fullmatch(name) is None or _TEXT_TOKENS.fullmatch(name) is not None or name == "token":
-        return False
-    return not (name.islower() and name.endswith("_token")) or _GIVEN_OUT.fullmatch(name) is not None
-
-
-def is_short_lived(name: str) -> bool:
-    """Whether a secret of this name is worth little once it was used."""
-    return _SHORT_LIVED.fullmatch(name) is not None
-
 
 # --- forms -----------------------------------------------------------------------------------------------
 
@@ -82,6 +38,22 @@ _FORMS = (
     ("ya29.", r"[\w-]{30,}", ""),
     ("GOCSPX-", r"[\w-]{28}", r"[\w-]{20,}"),
     ("npm_", "[A-Za-z0-9]{36}", "[A-Za-z0-9]{30,}"),
+    ("ntn_", "[A-Za-z0-9]{40,}", "[A-Za-z0-9]{16,}"),
+    ("figd_", r"[\w-]{40,}", ""),
+    ("shp", "(?:at|ca|pa|ss)_[a-fA-F0-9]{32}", ""),
+    ("tskey-", r"(?:auth|api|client)-\w{8,}-\w{16,}", ""),
+    ("dp.", r"(?:pt|st|ct|sa)\.(?:\w+\.)?\w{40,}", ""),
+    ("fm2_", r"[A-Za-z0-9+/=]{40,}", ""),
+    ("pscale_", r"(?:tkn|pw|oauth)_[\w.-]{32,}", ""),
+    ("HRKU-", r"[\w-]{36,}", ""),
+    ("nfp_", "[A-Za-z0-9]{36,}", ""),
+    ("sk.eyJ", r"[\w-]{20,}\.[\w-]{20,}", ""),
+    ("NRAK-", "[A-Z0-9]{27}", ""),
+    ("rpa_", "[A-Z0-9]{40,}", ""),
+    ("ATBB", r"(?=\w*[0-9])(?=\w*[a-z])\w{32,}", ""),
+    ("ATATT3", r"[\w=-]{100,}", ""),
+    ("lin_api_", "[A-Za-z0-9]{40}", ""),
+    ("sbp_", "[a-f0-9]{40}", ""),
     ("pypi-", r"[\w-]{50,}", r"[\w-]{30,}"),
     ("do", "[por]_v1_[a-f0-9]{64}", "[por]_v1_[a-f0-9]{30,}"),
     ("wandb_v1_", r"\w{30,}", r"\w{16,}"),
@@ -153,7 +125,7 @@ _END_OF_NAME = Regex(
 _IN_NAMES = ("token", "key", "secret", "pass", "credential", "jwt", "_pat", "-pat", "pw", "_auth", "_dsn")
 # What is set to such a name, or follows such an option.
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
-_SET = Regex(rf"(?P<sign>['\"]?\s?[=:]\s?|[ \t]+)['\"]?(?P<value>{_VALUE}{{16,400}})")
+_SET = Regex(rf"(?P<sign>['\"]?\s?(?::[=-]|[=:])\s?|[ \t]+)['\"]?(?P<value>{_VALUE}{{16,400}})")
 _NUMBERED = Regex(r"(?i)(?:_?[0-9]{1,2}|_(?:db|prod|dev|staging|read|write|ro|rw))\Z")
 _NAME = Regex(r"(?:--)?[A-Za-z_][\w-]*\Z")
 _OTHERS = (
@@ -253,19 +225,15 @@ def _entropy(string: str) -> float:
 
 # --- what reports and logs do not show ---------------------------------------------------------------------
 
-# Names that may hold a secret, besides those of `is_secret`; a bare `token` or `auth` is one of many things.
-_MORE_NAMES = Regex(
-    r"\w*(?:password|passwd|passphrase|secret|api_?key|access_?token|auth_?token|account_?key|accesskey|private_?key)"
-    r"|(?:\w+_)?pass|\w+_pwd|(?:\w+_)?kaggle_key|\w+_auth|\w+_dsn|private_token|\w+_pat",
-    re.IGNORECASE,
-)
-# Names of which only what was drawn may be a secret: the key of some service, and none that is public or sorts.
-_KEY_NAMES = Regex(
-    r"(?!\w*(?:PUBLIC|PUB|CACHE|SORT|PRIMARY|FOREIGN|HOST|GROUP|PARTITION)_KEY)(?:\w+_)?KEY", re.IGNORECASE
-)
 # What is no pattern, where a name may mean a personal access token as well.
 _DRAWN = Regex(r"(?=.{0,40}[0-9])(?=.{0,40}[A-Za-z])[\w.-]{20,}")
-_PASSWORDS = Regex(r"\w*(?:password|passwd|passphrase|\w_pass|pwd?)", re.IGNORECASE)
+_PASSWORDS = Regex(r"\w*(?:password|passwd|passphrase|\wpass|pwd?)", re.IGNORECASE)
+_LONG_WORD = Regex(r"[_-][A-Za-z0-9]{20}")
+_NUMBER = Regex(r"[0-9]{1,5}|[0-9]*\.[0-9]+(?:e-?[0-9]+)?")
+# A word that begins like that of a service, and of which a part is drawn.
+_PREFIXED = Regex(
+    r"(?<![\w./-])[A-Za-z][A-Za-z0-9]{1,9}[_-](?:[A-Za-z0-9]{1,12}[_-]){0,3}(?P<drawn>[A-Za-z0-9]{20,200})(?![\w/])"
+)
 _LOOSE_NAME = Regex(r"-{0,2}[A-Za-z_][\w.-]*\Z")
 # What stands between a name and its value.
 _SIGN = Regex(
@@ -300,9 +268,17 @@ _LONG = 200
 @lru_cache(maxsize=32)
 def _spans(string: str) -> list[tuple[int, int]]:
     """Where a text has a secret, or what may be one, in order; none overlaps another."""
+    return _merged(_found(string))
+
+
+@lru_cache(maxsize=8)
+def _found(string: str) -> list[tuple[int, int]]:
+    """The same as each sign tells it."""
     found: list[tuple[int, int]] = [secret.span for secret in secrets_in(string)]
     tokens = _matches(_LOOSE_TOKENS, string)
     found += [match.span() for match in tokens if not _FILLED_IN_LATER.search(match[0]) and len(set(match[0])) > 8]
+    if _LONG_WORD.search(string) is not None:
+        found += [match.span() for match in _PREFIXED.finditer(string) if _is_drawn(match["drawn"])]
     if "image" in string and "@" in string:
         given = _PASSWORD_OF_IMAGE.finditer(string)
         found += [match.span("value") for match in given if not _is_elsewhere(match["value"])]
@@ -320,7 +296,7 @@ def _spans(string: str) -> list[tuple[int, int]]:
             if value is not None and not _is_elsewhere(value[0]) and _NO_VALUE.fullmatch(value[0]) is None:
                 found.append(value[1])
     found += _named(string)
-    return _merged(found)
+    return found
 
 
 def _named(string: str) -> Iterator[tuple[int, int]]:
@@ -335,8 +311,8 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
         if sign[0].isspace() and written[:1] != "-" or string[match.start() - 1 : match.start()] in ("$", "/"):
             continue
         parts = _NUMBERED.sub("", written.lstrip("-").replace("-", "_")).split(".")
-        name = next(filter(_is_named, (parts[-1], "_".join(parts[-2:]))), "")  # `fs.s3a.secret.key`
-        if not name and not written.endswith(".token") or _TEXT_TOKENS.fullmatch(name or parts[-1]):
+        name = next(filter(may_name_secret, (parts[-1], "_".join(parts[-2:]))), "")  # `fs.s3a.secret.key`
+        if not name and not written.endswith(".token") or TEXT_TOKENS.fullmatch(name or parts[-1]):
             continue
         given = _value(string, sign.end(), written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())
         if given is not None and _may_be_secret(name, *given, string):
@@ -346,8 +322,11 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
             done = given[1][1]  # no value is read again and again
 
 
-def _is_named(name: str) -> bool:
-    return any(pattern.fullmatch(name) for pattern in (_NAMES, _MORE_NAMES, _KEY_NAMES))
+def _is_drawn(string: str) -> bool:
+    """Whether letters and digits follow each other as nobody writes them: small, large, digits by turns."""
+    kinds = [character.isdigit() + 2 * character.isupper() for character in string]
+    turns = sum([kind != other for kind, other in pairwise(kinds)])
+    return len(set(kinds)) == 3 and turns > 0.4 * len(string) and _MADE_UP.search(string) is None
 
 
 def _value(string: str, at: int, of_setting: bool = False) -> tuple[str, tuple[int, int]] | None:
@@ -359,10 +338,13 @@ def _value(string: str, at: int, of_setting: bool = False) -> tuple[str, tuple[i
 def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) -> bool:
     if _is_elsewhere(value) or _NO_VALUE.fullmatch(value) is not None:
         return False
-    if name[-4:].lower() == "_pat" and _NAMES.fullmatch(name) is None and _DRAWN.fullmatch(value) is None:
+    if name[-4:].lower() == "_pat" and NAMES.fullmatch(name) is None and _DRAWN.fullmatch(value) is None:
         return False
-    if not (_NAMES.fullmatch(name) or _MORE_NAMES.fullmatch(name)) and _KEY_NAMES.fullmatch(name) is not None:
-        return _UUID.search(value) is not None or len(value) >= 16 and _is_random(value)
+    if not (NAMES.fullmatch(name) or MORE_NAMES.fullmatch(name)) and KEY_NAMES.fullmatch(name) is not None:
+        longest = max(re.split(r"[-_.]", value), key=len)
+        return _UUID.search(value) is not None or any(len(each) >= 16 and _is_random(each) for each in (value, longest))
+    if not NAMES.fullmatch(name) and name[-5:-4].isalpha() and _NUMBER.fullmatch(value) is not None:
+        return False  # `HIGHPASS=0.001`
     if _PASSWORDS.fullmatch(name) is None and (len(value) < 4 or value.isdigit() and len(value) < 6):
         return False
     if "/" in value and value[0] == "$" and _PATH.fullmatch(_ELSEWHERE.sub("", value)) is not None:
@@ -395,7 +377,7 @@ def _is_elsewhere(value: str) -> bool:
 @lru_cache(maxsize=8)
 def values_in(string: str) -> tuple[str, ...]:
     """The secrets of a script, the longest first, which may stand elsewhere without what tells that they are some."""
-    values = {string[start:end] for start, end in _spans(string)}
+    values = {string[start:end] for start, end in _found(string)}
     known = (
         each for each in values if len(each) >= _LEAST and "\n" not in each and not (each.isalpha() and len(each) < 16)
     )

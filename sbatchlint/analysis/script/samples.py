@@ -137,6 +137,7 @@ def _has_slots(job: Job) -> bool:
     return any(not job.in_quoted_text(each.start()) for each in statements)
 
 
+@once
 def _says_so(job: Job) -> bool:
     """Whether the comments before the first command call the script a template or an example."""
     string = job.text.string

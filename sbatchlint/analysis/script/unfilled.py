@@ -15,7 +15,7 @@ from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.secrets import is_secret
+from sbatchlint.source.secret_names import is_secret
 from sbatchlint.source.text import Span
 
 # Signs of a placeholder, for a word and for a whole script.

@@ -8,7 +8,7 @@ any order of operands in `[[`, carriage returns before newlines). What it cannot
 
 import re
 
-from sbatchlint.bash.syntax.bounds import MOST_CHAINED, TextTooLong
+from sbatchlint.bash.syntax.bounds import MOST_CHAINED, MOST_NESTED, TextTooLong
 from sbatchlint.bash.syntax.characters import CLOSERS, EDGE, END, OPENERS, ShellSyntaxError, reserved
 from sbatchlint.bash.syntax.simple_commands import SimpleCommands, function_parentheses
 from sbatchlint.bash.syntax.tree import (
@@ -213,6 +213,15 @@ class Parser(SimpleCommands):
 
     def compound(self, word: str) -> Statement:
         """Parses the compound command that begins with `word` at the cursor, with its redirects."""
+        if self.nested == MOST_NESTED:
+            raise TextTooLong
+        self.nested += 1
+        try:
+            return self.compound_of(word)
+        finally:
+            self.nested -= 1
+
+    def compound_of(self, word: str) -> Statement:
         start = self.at
         self.at = start + len(word)
         if word == "if":

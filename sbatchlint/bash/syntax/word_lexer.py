@@ -48,13 +48,14 @@ from sbatchlint.bash.syntax.tree import (
 class WordLexer:
     """Reads words from a text; `Parser` adds commands."""
 
-    __slots__ = ("at", "begun", "closings", "depth", "errors", "pending", "room", "text")
+    __slots__ = ("at", "begun", "closings", "depth", "errors", "nested", "pending", "room", "text")
 
     def __init__(self, string: str, at: int = 0, room: Room | None = None) -> None:
         self.text = string + END
         self.at = at
         self.begun = at  # where the current top-level statement begins
         self.depth = 0  # how many substitutions are around the cursor
+        self.nested = 0  # and how many compound commands
         self.pending: list[Heredoc] = []
         self.errors: list[tuple[int, int]] = []
         self.closings = Closings(self.text)
