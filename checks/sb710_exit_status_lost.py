@@ -71,7 +71,7 @@ CARD = Card(
 # Ways to lose a status that may be intended, or after which the job may still fail.
 _MINOR = frozenset({"ignored", "iterations"})
 # Ways in which the script itself looks at the status of something else.
-_DECEIVING = frozenset({"pipeline", "overwritten", "trap"})
+_DECEIVING = frozenset({"pipeline", "overwritten", "again", "trap"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
 _SHOWING = frozenset({"cat", "grep", "head", "tail"})
 # Wrappers that start many commands, and return a status of their own.
@@ -174,6 +174,7 @@ _LABELS = {
     "ignored": "a failure is ignored here",
     "iterations": "only the last iteration's status counts",
     "overwritten": "the next iteration overwrites this",
+    "again": "another status replaces it before anything reads it",
     "trap": "the script always ends with this status",
 }
 
@@ -190,7 +191,7 @@ def _cancels_itself(found: ExitStatuses) -> bool:
 def _rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
     """How much a loss matters: whether it deserves a warning, and the weight of the lost work."""
     later = _decides_later(job, loss)
-    decided = later is not None and not loss.errexit and loss.how != "overwritten"
+    decided = later is not None and not loss.errexit and loss.how not in ("overwritten", "again")
     minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
     minor = minor or id(loss.command) in needed_producers(job) or _is_consumed(job, loss)
     hidden = loss.how in _DECEIVING and not is_lost_with_pipefail(job, loss)
@@ -336,10 +337,14 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
             f"`{text}` in the loop keeps the status of the last iteration only; write `{name[1:-1]} … || {keep}=$?`"
         )
         return message, None
-    if loss.how == "iterations":
+    if loss.how == "again":
+        text = job.source.slice(loss.by).strip()
         return (
-            f"an earlier failure of {name} is ignored: only the last iteration's status counts; add {leave}"
+            f"`{text}` on line {job.line(loss.by.start)} replaces the status of {name} before anything reads it; "
+            f"write `|| {text}` after both"
         ), None
+    if loss.how == "iterations":
+        return (f"an earlier failure of {name} is ignored: only the last iteration's status counts; add {leave}"), None
     if loss.how == "ignored":
         return f"{outcome} even if {name}{many} fails; add `|| exit` after it to stop", None
     if loss.how == "trap":
@@ -351,8 +356,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
             else (f"`exit $?` returns the status of `{before.name}`")
         )
         message = (
-            f"{outcome} even if {name}{many} fails, as {ends}; "
-            "begin it with `status=$?` and end it with `exit $status`"
+            f"{outcome} even if {name}{many} fails, as {ends}; begin it with `status=$?` and end it with `exit $status`"
         )
         return message, None
     if loss.how == "tested":

@@ -102,6 +102,7 @@ class _Walk:
         self.awaited: dict[int, Loss] = {}
         self.seen: set[int] = set()
         self.kept: dict[str, list[Invocation]] = {}  # variables that hold exit statuses, and whose
+        self.stored: dict[str, tuple[Invocation, ...]] = {}  # those that nothing has read yet
         self.empty: dict[int, EmptyStatus] = {}
         self.late: dict[int, LateRead] = {}
         self.dead: dict[int, DeadRead] = {}
@@ -375,13 +376,15 @@ class _Walk:
             return
         self.read(node, status)
         loop = self.loop
-        if (
-            loop is not None
-            and all(map(is_status, pairs))
-            and not any(self.uses.looked_at(name, loop) for name in names)
-        ):
+        alone = all(map(is_status, pairs))
+        if loop is not None and alone and not any(self.uses.looked_at(name, loop) for name in names):
             self.seen.difference_update(map(id, status.carried))
             self.lose(status.carried, "overwritten", self.span(node))
+        if alone and not self.branches and not any(self.uses.looked_at(name, (0, node.start)) for name in names):
+            unread = [each for name in names for each in self.stored.get(name, ())]
+            self.seen.difference_update(map(id, unread))
+            self.lose(unread, "again", self.span(node))
+            self.stored.update(dict.fromkeys(names, status.carried))
 
     def on_exit(self, node: Simple, command: Invocation, status: Status) -> None:
         ends = self.process.exits if command.name == "exit" or self.returned is None else self.returned

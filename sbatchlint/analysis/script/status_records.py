@@ -13,7 +13,8 @@ class Loss(NamedTuple):
     `how`: "pipeline" (another element's status counts), "replaced" (another command follows), "tested" (and nothing is
     done about a failure), "zero" (`exit 0`), "ignored" (`|| true`), "wait" (a `wait` that returns 0), "waits" (one that
     returns the status of the last of several), "iterations" (the next iteration of a loop replaces it), "overwritten"
-    (the next iteration overwrites the variable that holds it). `by`: where that is written. `errexit`: whether errexit
+    (the next iteration overwrites the variable that holds it), "again" (another status is put into the variable before
+    anything reads it). `by`: where that is written. `errexit`: whether errexit
     is on there. `filter`: the command at the end of the pipeline.
     """
 
