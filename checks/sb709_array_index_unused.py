@@ -3,9 +3,9 @@
 Each task of an array runs the whole script. Where neither the script nor its programs read SLURM_ARRAY_TASK_ID, all
 tasks do the same at the same time, and usually write the same files.
 
-A warning where the job's programs are known: Python programs of the project whose modules could all be read, and which
-read neither their environment nor anything else that differs. So is an array whose tasks all load and save the same
-checkpoint. Advice for other unknown programs, which may read the index themselves.
+A warning where the job's programs are known: published tools such as `samtools`, and Python programs of the project
+whose modules could all be read, and which read neither their environment nor anything else that differs. So is an array
+whose tasks all load and save the same checkpoint. Advice for other programs, which may read the index themselves.
 
 An error where a number replaces the index, or its only copy: `n=$SLURM_ARRAY_TASK_ID`, then `n=3`.
 
@@ -28,6 +28,7 @@ from sbatchlint.analysis.expansion.array_elements import INDEX, several_elements
 from sbatchlint.analysis.expansion.reads import Use, use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.serial_programs import is_serial
+from sbatchlint.analysis.script.threads import is_tool
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
@@ -214,7 +215,7 @@ def _reads_index(job: Job, command: Invocation) -> bool | None:
         data = None if path is None else lookups.read(path, _MOST_BYTES)
         if data is not None and (b"ARRAY" in data or b"environ" in data or b"getenv" in data):
             return True
-    return None
+    return False if is_tool(command.name) else None
 
 
 CASES = [

@@ -133,6 +133,13 @@ _BY_PROGRAM: dict[str, list[str]] = {}
 for _option, _names in _OWN_OPTIONS.items():
     for _name in _names.split():
         _BY_PROGRAM.setdefault(_name, []).append(_option)
+# Of these programs, those that run a text of the user's, or a project's own targets.
+_RUNNING_TEXT = frozenset({"julia", "cargo", "ctest", "mvn", "g09", "g16", "bcl2fastq", "abaqus", "serpent", "sss2"})
+
+
+def is_tool(name: str | None) -> bool:
+    """Whether a program is a published one that only does what its arguments say: no text or target of the user."""
+    return name in _BY_PROGRAM and name not in STARTERS and name not in _RUNNING_TEXT and name not in _SPARK
 
 
 class ThreadOption(NamedTuple):
