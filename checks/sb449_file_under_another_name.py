@@ -75,7 +75,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         for field in _read(command):
             path = _same_job(key(field))
-            if path in named or path in written or not _is_whole(field):
+            if path in named or path in written or "${}" in path or not _is_whole(field):
                 continue
             other = next((each for each in written if _is_namesake(path, each)), None)
             if other is not None and not _is_beside(job, command, field):

@@ -37,6 +37,7 @@ OTHERWISE = {
     ("SB437", "function"): "not seen yet: arguments and options that a function reads for the script",
     ("SB439", "timeout"): "timeout is what looks for a program of the variable's name",
     ("SB444", "timeout"): "not seen yet: a misspelt name that another program looks for",
+    ("SB451", "function"): "not seen yet: a process that a function starts, and what is read after it there",
     ("SB720", "pipeline"): "the status is that of tee, as SB710 says",
     ("SB721", "pipeline"): "the status is that of tee, which is not dead",
     ("SB721", "subshell"): "not seen yet: that errexit ends the script after a subshell",
