@@ -79,7 +79,11 @@ def _of_loops(job: Job, command: Invocation) -> Iterator[Finding]:
     elif not context.captured:
         what = "write `exit`" if context.conditional or command.guards else "remove it"
         message = f"`{command.name}` outside a loop only prints an error, and the script goes on; {what}"
-        yield Finding(command.span, message, "warning")
+        severity = "warning"
+        if command.redirects:  # which empties a file: `break > list.txt`
+            message = f"`{command.name}` outside a loop only prints an error; write `:` to empty the file"
+            severity = "info"
+        yield Finding(command.span, message, severity)
 
 
 def _local(job: Job) -> Iterator[Finding]:
@@ -172,6 +176,16 @@ CASES = [
         srun ./solver --out "$OUT"
         """,
         title="local",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        «break» > list.txt
+        srun ./a.out >> list.txt
+        """,
+        severity="info",
+        title="it empties a file all the same",
     ),
     Good(
         """\

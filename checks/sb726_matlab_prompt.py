@@ -33,6 +33,7 @@ from sbatchlint.analysis.storage.project_folders import project_folders
 from sbatchlint.bash.trace import Invocation, Redirection
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, is_open, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.job.programs import commands_of
 from sbatchlint.programs import has_trait
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
@@ -56,7 +57,21 @@ _MOST_BYTES = 1 << 18
 _OLD = Regex(r"(?i)matlab\W*(?:R?20(?:0\d|1[0-8])(?!\d)|[78]\.\d|9\.[0-5](?!\d))")
 
 
-def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+def check(job: Job) -> Iterator[Finding]:
+    prompts: dict[tuple[str, str | None], list[Finding]] = {}
+    for command in commands_of(job, lambda name: name == "matlab" or name.startswith("matlab-")):
+        for finding in _of_command(job, command):
+            if finding.span in {each.span for found in prompts.values() for each in found}:
+                continue  # of a function that is called again
+            prompts.setdefault((finding.message, finding.severity), []).append(finding)
+    for found in prompts.values():
+        first, others = found[0], [(each.span, "the same") for each in found[1:]]
+        edits = [replace(each.span, "-batch") for each in found if each.fix is not None]
+        fix = None if first.fix is None else Fix("run it with -batch", edits, safe=False)
+        yield first._replace(related=others[:5], fix=fix)
+
+
+def _of_command(job: Job, command: Invocation) -> Iterator[Finding]:
     words = [word.replace("--", "-", 1) if word.startswith("--") else word for word in command.words]
     if command.phase is Phase.SUBMIT or command.children or any(map(is_open, command.argv)):
         return
