@@ -41,7 +41,11 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
     for event in findings.events.values():
         event.symptoms, event.account = counts, account
     earlier = of_earlier_runs(findings.events.values(), findings.lines)
-    ranked = rank([each for each in findings.events.values() if each not in earlier], findings)
+    ranked = rank(
+        [each for each in findings.events.values() if each not in earlier],
+        findings,
+        picture.jobs[0] if picture else None,
+    )
     done = account is not None and account.state.startswith("COMPLETED")
     # a message in the form of an error says more than that a task failed, but not the beginning of a cut traceback
     vague = [each for each in ranked.teardown if each.symptom.near_end and not announces_nothing(each)]

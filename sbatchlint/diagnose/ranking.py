@@ -5,7 +5,9 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from sbatchlint.diagnose.findings import Findings
+from sbatchlint.diagnose.making import makers
 from sbatchlint.diagnose.symptom import Event
+from sbatchlint.job import Job
 
 CURED = "a later line says that it went well after all"
 FOLLOWS = "follows from the first failure"
@@ -76,8 +78,8 @@ class Ranked(NamedTuple):
     noise: list[Noise]
 
 
-def rank(events: Collection[Event], findings: Findings) -> Ranked:
-    """The ranked events of all logs."""
+def rank(events: Collection[Event], findings: Findings, job: Job | None = None) -> Ranked:
+    """The ranked events of all logs. `job`: what the script runs, None without one."""
     ranked = Ranked([], [], [], [], [], [])
     pointing: list[Event] = []
     by_role = {
@@ -88,6 +90,8 @@ def rank(events: Collection[Event], findings: Findings) -> Ranked:
     for event in in_order(events):
         if _announces(event) and (event.file, event.row) in known:
             continue  # the message it announces is an event itself
+        if _quotes(event, events):
+            continue
         recovery = findings.recoveries.get(event.symptom.id)
         if recovery is not None and (recovery.file, recovery.offset) >= (event.file, event.offset):
             ranked.noise.append(Noise(event, CURED))
@@ -115,9 +119,10 @@ def rank(events: Collection[Event], findings: Findings) -> Ranked:
     vague = ("failure-words", "last-words")
     ranked.teardown.sort(key=lambda each: vague.index(each.symptom.id) + 1 if each.symptom.id in vague else 0)
     ranked.teardown.extend(pointing)
+    made = _put_first(ranked, job)
     failed = [*ranked.causes, *ranked.consequences, *ranked.teardown]
     for events in (ranked.causes, ranked.consequences, ranked.teardown):
-        for event in events[:]:
+        for event in [each for each in events if each not in made]:
             if _survived(event, failed, findings.lines.get(event.path, 0)):
                 events.remove(event)
                 ranked.noise.append(Noise(event, WENT_ON))
@@ -125,6 +130,18 @@ def rank(events: Collection[Event], findings: Findings) -> Ranked:
                 events.remove(event)
                 ranked.outlived.append(event)
     return ranked
+
+
+def _put_first(ranked: Ranked, job: Job | None) -> list[Event]:
+    """Makes those failures causes that make a later one, which only misses something; returns them."""
+    found = makers([*ranked.causes, *ranked.consequences, *ranked.teardown], job)
+    for event in found:
+        for events in (ranked.consequences, ranked.teardown):
+            if event in events:
+                events.remove(event)
+                before = [each for each in ranked.causes if (each.file, each.offset) < (event.file, event.offset)]
+                ranked.causes.insert(len(before), event)
+    return found
 
 
 def _of_help_text(event: Event) -> bool:
@@ -150,6 +167,24 @@ def _has_nothing_to_do_with(event: Event, ranked: Ranked) -> bool:
         if failure.symptom.role == "cause" or failure.symptom.id in _OWN_WORDS
     ]
     return bool(later) and not any(_LACKS.search(each.text) or (named and named in each.text) for each in later)
+
+
+_FRAME = re.compile(r'\s*File "[^"]+", line \d+')
+# The lines of a traceback between a frame and its message.
+_TRACEBACK = 60
+
+
+def _quotes(event: Event, events: Collection[Event]) -> bool:
+    """Whether an event is a line of a program, quoted in a traceback that has the same symptom in its message."""
+    if not event.above or not _FRAME.match(event.above[-1]):
+        return False
+    return any(
+        each is not event
+        and each.symptom is event.symptom
+        and each.file == event.file
+        and 0 < each.row - event.row <= _TRACEBACK
+        for each in events
+    )
 
 
 def _announces(event: Event) -> bool:

@@ -11,6 +11,7 @@ from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.answers import Answer, Picture
 from sbatchlint.diagnose.symptom import Cause
+from sbatchlint.diagnose.task_signs import copies_disturb, other_world
 from sbatchlint.job import Job
 from sbatchlint.slurm.options import all_options
 from sbatchlint.source.regex import Regex
@@ -258,8 +259,73 @@ def _empty_value(first: Answer, picture: Picture) -> Answer | None:
     return None
 
 
+# Words by which a program objects to a value.
+_OBJECTS = Regex(
+    r"(?i)\b(?:too (?:small|large|many|few|low|high|long|short)|invalid|unknown|unrecogni[sz]ed|illegal|not (?:valid|allowed|supported|known|recogni[sz]ed|in\b|a\b)"
+    r"|must|override|out of range|exceeds?|conflict|is (?:required|missing)|no such (?:key|option|setting))"
+)
+_WORD = re.compile(r"(?P<dashes>-{0,2})\+{0,2}(?P<name>[A-Za-z][\w.-]{3,60})(?P<value>=|$)")
+
+
+def _word_objected(first: Answer, picture: Picture) -> Answer | None:
+    """An option, or a setting `name=value`, of a command to which the message of its program objects by name."""
+    event = first.event
+    if first.where != "code" or first.confidence != "possible" or not _OBJECTS.search(event.text):
+        return None
+    for job in picture.jobs[:1]:
+        for command in _own(job):
+            for each in command.argv[1:]:
+                match = _WORD.match(text_of(each) or "")
+                if match is None or not (match["dashes"] or match["value"]):
+                    continue
+                if _names(event.text, match["name"]):
+                    says = f"the program objects to {match['dashes']}{match['name']}, which the script gives it"
+                    advice = "its message says what it wants; compare with its manual, in the release that the job uses"
+                    return _answer(first, "word-objected", says, advice, (each[0].span, command.span))
+    return None
+
+
+def _names(text: str, name: str) -> bool:
+    """Whether a message speaks of an option: by its dashes, in quotes, or by a name that no sentence has."""
+    quoted = rf"['\"`‘“]-{{0,2}}{re.escape(name)}(?:=[^'\"`]{{0,80}})?['\"`’”]|(?<![\w-])--?{re.escape(name)}(?![\w-])"
+    if re.search(quoted, text):
+        return True
+    unlike = re.search(r"[a-z][A-Z]|[_.\d]", name) is not None
+    return unlike and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+_NOT_MADE = re.compile(r"mkdir: cannot create directory ['‘`]?(?P<path>/[^'’:]*)")
+
+
+def _folder_elsewhere(first: Answer, picture: Picture) -> Answer | None:
+    """`mkdir -p` fails at a folder high above the one that the script wants: this machine has no such place."""
+    match = _NOT_MADE.search(first.event.text)
+    if match is None:
+        return None
+    path = match["path"].rstrip("/")
+    for job in picture.jobs[:1]:
+        text = job.source.text
+        below = re.compile(rf"(?<![\w.$}}/-]){re.escape(path)}/[^\s'\";|&]+")
+        makes = [each for each in _own(job) if each.name == "mkdir"]
+        found = next((each for each in below.finditer(text) if not _in_comment(text, each.start())), None)
+        if found is not None and makes:
+            says = (
+                f"the script works below {path}, which is not there on the node, or where the user may not make folders"
+            )
+            advice = "name a folder that this cluster has ($SCRATCH, $TMPDIR, /tmp), and stop where it cannot be made: mkdir -p … || exit 1"
+            return _answer(first, "folder-elsewhere", says, advice, (Span(*found.span()), makes[0].span))
+    return None
+
+
+def _in_comment(text: str, at: int) -> bool:
+    return text[text.rfind("\n", 0, at) + 1 : at].lstrip().startswith("#")
+
+
 def _value(text: str, assignment: VariableAssignment) -> str:
     return text[assignment.span.start : assignment.span.end].partition("=")[2]
 
 
-_SIGNS = (_option_from_variable, _empty_value, _folder_changed, _copied_apart, _below_folder)
+_SIGNS = (
+    _option_from_variable, _empty_value, _folder_elsewhere, _folder_changed, _copied_apart, _below_folder, _word_objected,
+    copies_disturb, other_world,
+)  # fmt: skip

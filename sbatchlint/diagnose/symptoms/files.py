@@ -152,6 +152,12 @@ def _started(event: Event) -> bool | None:
     return possible(any("_execute_child" in line for line in event.above[-4:]))
 
 
+def _of_slurm(event: Event) -> bool | None:
+    """A command of Slurm that another program starts."""
+    path = event.groups.get("path", "").strip("'\"")
+    return possible(_started(event) is None and has_trait(path.rpartition("/")[2], "slurm"))
+
+
 def _of_system(event: Event) -> bool | None:
     return possible(re.match(r"['\"]?/(?:etc|run|sys|proc|dev|var/(?:run|lib|log)|usr)/", event.groups.get("path", "")))
 
@@ -283,7 +289,7 @@ WARNING: The directory '/home/ada/.cache/pip' or its parent directory is not own
         releases="all releases",
         role="cause",
         literals=("Read-only file system", "Input/output error", "Transport endpoint is not connected", "Cannot send after transport endpoint shutdown", "Remote I/O error", "Structure needs cleaning", "Host is down", "disk I/O error", "Connection timed out: '/"),
-        patterns=(r"Transport endpoint is not connected|Cannot send after transport endpoint shutdown|Remote I/O error|Structure needs cleaning|OperationalError: disk I/O error", r"(?:\[Errno 5\] |: )Input/output error", r"Read-only file system"),
+        patterns=(r"^(?!.*(?:\b(?:srun|sbatch|salloc|slurm\w*): error|slurm_receive)).*Transport endpoint is not connected|Cannot send after transport endpoint shutdown|Remote I/O error|Structure needs cleaning|OperationalError: disk I/O error", r"(?:\[Errno 5\] |: )Input/output error", r"Read-only file system"),
         causes=(
             Cause("read-only-image", "script", "the program writes into the image of a container, which is read-only", "write to a mounted folder; or give pyxis --container-writable, Apptainer --writable-tmpfs", codes=("SB507", "SB604", "SB602"), script=_in_container, log=says("Read-only")),
             Cause("file-system", "cluster", "a file system does not answer on that node", "submit again with --exclude of that node, and tell the site"),
@@ -348,6 +354,7 @@ EOFError: Compressed file ended before the end-of-stream marker was reached
             Cause("empty-variable", "script", "the path is made of a variable that is not set", "see the finding", codes=("SB409", "SB414", "SB115", "SB405", "SB419", "SB424", "SB421", "SB708", "SB431", "SB429", "SB435", "SB415", "SB132", "SB432", "SB434")),
             Cause("not-mounted", "script", "{path} is not in the container, which sees only the folders that are mounted into it", "mount its folder (apptainer -B, docker -v, --container-mounts)", script=_named_in_container),
             Cause("path-of-script", "script", "{path}, which the script names, is not there on the node", "correct the path; a relative one is looked for where sbatch was called", script=_named),
+            Cause("slurm-not-there", "submission", "{path}, which the program calls, is not found: Slurm's commands are not installed where it runs, as in a container, or on a machine that is none of the cluster", "start it where they are (a login node, outside of the container), or mount them into the container", log=_of_slurm),
             Cause("program", "submission", "{path}, which a program starts, is not found", "load or install in the job what brings it", log=_started),
             Cause("input", "data", "{path}, which the program wants to read, is not there on the node", "look for it from a node, and at the folder in which the job runs", log=_read_by_program),
             Cause("folder-of-submission", "submission", "{path} is looked for in the folder where sbatch was called, and is not there", "submit from the folder in which it lies (cd there, or sbatch --chdir=…), or write its full path in the script", script=_from_submission, log=lambda event: possible(re.match(r"['\"`‘]?[\w.+-]", event.groups.get("path", "")))),

@@ -1,6 +1,7 @@
 """Lightning, accelerate, DeepSpeed, Megatron-LM and their like: worlds that do not fit the job."""
 
 from sbatchlint.diagnose.evidence import (
+    TASKS,
     assigned,
     begins,
     number,
@@ -43,6 +44,16 @@ def _plain_programs(job: Job, event: Event) -> Verdict:
     found = tuple(world.span for world in find_worlds(job) if world.launch is None)
     found = found or tuple(each.span for each in job.steps if not job.launches)
     return Shown(options(job, "nodes", "ntasks", "ntasks-per-node") + found) if found else None
+
+
+def _fewer_tasks(job: Job, event: Event) -> Verdict:
+    """Steps that certainly start fewer tasks than the log says that the program waits for, and the options for tasks."""
+    size = number(event, "size")
+    small = [step for step in job.steps if step.tasks is not None and size is not None and step.tasks < size]
+    if not small or len(small) < len(job.steps):
+        return None
+    spans = options(job, *TASKS) + step_options(job, *TASKS) + spans_of(small)
+    return Shown(spans, f"the step starts {small[0].tasks or 0} of the {size} tasks for which the program waits")
 
 
 def _gpu_options(job: Job, event: Event) -> Verdict:
@@ -173,6 +184,7 @@ under srun, or NODE_RANK is set. Every rank several times: one task per node whe
         patterns=(r"GLOBAL_RANK: 0, MEMBER: 1/(?P<size>[2-9]|\d\d+)",),
         causes=(
             Cause("tasks-per-node", "script", "srun starts one task per node, and Lightning wants one for each GPU: both nodes number their ranks alike", "add --ntasks-per-node with the number of GPUs of a node", codes=("SB311", "SB302"), script=_plain_programs, log=_several_starts),
+            Cause("fewer-tasks", "script", "the step starts fewer tasks than the {size} for which the program waits", "let --ntasks be the number of nodes times --ntasks-per-node, or leave it out", codes=("SB302",), script=_fewer_tasks),
             Cause("alone", "script", "one process was started, and it waits for {size}", "start it with srun, one task for each GPU", codes=("SB312", "SB311"), script=_in_batch_shell),
             Cause("inherited-rank", "cluster", "the environment has a rank of its own (NODE_RANK, LOCAL_RANK), so Lightning starts no further processes", "unset NODE_RANK and LOCAL_RANK before it", log=lambda event: None if event.count == 1 and len(event.below) < 6 else False),
         ),
@@ -190,7 +202,7 @@ under srun, or NODE_RANK is set. Every rank several times: one task per node whe
         patterns=(r"number of (?:tasks per node|nodes) configured in SLURM `--(?P<option>[\w-]+)=(?P<slurm>\d+)` does not match", r"You set `--(?P<option>ntasks)=(?P<slurm>\d+)` in your", r"You requested (?:gpu|GPUs): \[(?P<wanted>[\d, ]*)\]|[Bb]ut your machine only has: \["),
         causes=(
             Cause("fewer-gpus", "script", "the program wants the GPUs [{wanted}], and each task sees fewer", "ask for as many GPUs on a node, and do not bind them to tasks", codes=("SB211", "SB201"), script=_gpu_options, log=lambda event: None if "equested" in event.text or "machine" in event.text else False),
-            Cause("option-of-script", "script", "--{option}={slurm} of the job is not what the Trainer is told", "write --nodes as num_nodes and --ntasks-per-node as devices; no --ntasks", codes=("SB310", "SB304", "SB203"), script=lambda job, event: shown(options(job, "ntasks-per-node", "nodes", "ntasks"), "certain"), log=lambda event: False if "machine" in event.text else None),
+            Cause("option-of-script", "script", "--{option}={slurm} of the job is not what the Trainer is told", "write --nodes as num_nodes and --ntasks-per-node as devices; no --ntasks", codes=("SB310", "SB304", "SB203"), script=lambda job, event: shown(options(job, "ntasks-per-node", "nodes", "ntasks"), "certain"), log=lambda event: False if "machine" in event.text or "equested" in event.text else None),
             Cause("ntasks", "submission", "Lightning runs in a job, or a shell of one, that was given --ntasks", "give --ntasks-per-node, or start it outside of the allocation's variables", log=lambda event: None if event.groups.get("option") == "ntasks" else False),
             Cause("trainer", "code", "the Trainer's num_nodes or devices are not those of the job", "take them from SLURM_NNODES and SLURM_NTASKS_PER_NODE"),
         ),

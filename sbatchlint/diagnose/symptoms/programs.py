@@ -117,7 +117,7 @@ _SYSTEM_SPEAKER = (
 )
 _SYSTEM_LIBRARY = (
     r"^lib(?:(?:nvidia|nvcuvid|amd_|hsa|ib|rdma|mlx|psm|fabric|efa|cxi|ugni|lnet|slurm|munge|pmi|X|GL|EGL|pthread"
-    r"|ssl|tinfo|ncurses)(?:[-_.]|\w*\.so|$)|(?:cuda|c|m|dl|stdc\+\+|gcc_s|crypt|z|nsl|udev|pci|numa)(?:[-_.]|$))"
+    r"|ssl|crypto|icu|readline|tinfo|ncurses)(?:[-_.]|\w*\.so|$)|(?:cuda|c|m|dl|stdc\+\+|gcc_s|crypt|z|nsl|udev|pci|numa)(?:[-_.]|$))"
 )
 
 

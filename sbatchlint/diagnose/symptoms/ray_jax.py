@@ -46,6 +46,21 @@ def _parallel_sizes(job: Job, event: Event) -> Verdict:
 # fmt: off
 SYMPTOMS = (
     Symptom(
+        id="ray-process-ended",
+        title="a process of Ray ended soon after its start",
+        docs="`ray start` prints which one, and not why: that stands in `session_latest/logs` below its `--temp-dir` (/tmp/ray) on that node. Often an older Ray still holds the port or the folder, the folder has no room or belongs to another user, or the step has too little memory.\n",
+        printed_by="Ray (scripts.py)",
+        releases="Ray 1.x and 2.x",
+        role="cause",
+        literals=("Ray subprocesses exited unexpectedly",),
+        patterns=(r"Some Ray subprocesses exited unexpectedly",),
+        causes=(
+            Cause("start-of-script", "script", "a process of the Ray that the script starts ended at once", "look at session_latest/logs (raylet.err, gcs_server.err) below --temp-dir on that node; give each job a folder of its own (--temp-dir=/tmp/ray-$SLURM_JOB_ID) and a port of its own", script=_ray_starts, unproven="possible"),
+            Cause("start", "code", "a process of Ray ended at once", "look at session_latest/logs (raylet.err, gcs_server.err) below its temporary folder on that node", unproven="possible"),
+        ),
+        matches="Some Ray subprocesses exited unexpectedly:\n",
+    ),
+    Symptom(
         id="socket-path-too-long",
         title="the path of a socket is too long",
         docs="Linux takes 107 characters for the path of a socket. Ray, Jupyter, VS Code and multiprocessing put sockets below TMPDIR.\n",

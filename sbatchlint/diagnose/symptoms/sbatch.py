@@ -58,6 +58,12 @@ def _places(job: Job, event: Event) -> dict[str, tuple[Span, ...]]:
     return found
 
 
+def _plugin_fails(event: Event) -> bool:
+    """Whether Slurm found an MPI plugin, and the plugin could not begin."""
+    near = " ".join((event.text, *event.above[-3:], *event.below[:2]))
+    return re.search(r"init\(\) callback failed|(?:can ?not|can't|unable to) load (?:pmix|PMIx)", near) is not None
+
+
 def _both(job: Job, event: Event) -> Verdict:
     """Two of the options that exclude each other stand in the script."""
     found = _places(job, event)
@@ -340,10 +346,11 @@ srun: Warning: can't honor --ntasks-per-node set to 4 which doesn't match the re
         printed_by="srun, slurmstepd",
         releases="src/interfaces/mpi.c up to 25.11, src/srun/srun_job.c of 26.05: `Invalid MPI type`; plugin errors of the loader in all releases",
         role="cause",
-        literals=("Invalid MPI type", "--mpi=list for acceptable types", "mpi plugin", "mpi context", "plugin name for mpi", "MPI plugin", "load pmix"),
-        patterns=(r"Invalid MPI type '?(?P<type>[^',]*)", r"(?:cannot find|Couldn't find the specified) (?:mpi )?plugin (?:name )?for (?P<type>mpi/\w+)", r"error: (?:Couldn't load|cannot create) .*(?P<type>mpi/\w+)", r"(?:^|: )Invalid MPI plugin name", r"MPI plugin's pre-launch setup failed", r"mpi/pmix: \w+: .*(?:cannot|can.t|unable to) load pmix"),
+        literals=("Invalid MPI type", "--mpi=list for acceptable types", "mpi plugin", "mpi context", "plugin name for mpi", "MPI plugin", "load pmix", "load PMIx"),
+        patterns=(r"Invalid MPI type '?(?P<type>[^',]*)", r"(?:cannot find|Couldn't find the specified) (?:mpi )?plugin (?:name )?for (?P<type>mpi/\w+)", r"error: (?:Couldn't load|cannot create) .*(?P<type>mpi/\w+)", r"(?:^|: )Invalid MPI plugin name", r"MPI plugin's pre-launch setup failed", r"mpi/pmix: \w+: .*(?:cannot|can.t|unable to) load pmix", r"mpi/pmix\w*: .*can not load PMIx"),
         causes=(
-            Cause("mpi-of-script", "script", "this Slurm has no MPI plugin by the name that the script gives", "take one that `srun --mpi=list` lists, or start with mpirun", codes=("SB120", "SB130"), script=lambda job, event: Shown(spans) if (spans := step_options(job, "mpi")) else None),
+            Cause("plugin-broken", "cluster", "Slurm has this MPI plugin, and cannot load what it needs on that machine: its PMIx library is gone, or of another release", "tell the site; until then take another one of `srun --mpi=list`, or start with mpirun", log=lambda event: possible(_plugin_fails(event))),
+            Cause("mpi-of-script", "script", "this Slurm has no MPI plugin by the name that the script gives", "take one that `srun --mpi=list` lists, or start with mpirun", codes=("SB120", "SB130"), script=lambda job, event: RULED_OUT if _plugin_fails(event) else Shown(spans) if (spans := step_options(job, "mpi")) else None),
             Cause("mpi-of-site", "cluster", "this Slurm has no such MPI plugin, or cannot load it on that node", "ask the site for PMIx, or start with mpirun"),
         ),
         matches="""\
@@ -352,6 +359,7 @@ srun: error: Couldn't find the specified plugin name for mpi/pmix looking at all
 srun: error: cannot find mpi plugin for mpi/pmix
 slurmstepd: error: mpi/pmix: load_pmix: unable to load pmix library
 srun: error: cannot create mpi context for mpi/pmix
+srun: error:  mpi/pmix_v3: init: (null) [0]: mpi_pmix.c:139: pmi/pmix: can not load PMIx library
 srun: error: Application launch failed: Invalid MPI plugin name
 srun: error: Unable to create step for job 7: MPI plugin's pre-launch setup failed
 """,

@@ -3,10 +3,14 @@
 import re
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.evidence import assigned, commands, number, possible, says, shown, spans_of, worded
+from sbatchlint.diagnose.evidence import assigned, commands, number, options, possible, says, shown, spans_of, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.programs import has_trait
+from sbatchlint.source.numbers import parse_integer
+
+# The script that a shell names before the number of a line.
+_SCRIPT = re.compile(r"^ {0,4}(?:\S*/)?(?P<script>[\w.+-]+): (?:line )?\d+: ")
 
 
 def row_named(job: Job, event: Event) -> Verdict:
@@ -18,11 +22,54 @@ def row_named(job: Job, event: Event) -> Verdict:
         or not any(name in event.text for name in ("slurm_script", ".sh", ".sbatch", ".slurm", ".bash", ".job"))
     ):
         return None
+    match = _SCRIPT.match(event.text)
+    if match is not None and _is_called(job, match["script"]):
+        return None
     return Shown((job.source.own.line(row),), None, "likely")
+
+
+def _is_called(job: Job, name: str) -> bool:
+    """Whether a script is another one: of a workflow engine, or a file that the batch script names."""
+    if name in ("slurm_script", job.source.own.path.rpartition("/")[2]):
+        return False
+    return (
+        name.startswith(".command.")
+        or re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", job.source.text) is not None
+    )
+
+
+def _read_by_sh(job: Job, event: Event) -> Verdict:
+    """The line of a script for bash that another shell read."""
+    match = re.search(r": (\d+): (?:Syntax error|Bad substitution|(?P<word>\S+): not found)", event.text)
+    named = _SCRIPT.match(event.text)
+    source = job.source.own
+    if (
+        match is None
+        or named is None
+        or (row := parse_integer(match[1])) > source.rows
+        or _is_called(job, named["script"])
+    ):
+        return None
+    span = source.line(row)
+    first = source.text.partition("\n")[0]
+    word = match["word"] or ""
+    if "bash" not in first or word not in source.text[span.start : span.end]:
+        return None
+    return Shown((span,), None, "likely")
 
 
 # A program in the folder of an installation, whose first line names an interpreter that is not of the system.
 _OF_ENVIRONMENT = re.compile(r"/bin/[\w.+-]+: /(?!bin/|usr/bin/|\S*\^M)\S+: bad interpreter")
+
+
+def _of_dash(event: Event) -> bool | None:
+    """A message by which dash does not know what bash does."""
+    return possible(
+        re.search(
+            r": \d+: (?:Bad substitution|Syntax error: \"\(\" unexpected|(?:source|\[\[|declare|shopt|mapfile|export|pushd|popd|let): not found)",
+            event.text,
+        )
+    )
 
 
 def _installed(job: Job, event: Event) -> Verdict:
@@ -73,6 +120,38 @@ def _nounset(job: Job, event: Event) -> Verdict:
 
 def _module(event: Event) -> bool | None:
     return possible(has_trait(event.groups.get("command"), "loads"))
+
+
+_USED = re.compile(r"\$\{?([A-Za-z_]\w*)\}?|(?<![\w$])(SLURM_\w+)")
+
+
+def _computed(job: Job, event: Event) -> Verdict:
+    """The line with a computation that lacks a number, and its variable of Slurm, which only an option sets."""
+    verdict = row_named(job, event)
+    if not isinstance(verdict, Shown) or not re.search(r"operand expected|division by|error token", event.text):
+        return None
+    (span,) = verdict.spans
+    names = [name for match in _USED.findall(job.source.own.text[span.start : span.end]) for name in match if name]
+    for name in names:
+        wanted = _SET_BY.get(name)
+        if wanted is not None and job.directives.certain and not options(job, *wanted):
+            says = f"the script computes with {name}, which is set only where the job is given --{wanted[0]}"
+            return Shown((span,), says)
+    unset = [name for name in names if not any(each.name == name for each in job.assignments)]
+    if unset and len(names) == 1:
+        return Shown((span,), f"the script computes with {names[0]}, which is empty there", "likely")
+    return verdict
+
+
+# Variables of Slurm that a job has only with an option, and the options; sbatch(1), OUTPUT ENVIRONMENT VARIABLES.
+_SET_BY = {
+    "SLURM_MEM_PER_CPU": ("mem-per-cpu",), "SLURM_MEM_PER_NODE": ("mem",), "SLURM_MEM_PER_GPU": ("mem-per-gpu",),
+    "SLURM_CPUS_PER_TASK": ("cpus-per-task",), "SLURM_CPUS_PER_GPU": ("cpus-per-gpu",),
+    "SLURM_NTASKS": ("ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "nodes"),
+    "SLURM_NTASKS_PER_NODE": ("ntasks-per-node",), "SLURM_GPUS": ("gpus",), "SLURM_GPUS_PER_NODE": ("gpus-per-node",),
+    "SLURM_GPUS_PER_TASK": ("gpus-per-task",), "SLURM_ARRAY_TASK_ID": ("array",), "SLURM_ARRAY_TASK_COUNT": ("array",),
+    "SLURM_ARRAY_TASK_MAX": ("array",), "SLURM_ARRAY_JOB_ID": ("array",),
+}  # fmt: skip
 
 
 def _threads_unset(job: Job, event: Event) -> Verdict:
@@ -146,10 +225,10 @@ is one option `-l -e`, and `#!/usr/bin/env bash -l` a program `bash -l`.
         printed_by="bash, dash",
         releases="all releases",
         role="cause",
-        literals=("syntax error", "Syntax error", "unexpected end of file", "unexpected EOF while looking", "Bad substitution", "bad substitution", "source: not found", "[[: not found", "$'\\r'", ": No such file or directory", ": command not found", "not a valid identifier", ": numeric argument required", ": invalid option", "^M: bad interpreter", "ambiguous redirect", "event not found", "delimited by end-of-file"),
+        literals=("syntax error", "Syntax error", "unexpected end of file", "unexpected EOF while looking", "Bad substitution", "bad substitution", "source: not found", "[[: not found", "shopt: not found", "declare: not found", "mapfile: not found", "pushd: not found", "popd: not found", "$'\\r'", ": No such file or directory", ": command not found", "not a valid identifier", ": numeric argument required", ": invalid option", "^M: bad interpreter", "ambiguous redirect", "event not found", "delimited by end-of-file"),
         patterns=(
             r"line (?P<row>\d+): (?:syntax error|unexpected EOF|\$'\\r'|[^:]*: (?:bad substitution|ambiguous redirect))",
-            r"^ {0,4}\S+: (?:\d+: )?(?:\S+: )?(?:Syntax error: |Bad substitution|(?:source|\[\[|declare|shopt|mapfile|export): not found)",
+            r"^ {0,4}\S+: (?:\d+: )?(?:\S+: )?(?:Syntax error: |Bad substitution|(?:source|\[\[|declare|shopt|mapfile|export|pushd|popd): not found)",
             r"syntax error (?:near unexpected token|in conditional|: unexpected end of file)|unexpected EOF while looking for matching",
             r"^: (?:No such file or directory|command not found|not a valid identifier|numeric argument required|invalid option)|\^M: bad interpreter",
             r"\$'\\r': command not found|here-document at line \d+ delimited by end-of-file",
@@ -159,6 +238,8 @@ is one option `-l -e`, and `#!/usr/bin/env bash -l` a program `bash -l`.
             Cause("carriage-return", "script", "a script has DOS line breaks: the carriage return hides the word that the message begins with", "write \\n alone (`sed -i 's/\\r$//' FILE`), and keep git from changing it (.gitattributes)", log=lambda event: None if event.text.startswith(": ") or "^M" in event.text else False),
             Cause("script-syntax", "script", "the shell cannot read the script", "see the finding", codes=("SB001", "SB003", "SB006", "SB412", "SB411", "SB420", "SB426")),
             Cause("line", "script", "the shell cannot read the script at that line", "look for an open quote, `fi`, `done` or `\\` above it", script=row_named),
+            Cause("read-by-sh", "submission", "sh, which is not bash on this machine, reads a script that is written for bash: it was started as `sh NAME`", "submit it (sbatch NAME), or start it with `bash NAME`: after `sh` its first line is a comment", script=_read_by_sh, log=_of_dash),
+            Cause("shell-of-script", "code", "a script that is written for bash is read by sh, which is not bash on this machine", "write `#!/bin/bash` as its first line, and start it as itself or with bash, not with sh; a program that runs a command line takes /bin/sh", log=_of_dash),
             Cause("other-script", "code", "the shell cannot read a script at the place that it names", "look for an open quote, `fi`, `done` or carriage returns there", log=lambda event: False if "slurm_script" in event.text or event.text.startswith(": ") else None),
         ),
         matches="""\
@@ -282,9 +363,10 @@ bash: train.sh: No such file or directory
         printed_by="bash, dash",
         releases="all releases",
         role="warning",
-        literals=("operator expected", "expression expected", "too many arguments", "missing `]'", "value too great for base", "division by", "not a valid identifier"),
-        patterns=(r"line (?P<row>\d+): .*(?:(?:unary|binary) operator expected|integer expression expected|too many arguments|missing `\]'|value too great for base|division by 0|not a valid identifier)",),
+        literals=("operator expected", "expression expected", "too many arguments", "missing `]'", "value too great for base", "division by", "not a valid identifier", "operand expected", "invalid arithmetic operator", "in expression (error token"),
+        patterns=(r"line (?P<row>\d+): .*(?:(?:unary|binary) operator expected|integer expression expected|too many arguments|missing `\]'|value too great for base|division by 0|not a valid identifier|operand expected|invalid arithmetic operator|syntax error in expression)",),
         causes=(
+            Cause("empty-number", "script", "the script computes with a variable that is empty", "see that it is set, or give a default: ${{NAME:-1}}", codes=("SB420", "SB414", "SB409", "SB405"), script=_computed),
             Cause("test", "script", "a test of the script fails on an empty or odd value", "quote the variable, or see the finding", codes=("SB420", "SB108", "SB414", "SB409", "SB405", "SB708", "SB413", "SB431", "SB709", "SB721"), script=row_named),
         ),
         matches="/var/spool/slurmd/job7/slurm_script: line 12: [: -gt: unary operator expected\n",

@@ -102,9 +102,9 @@ Socket timed out on send/recv operation
         role="consequence",
         literals=("slurm_receive_msg", "slurm_send_", "Unable to resolve ", "Zero Bytes were transmitted", "Transport endpoint", "slurm_unpack_received_msg", "slurm_msg_sendto", "slurm_get_addr", "slurm_set_addr", "find address for host"),
         patterns=(
-            r"(?:error: )?slurm_(?:receive_msgs?(?:_\w+)?|send_\w+|unpack_received_msg|msg_sendto)\b.*(?:failed|error|[Tt]imed out|Zero Bytes)",
+            r"(?:error: )?slurm_(?:receive_msgs?(?:_\w+)?|send_\w+|unpack_received_msg|msg_sendto)\b.*(?:failed|error|[Tt]imed out|Zero Bytes|not connected)",
             r"error: (?:slurm_(?:set|get)_addr: )?Unable to resolve \"?(?P<host>[^\s\"]+)",
-            r"^(?:srun|sbatch|salloc|\w+): error: .*Zero Bytes were transmitted or received",
+            r"^(?:srun|sbatch|salloc|\w+): error: .*(?:Zero Bytes were transmitted or received|Transport endpoint is not connected)",
             r"can't find address for host (?P<host>\S+), check slurm\.conf",
         ),
         causes=(Cause("network", "cluster", "the parts of Slurm could not speak to each other over the network", "tell the site, with the names of the nodes"),),

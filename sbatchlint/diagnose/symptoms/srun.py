@@ -87,8 +87,8 @@ Since 20.11 a step owns what it uses: a second one, or an srun inside of an srun
         role="consequence",
         literals=("step creation temporarily disabled", "step creation still disabled"),
         patterns=(r"step creation (?:temporarily|still) disabled, retrying",),
-        recovered_by=r"srun: Step created for",
-        recovery=("Step created for",),
+        recovered_by=r"srun: Step created for|srun: error: Unable to create step for",
+        recovery=("Step created for", "Unable to create step for"),
         causes=(
             Cause("steps-share", "script", "a step waits for what another step of the job holds", "give srun --overlap, or --exact with -n, -c and --mem for steps side by side", codes=("SB206", "SB815", "SB802"), script=_several_steps),
             Cause("prolog", "cluster", "the step cannot start yet: the node's prolog still runs, or the node does not answer", "ask the site where it lasts for minutes", log=lambda event: None if "Prolog" in event.text or "onfigur" in event.text else False),
