@@ -7,9 +7,13 @@ Reported where the same folder below itself is unlikely: for two names in a row 
 same variable (`cd $OUT; ./solver > $OUT/log`), and where the script itself has just made the folder. A folder with one
 name is often in a folder of the same name (`cd repo; python repo/main.py`).
 
+The other way round, a relative path is left behind: `mkdir -p out; cd src; ./solver > out/log` writes to `src/out`,
+which nobody has made, and after `export TMPDIR=./tmp; cd work` programs find no folder for their temporary files.
+Warnings.
+
 ## Fix
 
-None: write the path without the folder, or `cd` to an absolute one and name that.
+None: write the path without the folder, or an absolute one: `OUT=$PWD/out`.
 
 ## References
 
@@ -18,10 +22,12 @@ chdir(2), path_resolution(7)
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.storage.written_paths import WRITING
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of, text_of
+from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.paths import HERE, key
 from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
@@ -38,6 +44,9 @@ _OTHER = frozenset({"cd", "pushd", "popd", "mkdir", "[", "[[", "test", "rm", "ex
 
 # What a program puts in place of before the job is submitted: `REPLACE-PWD`, `WORK_DIR`, `@DIR@`, `__DIR__`.
 _SLOT = Regex(r"[A-Z]+(?:[-_][A-Z]+)+|[@_%{]+\w+[@_%}]+|X{3,}\w+X{3,}")
+# No relative path, or one that something else fills in.
+_SLOTTED = Regex(r"[/$~.]|[A-Z_]+(?:/|$)")
+_TEMPORARY = frozenset({"TMPDIR", "TMP", "TEMP"})
 _VARIABLE = Regex(r"\$\{?(\w+)\}?[\"']?$")
 
 
@@ -45,6 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
     changing = commands_named(job, "cd", "pushd", "popd")
     ends = [*(each.index for each in changing[1:]), len(job.invocations)]
     made = [(each.index, word) for each in commands_named(job, "mkdir") for word in each.words[1:]]
+    yield from _left_behind(job, changing)
     for cd, end in zip(changing, ends, strict=False):  # none of a job that changes no folder
         folder = _folder(cd)
         if folder is None:
@@ -67,6 +77,63 @@ def check(job: Job) -> Iterator[Finding]:
                     related=[(cd.span, "enters the folder")],
                 )
                 break
+
+
+def _left_behind(job: Job, changing: list[Invocation]) -> Iterator[Finding]:
+    """Findings on relative folders that the script makes, or tells programs of, before it enters another one."""
+    moves = [each for each in changing if _is_plain(each)]
+    if len(moves) != len(changing) or not moves:
+        return
+    first = moves[0]
+    made = {key(field) for each in commands_named(job, "mkdir") if each.index < first.index for field in each.argv[1:]}
+    later = {key(field) for each in commands_named(job, "mkdir") if each.index > first.index for field in each.argv[1:]}
+    line = job.line(first.span.start)
+    for command in job.invocations[first.index + 1 : moves[1].index if len(moves) > 1 else None]:
+        for redirect in command.redirects:
+            path = "" if redirect.target is None else key(redirect.target)
+            folder = path.rpartition("/")[0]
+            if redirect.operator not in WRITING or folder not in made - later or _SLOTTED.match(folder):
+                continue
+            if _enters(first, folder) or command.phase is not Phase.BATCH:
+                continue
+            if any(has_trait(each.name, "copies") or each.children for each in job.invocations[: command.index]):
+                continue  # they may bring the folder along
+            message = (
+                f"`{folder}` was made before `cd` on line {line}, and is not in that folder; write an absolute path"
+            )
+            yield Finding(redirect.span, message, "warning", related=[(first.span, "enters another folder")])
+            return
+    for assigned in job.assignments:
+        values = [field for each in assigned.alternatives for field in each.fields or ()]
+        if assigned.name not in _TEMPORARY or assigned.context.parent is not None or len(values) != 1:
+            continue
+        prefix = known_prefix(values[0]).removeprefix("./")
+        after = next((each for each in moves if each.index >= assigned.order), None)
+        if not prefix or prefix[0] in "/~$." or after is None or after.index + 1 >= len(job.invocations):
+            continue
+        message = f"after `cd` on line {job.line(after.span.start)}, {assigned.name} names a folder that is not there"
+        yield Finding(
+            assigned.span,
+            f"{message}; write an absolute path",
+            "warning",
+            related=[(after.span, "enters another folder")],
+        )
+
+
+def _is_plain(cd: Invocation) -> bool:
+    """Whether the batch shell certainly enters another folder by a `cd`."""
+    context = cd.context
+    if cd.name != "cd" or len(cd.argv) != 2 or cd.alternatives > 1 or context.phase is not Phase.BATCH:
+        return False
+    if context.conditional or context.loops or context.calls or context.captured or context.handler or context.parent:
+        return False
+    return context.shell.kind == "script" and key(cd.argv[1]) not in HERE and not cd.words[1].startswith("..")
+
+
+def _enters(cd: Invocation, folder: str) -> bool:
+    """Whether a `cd` enters a folder, or one inside of it, whose name a path begins with."""
+    entered = key(cd.argv[1])
+    return entered == folder or entered.startswith(f"{folder}/") or folder.startswith(f"{entered}/")
 
 
 def _folder(cd: Invocation) -> str | None:
@@ -152,6 +219,29 @@ CASES = [
         srun ./solver --out «run7/out.dat»
         """,
         title="a folder that was just made",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        mkdir -p out
+        cd src
+        ./solver «> out/solver.log»
+        """,
+        severity="warning",
+        title="a folder that was made elsewhere",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        mkdir -p tmp
+        export «TMPDIR=./tmp»
+        cd work
+        sort -S 1G data.txt > sorted.txt
+        """,
+        severity="warning",
+        title="a relative TMPDIR",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\ncd repo\npython repo/main.py\n", title="a package in its repository"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\ncd data/raw\n./align a.fasta\ncd ../..\n./report data/raw/a.txt\n"),
