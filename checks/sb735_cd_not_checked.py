@@ -1,0 +1,235 @@
+"""Results are overwritten: the script goes on in the wrong folder if `cd` fails.
+
+In `for n in 1 2 3; do cd /data/run_$n; ./model > out.txt; done` a folder that is missing leaves the shell in that of
+the iteration before, and the program overwrites its results. A `cd ..` at the end then goes up from there, so that all
+later iterations work in wrong folders. The tasks of an array all fall back on the folder of submission, where they
+overwrite each other's files.
+
+Reported for a folder that differs between iterations or tasks, and that the script neither makes nor tests, where the
+commands after it change files by relative names or go up again. What only removes files is SB903's.
+
+## Fix
+
+Appends `|| continue` in a loop, and `|| exit 1` in an array. Unsafe: perhaps no other iteration is to run then.
+
+## References
+
+cd in bash(1); https://www.shellcheck.net/wiki/SC2164
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.array_elements import differs, several_elements
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.storage.written_paths import WRITING, operands
+from sbatchlint.bash.syntax.tree import For, While
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, shown_text
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, shortened
+from sbatchlint.job.once import once
+from sbatchlint.job.paths import key
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Commands
+
+CARD = Card(
+    "SB735", "cd-not-checked", severity="warning", fix="sometimes", since="0.1.0", when=Commands("cd"), batch=True,
+    seen="ShellCheck's SC2164", unseen="`cd: …: No such file or directory`, and programs that work elsewhere.",
+)  # fmt: skip
+
+_CHANGING = frozenset({"mv", "cp", "tee", "sed", "touch"})
+_TESTS = frozenset({"[", "[[", "test", "mkdir", "pushd"})
+# A loop over what is there: a pattern, or the output of a command that lists folders.
+_EXISTING = Regex(r"[*?]|\b(?:ls|find|cat|dirname)\b|`|\$\(")
+_ENDS = Regex(r"[ \t]*(?:;(?!;)|#|\n|$)")
+
+
+def check(job: Job) -> Iterator[Finding]:
+    array = several_elements(job)
+    for command in job.invocations:
+        if command.name != "cd" or len(command.argv) != 2 or command.phase is Phase.SUBMIT:
+            continue
+        if not _is_unchecked(job, command) or key(command.argv[1]) in _made(job):
+            continue
+        loop = _loop(job, command)
+        if loop is None and (array is None or command.context.loops or not differs(job, command.argv[1])):
+            continue
+        if loop is not None and not _differs_in(job, command, loop):
+            continue
+        harm = None if _is_tested(job, command, loop) else _harm(job, command, loop)
+        if harm is None:
+            continue
+        where = "the folder of the iteration before" if loop is not None else "the folder of submission"
+        ends = _ENDS.match(job.source.text, command.span.end)
+        advice = "|| continue" if loop is not None else "|| exit 1"
+        fix = Fix(f"append {advice}", [insert(command.span.end, f" {advice}")], safe=False) if ends else None
+        yield Finding(
+            command.span,
+            f"if `{shortened(job.source.slice(command.span), 30)}` fails, {harm[0]} in {where}; "
+            f"write `{advice}` after it",
+            fix=fix,
+            related=[(harm[1].span, "goes on there")],
+        )
+
+
+def _is_unchecked(job: Job, command: Invocation) -> bool:
+    """Whether the script certainly goes on if a command fails."""
+    run = next((each for each in job.pipelines if command in each.elements[0]), None)
+    if run is None or run.tested or run.errexit is not False or command.context.tested or command.context.handler:
+        return False
+    return not command.context.conditional
+
+
+def _is_tested(job: Job, command: Invocation, loop: For | None) -> bool:
+    """Whether something before a command, in its loop if it stands in one, tests or makes a folder."""
+    start, at = 0 if loop is None else job.span(loop.start, loop.end).start, command.span.start
+    return any(each.name in _TESTS and start <= each.span.start < at for each in job.invocations)
+
+
+def _loop(job: Job, command: Invocation) -> For | None:
+    """The innermost loop around a command, where it is one over a list; None otherwise."""
+    loops: list[For | While] = [*nodes_of(job.program, For), *nodes_of(job.program, While)]
+    at = command.span.start
+    inside = [each for each in loops if job.span(each.start, each.end).start <= at < job.span(each.start, each.end).end]
+    innermost = max(inside, key=lambda each: each.start, default=None)
+    return innermost if isinstance(innermost, For) and command.context.loops else None
+
+
+def _differs_in(job: Job, command: Invocation, loop: For) -> bool:
+    """Whether the folder has another name in each iteration, and the loop is not over folders that are there."""
+    string = job.text.string
+    words = " ".join(string[each.start : each.end] for each in loop.words or ())
+    written = job.source.slice(command.span)
+    reads = [each for each in job.trace.reads if each.name == loop.name and command.span.contains(each.span)]
+    return bool(words) and not _EXISTING.search(words) and bool(reads) and written.count("$") == 1
+
+
+def _harm(job: Job, command: Invocation, loop: For | None) -> tuple[str, Invocation] | None:
+    """What happens in the wrong folder, in words, and the command that does it."""
+    end = len(job.text.string) if loop is None else loop.end
+    limit = job.span(0, end).end
+    worked = None
+    for later in job.invocations[command.index + 1 :]:
+        if later.context.shell is not command.context.shell or later.kind:
+            continue
+        if not command.span.end <= later.span.start < limit:
+            continue
+        if later.name in ("cd", "popd"):
+            up = later.name == "cd" and len(later.argv) == 2 and shown_text(later.argv[1]).startswith("..")
+            if up and loop is not None:
+                return f"`{job.source.slice(later.span)}` goes up, and later iterations work", later
+            break
+        if weight(job, later) >= Weight.PROGRAM:
+            worked = worked or later
+        if _changes_here(later) and (worked is not None or later.name in _CHANGING):
+            return "the commands after it overwrite files", later
+    return None if loop is None or worked is None else (f"`{worked.name}` runs again", worked)
+
+
+def _changes_here(command: Invocation) -> bool:
+    """Whether a command writes to a file with a fixed name in its working folder."""
+    for redirect in command.redirects:
+        if redirect.operator in WRITING and redirect.target and redirect.fd in (None, "1"):
+            name = key(redirect.target)
+            if name and name[0] not in "/$&~" and "$" not in name and redirect.operator == ">":
+                return True
+    if command.name in _CHANGING and command.name != "sed":
+        last = operands(command)[-1:]
+        return bool(last) and last[0][:1] not in "/$~" and "$" not in last[0] and not last[0].startswith("..")
+    return False
+
+
+@once
+def _made(job: Job) -> frozenset[str]:
+    """The folders that the script makes."""
+    return frozenset(path for each in job.invocations if each.name == "mkdir" for path in operands(each))
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for n in 1 2 3; do
+            «cd /data/run_$n»
+            srun ./model > out.txt
+        done
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for n in 1 2 3; do
+            cd /data/run_$n || continue
+            srun ./model > out.txt
+        done
+        """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for name in alpha beta gamma; do
+            «cd $name»
+            ./model input.yaml
+            cd ..
+        done
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for name in alpha beta gamma; do
+            cd $name || continue
+            ./model input.yaml
+            cd ..
+        done
+        """,
+        title="and up again",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-150
+        «cd run_$SLURM_ARRAY_TASK_ID»
+        ./model < input.txt > out.txt
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --array=1-150
+        cd run_$SLURM_ARRAY_TASK_ID || exit 1
+        ./model < input.txt > out.txt
+        """,
+        title="the tasks of an array",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for n in 1 2 3; do
+            cd /data/run_$n || continue
+            srun ./model > out.txt
+        done
+        """
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        for folder in run_*/; do
+            cd $folder
+            ./model > out.txt
+            cd ..
+        done
+        """,
+        title="folders that are there",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-150
+        mkdir -p run_$SLURM_ARRAY_TASK_ID
+        cd run_$SLURM_ARRAY_TASK_ID
+        ./model > out.txt
+        """,
+        title="the script makes it",
+    ),
+]
