@@ -23,7 +23,7 @@ from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Settings
 from sbatchlint.source.secret_names import is_secret
-from sbatchlint.source.secrets import COVER, redacted, redacted_source, secrets_in
+from sbatchlint.source.secrets import COVER, redacted, redacted_source, secrets_in, values_in
 from sbatchlint.source.text import Source, Span
 
 KEY, TOKEN = "3f9a1c07be52d84e6a90b7c13fd825e4a6c01b9d", "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"
@@ -452,3 +452,14 @@ def test_work_grows_as_the_text_does(piece: str) -> None:
 
     lines(10)
     assert lines(3000) < 13 * max(lines(300), 300)
+
+
+def test_values_that_begin_alike_cost_what_they_are() -> None:
+    def work(size: int) -> None:
+        names = [f"abcdefgh{number:05d}" for number in range(size)]
+        values = values_in("".join([f"srun a --password {name}\n" for name in names]))
+        assert len(values) == size
+        assert not any("abcdefgh" in redacted(f"{name} refused, {name[:9]}…", values) for name in names)
+
+    work(5)
+    assert executed_lines(lambda: work(300)) < 13 * executed_lines(lambda: work(30))

@@ -6,6 +6,7 @@ names of secrets. `redacted` and `masked` are for reports of scripts and of logs
 """
 
 import re
+from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
@@ -260,6 +261,8 @@ _USER_OF_ADDRESS = Regex(r"://(?P<value>[^\s:/@'\"]{20,400})(?=[:@])")
 _FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
 # So many characters each value of a script has that is looked for elsewhere.
 _LEAST = 4
+# No value has more characters that are compared.
+_LONGEST = 10_000
 # Of a value, as many characters as nothing else begins with by chance.
 _ENOUGH = 8
 _LONG = 200
@@ -385,28 +388,32 @@ def values_in(string: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=8)
-def _by_beginning(values: tuple[str, ...]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for value in values:
-        found.setdefault(value[:_LEAST], []).append(value)
+def _by_beginning(values: tuple[str, ...]) -> dict[str, dict[int, dict[str, list[str]]]]:
+    """Values by their first characters, then by the size and the text of what is enough to know them by, sorted."""
+    found: dict[str, dict[int, dict[str, list[str]]]] = {}
+    for value in sorted(values):
+        enough = value if len(value) < _ENOUGH else value[: max(_ENOUGH, len(value) // 2)]
+        found.setdefault(value[:_LEAST], {}).setdefault(len(enough), {}).setdefault(enough, []).append(value)
     return found
 
 
 def _known(string: str, values: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     """Where a text has one of these values, or what is left of it where it was cut short."""
     beginnings = _by_beginning(values)
-    there = {string[at : at + _LEAST] for at in range(len(string) - _LEAST + 1)}.intersection(beginnings)
-    for value in (value for each in there for value in beginnings[each]):
-        is_word = len(value) < _ENOUGH
-        begin = value if is_word else value[: max(_ENOUGH, len(value) // 2)]
-        at = string.find(begin)
-        while at >= 0:
-            end = at + len(begin)
-            while end - at < len(value) and string[end : end + 1] == value[end - at]:
-                end += 1
-            if not is_word or not re.search(r"[\w/.-]", string[max(at - 1, 0) : at] + string[end : end + 1]):
-                yield at, end
-            at = string.find(begin, end)
+    starts = range(len(string) - _LEAST + 1)
+    there = {string[at : at + _LEAST] for at in starts}.intersection(beginnings)
+    for at in [at for at in starts if string[at : at + _LEAST] in there] if there else ():
+        for size, found in beginnings[string[at : at + _LEAST]].items():
+            alike = found.get(string[at : at + size], [])
+            # of several, more is there of one that sorts next to the text than of any other
+            place = bisect(alike, string[at : at + _LONGEST]) if len(alike) > 2 else 1
+            for value in alike[max(place - 1, 0) : place + 1]:
+                end = at + size
+                while end - at < len(value) and string[end : end + 1] == value[end - at]:
+                    end += 1
+                around = string[max(at - 1, 0) : at] + string[end : end + 1]
+                if len(value) >= _ENOUGH or not re.search(r"[\w/.-]", around):
+                    yield at, end
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
