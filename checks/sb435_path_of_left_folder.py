@@ -82,6 +82,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _left_behind(job: Job, changing: list[Invocation]) -> Iterator[Finding]:
     """Findings on relative folders that the script makes, or tells programs of, before it enters another one."""
     moves = [each for each in changing if _is_plain(each)]
+    yield from _temporary(job, moves)
     if len(moves) != len(changing) or not moves:
         return
     first = moves[0]
@@ -103,6 +104,10 @@ def _left_behind(job: Job, changing: list[Invocation]) -> Iterator[Finding]:
             )
             yield Finding(redirect.span, message, "warning", related=[(first.span, "enters another folder")])
             return
+
+
+def _temporary(job: Job, moves: list[Invocation]) -> Iterator[Finding]:
+    """Findings on relative folders for temporary files that a `cd` leaves."""
     for assigned in job.assignments:
         values = [field for each in assigned.alternatives for field in each.fields or ()]
         if assigned.name not in _TEMPORARY or assigned.context.parent is not None or len(values) != 1:
