@@ -52,6 +52,10 @@ CARD = Card(
 
 # A comment about the number of GPUs: `# only use one GPU`.
 _MEANT = Regex(r"(?i)\b(?:only|just|single|one|first|second|limit|restrict|subset|use[sd]?|using|choose|select)\b")
+_HEADER = Regex(r"for\s+(\w+)\s+in\s+([^;\n]{1,200}?)\s*(?:;|\n)")
+_BY_VARIABLE = Regex(r"\b(\w+_VISIBLE_DEVICES)=\"?\$\{?(\w+)\}?\"?(?=\s|$)")
+_RANGE = Regex(r"\{0\.\.([0-9]{1,3})\}|(?:\$\(|`)\s*seq\s+[0-9]\s+([0-9]{1,3})\s*[)`]")
+_INDEX = Regex(r"[0-9]{1,3}")
 IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
 # So many commands before an assignment are looked at: those in substitutions before it, and the one that it is for.
 MOST_NESTED = 8
@@ -83,6 +87,7 @@ def check(job: Job) -> Iterator[Finding]:
     if not available or job.request.heterogeneous or job.phase is not Phase.BATCH:
         return
     yield from _all_in_tasks(job, available)
+    yield from _in_loops(job, available)
     choices = {each.span: each for each in _choices(job)}
     several = len({each.ids for each in choices.values()}) > 1  # then each process gets its own
     for choice in choices.values():
@@ -128,6 +133,39 @@ def check(job: Job) -> Iterator[Finding]:
         safe = safe and len(re.findall(rf"(?<![A-Z_]){name}", job.source.text)) == 1  # nothing reads it
         fix = None if span is None or meant else Fix(f"let Slurm set {name}", [remove(span)], safe)
         yield Finding(choice.span, message, severity, fix=fix)
+
+
+def _in_loops(job: Job, available: int) -> Iterator[Finding]:
+    """Findings on a loop that gives each program a GPU of its own, and has more iterations than there are GPUs."""
+    if job.request.has_option("exclusive"):
+        return
+    for command in job.invocations:
+        if command.phase is not Phase.BATCH or not command.context.loops or command.name == "srun":
+            continue
+        if not any(name in DEVICE_VARIABLES for name, _ in command.variables):
+            continue
+        start = job.source.line_of(command.name_span.start).start
+        match = _BY_VARIABLE.search(job.source.slice(Span(start, command.name_span.start)))
+        last = None if match is None else _last(job, command, match[2])
+        if match is not None and last is not None and last >= available:
+            gpus = "only GPU 0" if available == 1 else f"GPUs 0 to {available - 1}"
+            message = f"the job has {gpus}, but the last iteration sets {match[1]} to {last} and finds no GPU; request "
+            message += f"{last + 1} GPUs, or write `$((… % {available}))`"
+            yield Finding(Span(start + match.start(), start + match.end()), message)
+
+
+def _last(job: Job, command: Invocation, name: str) -> int | None:
+    """The greatest number of the loop around a command that has this variable; None where that is not known."""
+    for loop in command.context.loops:
+        header = _HEADER.match(job.source.slice(loop))
+        if header is None or header[1] != name:
+            continue
+        numbers = _RANGE.fullmatch(header[2].strip())
+        if numbers is not None:
+            return parse_integer(numbers[1] or numbers[2])
+        words = header[2].split()
+        return max(map(parse_integer, words)) if all(map(_INDEX.fullmatch, words)) else None
+    return None
 
 
 def _is_meant(job: Job, span: Span, number: int) -> bool:

@@ -25,8 +25,9 @@ from math import prod
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.cpu_use import ranks_of
+from sbatchlint.analysis.script.input_texts import written_text
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Text, shown_text, span_of
+from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.programs import commands_of
 from sbatchlint.source.numbers import parse_integer
@@ -147,22 +148,9 @@ def _amber(job: Job, command: Invocation) -> Layout | None:
     return None if found is None else Layout(found[0][0], "a multiple of", found[1], found[2])
 
 
-def _written(job: Job, command: Invocation, name: str) -> Text | None:
-    """What the script writes into a file of this name before a command, if it does so once and in any case."""
-    texts = [
-        each
-        for each in job.invocations[: command.index]
-        for redirect in each.redirects
-        if redirect.target and shown_text(redirect.target).rpartition("/")[2] == name
-    ]
-    if len(texts) != 1 or texts[0].name != "cat" or texts[0].context.conditional or texts[0].context.loops:
-        return None
-    return texts[0].stdin
-
-
 def _hpl(job: Job, command: Invocation) -> Layout | None:
     """The largest grid of processes in `HPL.dat`."""
-    text = _written(job, command, "HPL.dat")
+    text = written_text(job, command, "HPL.dat")
     rows, columns = (None if text is None else each.search(text.string) for each in (_ROWS, _COLUMNS))
     if text is None or rows is None or columns is None:
         return None
@@ -172,7 +160,7 @@ def _hpl(job: Job, command: Invocation) -> Layout | None:
 
 
 def _vasp(job: Job, command: Invocation) -> Layout | None:
-    text = _written(job, command, "INCAR")
+    text = written_text(job, command, "INCAR")
     found = None if text is None else _KPAR.search(text.string)
     if text is None or found is None:
         return None

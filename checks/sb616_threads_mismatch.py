@@ -123,7 +123,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _with_threads(job: Job) -> list[Invocation]:
     numbers = {each.index for each in commands_with_threads(job)}
-    return [each for each in job.invocations if each.index in numbers or any(worker_calls(each))]
+    return [each for each in job.invocations if each.index in numbers or any(worker_calls(job, each))]
 
 
 def _says_one(job: Job) -> bool:
@@ -171,7 +171,7 @@ def _uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]:
 
 
 def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]:
-    for setting in (*cpu_options(command), *worker_calls(command)):
+    for setting in (*cpu_options(command), *worker_calls(job, command)):
         of_job = step is not None and _is_of_job(setting.value)
         number = cpus_of_process(job, None) if of_job and setting.number is None else setting.number
         if number is not None:

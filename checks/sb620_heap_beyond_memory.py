@@ -5,7 +5,7 @@ from Java. The heap is not all that Java needs, either: threads, code and buffer
 a few gigabytes. `--driver-memory` of spark-submit is such a heap. A worker of Dask writes to disk and restarts by its
 `--memory-limit`; where the limits of all workers are more than the job has, Slurm kills them before. Others fill what
 they are allowed: `samtools sort -@ 8 -m 4G` 4 GB for each thread, `cellranger --localmem=128` and `Trinity --max_memory
-100G` all of it.
+100G` all of it, and so do `%mem` in the input of Gaussian and `%maxcore` of each process of ORCA.
 
 A warning where the heap does not fit; advice where it takes all of the memory, and where that is so much for each CPU,
 and no directive says how many CPUs there are. Reported once.
@@ -17,18 +17,19 @@ None: more memory, or a smaller heap. `-Xmx` at about 80 to 90 percent of `--mem
 ## References
 
 java(1), -Xmx; sbatch(1), --mem; spark-submit of 3.5; distributed/cli/dask_worker.py (2024.5);
-samtools-sort(1), `-m`; the manuals of Cell Ranger, Trinity, PLINK and STAR
+samtools-sort(1), `-m`; the manuals of Cell Ranger, Trinity, PLINK, STAR, SPAdes, Canu, Gaussian and ORCA
 """
 
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.input_texts import GAUSSIAN, ORCA, chemistry_input
 from sbatchlint.analysis.script.threads import thread_options
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import program_options
-from sbatchlint.job.programs import commands_with_option
+from sbatchlint.job.programs import commands_named, commands_with_option
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
@@ -58,9 +59,24 @@ _BUFFERS = {
     "Trinity": ("--max_memory", "--max_memory", ""),
     "plink": ("--memory", "--memory", "m"),
     "plink2": ("--memory", "--memory", "m"),
+    "spades.py": ("-m", "--memory", "g"),
+    "metaspades.py": ("-m", "--memory", "g"),
+    "rnaspades.py": ("-m", "--memory", "g"),
+    "megahit": ("-m", "--memory", ""),
+    "kmc": ("-m", "-m", "g"),
+    "canu": ("maxMemory", "maxMemory", "g"),
+    "cd-hit": ("-M", "-M", "m"),
+    "cd-hit-est": ("-M", "-M", "m"),
+    "sort": ("-S", "--buffer-size", "k"),
+    "supernova": ("--localmem", "--localmem", "g"),
+    "fmriprep": ("--mem-mb", "--mem_mb", "m"),
+    "mriqc": ("--mem_gb", "--mem-gb", "g"),
     "STAR": ("--limitBAMsortRAM", "--limitBAMsortRAM", ""),
 }
-_OF_BUFFER = frozenset({"--localmem", "--max_memory", "--memory", "--limitBAMsortRAM", "-m", "--max-mem"})
+_OF_BUFFER = frozenset(option for short, long, _ in _BUFFERS.values() for option in (short, long))
+_GAUSSIAN_MEMORY = Regex(r"(?mi)^[ \t]*%mem[ \t]*=[ \t]*(\d{1,6})[ \t]*([gm])b")
+_MAXCORE = Regex(r"(?mi)^[ \t]*%maxcore[ \t]+(\d{1,7})")
+_PROCESSES = Regex(r"(?i)\bPAL(\d{1,3})\b|\bnprocs[ \t]+(\d{1,5})\b")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -68,7 +84,9 @@ def check(job: Job) -> Iterator[Finding]:
     if memory is None:
         return
     seen: list[Span] = []
-    for command in commands_with_option(job, _sets_heap):
+    commands = {each.index: each for each in commands_with_option(job, _sets_heap)}
+    commands.update((each.index, each) for each in commands_named(job, *GAUSSIAN, *ORCA))
+    for _, command in sorted(commands.items()):
         if has_trait(command.name, "prints") or command.children or command.alternatives > 1:
             continue
         step = enclosing_step(command.context)
@@ -76,7 +94,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if _is_dask(command) and step is not None and step.tasks_per_node != 1:
             continue
-        heap = _heap(command)
+        heap = _of_input(job, command) or _heap(command)
         if heap is not None and heap[1] >= memory:
             field, megabytes = heap
             seen.append(span_of(field))
@@ -103,12 +121,12 @@ def _hangs_on_cpus(job: Job) -> bool:
 
 
 def _sets_heap(word: str) -> bool:
-    return "-Xmx" in word or word.startswith((_DRIVER, _LIMIT)) or word[:1] == "-" and _option(word) in _OF_BUFFER
+    return "-Xmx" in word or word.startswith((_DRIVER, _LIMIT)) or _option(word) in _OF_BUFFER
 
 
 def _option(word: str) -> str:
     """The option of a word: `-m` of `-m4G`, `--localmem` of `--localmem=64`."""
-    return word[:2] if word[1:2] != "-" and word[:2] == "-m" else word.partition("=")[0]
+    return word[:2] if word[:2] in ("-m", "-S") and word[2:3].isdecimal() else word.partition("=")[0]
 
 
 def _buffer(command: Invocation) -> tuple[str, str, str] | None:
@@ -126,6 +144,10 @@ def _named(command: Invocation) -> tuple[str, str]:
         return "the limits of all workers are", _LIMIT
     if any(each.startswith(_DRIVER) for each in command.words):
         return "the heap of the driver is", _DRIVER
+    if command.name in ORCA:
+        return "the memory of all processes is", "%maxcore"
+    if command.name in GAUSSIAN:
+        return "its limit is", "%mem"
     buffer = _buffer(command)
     if buffer is not None:
         return "the buffers of all threads are" if command.name == "samtools" else "its limit is", buffer[0]
@@ -147,6 +169,21 @@ def _heap(command: Invocation) -> tuple[Pieces, float] | None:
     return None
 
 
+def _of_input(job: Job, command: Invocation) -> tuple[Pieces, float] | None:
+    """The memory in the input of Gaussian, or that of all processes of ORCA, and its megabytes."""
+    text = chemistry_input(job, command)
+    if text is None:
+        return None
+    if command.name in GAUSSIAN:
+        match = _GAUSSIAN_MEMORY.search(text.string)
+        return None if match is None else (text.pieces(match.start(), match.end()), _megabytes(match))
+    match, processes = _MAXCORE.search(text.string), _PROCESSES.search(text.string)
+    if match is None or processes is None:
+        return None
+    number = parse_integer(processes[1] or processes[2])
+    return text.pieces(match.start(), match.end()), float(number * parse_integer(match[1]))
+
+
 def _of_option(command: Invocation, option: str, times: int | None) -> tuple[Pieces, float] | None:
     for _, value, field in program_options(command.argv, option.__eq__):
         match = _SIZE.fullmatch(text_of(value or ()) or "")
@@ -164,7 +201,7 @@ def _of_buffer(command: Invocation, short: str, long: str, unit: str) -> tuple[P
         threads = max([1, *(each.number or 1 for each in options)])
     for field, word, after in zip(command.argv, command.words, (*command.argv[1:], ()), strict=True):
         name, equals, value = word.partition("=")
-        if short == "-m" and word[:2] == "-m" and len(word) > 2:
+        if len(short) == 2 and word[:2] == short and word[2:3].isdecimal():
             value = word[2:]
         elif name not in (short, long):
             continue

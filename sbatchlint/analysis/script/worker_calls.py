@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.input_texts import GAUSSIAN, ORCA, chemistry_input
 from sbatchlint.analysis.script.threads import ThreadOption
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Text
+from sbatchlint.job import Job
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
@@ -22,6 +24,8 @@ _MATLAB = Regex(
     r"\b(?:parpool|matlabpool)\s*\(\s*(?:(?:'[\w ]*'|\"[\w ]*\"|\w+)\s*,\s*)?(\d{1,5})\s*[,)]"
     r"|\bmatlabpool\s+(?:open\s+)?(?:local\s+)?(\d{1,5})\b|\bmaxNumCompThreads\(\s*(\d{1,5})\s*\)"
 )
+_GAUSSIAN = Regex(r"(?mi)^[ \t]*%nproc(?:s?hared)?[ \t]*=[ \t]*(\d{1,5})")
+_ORCA = Regex(r"(?i)\bPAL(\d{1,3})\b|\bnprocs[ \t]+(\d{1,5})\b")
 _JULIA = Regex(r"\baddprocs\(\s*(\d{1,5})\s*[,)]")
 # The options whose next word is the program.
 _CODE = {
@@ -29,8 +33,11 @@ _CODE = {
 }  # fmt: skip
 
 
-def worker_calls(command: Invocation) -> Iterator[ThreadOption]:
-    """The calls in a command's own program text that set a number of threads or workers."""
+def worker_calls(job: Job, command: Invocation) -> Iterator[ThreadOption]:
+    """What sets a number of threads or workers in a command's own program text, or in the input written for it."""
+    if command.name in GAUSSIAN or command.name in ORCA:
+        yield from _calls(chemistry_input(job, command), _GAUSSIAN if command.name in GAUSSIAN else _ORCA)
+        return
     if is_python(command.argv[0]):
         python = python_of(command)
         if python is not None and python.kind == "code" and python.target is not None:
