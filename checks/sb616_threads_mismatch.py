@@ -33,6 +33,7 @@ from sbatchlint.analysis.launch.cpu_use import (
     copies,
     cpus_of_process,
     cpus_of_rank,
+    processes_of,
     programs_at_once,
 )
 from sbatchlint.analysis.script.step_programs import UTILITIES
@@ -45,6 +46,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.regex import Regex
 
 CARD = Card(
     "SB616", "threads-mismatch", severity="warning", fix="never", since="0.1.0",
@@ -56,6 +58,8 @@ SETTINGS = {"site": {"profile": "example"}}
 
 # A few more than there are CPUs cost nothing.
 _A_FEW_MORE = 1.1
+# What only one process of several does, before the others begin.
+_OF_ONE = Regex(r"(?i)preproc|tokeni|download|dataset")
 
 
 class Use(NamedTuple):
@@ -85,7 +89,8 @@ def check(job: Job) -> Iterator[Finding]:
         inner = {each.name for each in command.descendants()}
         if inner and (not has_trait(command.name, "repeats") or "srun" in inner):
             continue
-        requested = request.has_option("cpus-per-task") or step is not None and step.option("cpus-per-task") is not None
+        requested = request.has_any_option(("cpus-per-task", "cpus-per-gpu"))
+        requested = requested or step is not None and step.option("cpus-per-task") is not None
         requested = requested or tasks
         for use in _uses(job, command, step):
             cpus = cpus_of_rank(job, command) if rank else cpus_of_process(job, step)
@@ -112,7 +117,9 @@ def check(job: Job) -> Iterator[Finding]:
                 available = f"the job gets {given} on a node"
             remedy = f"request {number} with `--cpus-per-task`, or lower it" if not in_whole_nodes(job) else "lower it"
             said = requested or given is not None or _says_one(job) and not rank and step is None
-            severity = "warning" if said and number >= 2 * cpus else "info"
+            # loaders of several processes wait for most of their time
+            several = 4 if use.multiplied and processes_of(job, command) is not None else 2
+            severity = "warning" if said and number >= several * cpus else "info"
             exceeds = f"uses {number} CPUs, more than" if use.multiplied else "exceeds the CPUs"
             yield Finding(span, f"`{words}` {exceeds} available: {available}; {remedy}", severity)
     for group in programs_at_once(job):
@@ -160,9 +167,9 @@ def _at_once(job: Job, group: AtOnce) -> Finding | None:
 
 def _uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]:
     """The CPUs that a command is set to use, with those of all that run at once beside it."""
-    around = copies(command)
+    around = copies(command) or (processes_of(job, command) if command.kind != "mpi" else None)
     for use in _own_uses(job, command, step):
-        if around is None:
+        if around is None or _OF_ONE.search(use.shown):
             yield use
         else:
             yield use._replace(

@@ -1,5 +1,6 @@
 """The CPUs that a process may use, and how many programs a script starts at once."""
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.mpi_slots import takes_slots, tasks_of_job
@@ -11,10 +12,11 @@ from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.site.defaults import cpus_without_asking
 from sbatchlint.bash.trace import Invocation, Shell
 from sbatchlint.bash.values import Phase
-from sbatchlint.job import Job
+from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Mpi
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, enclosing_step
+from sbatchlint.job.worlds import World, find_worlds
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.regex import Regex
@@ -23,12 +25,13 @@ from sbatchlint.source.text import Span
 # Options that affect the CPUs of a job in ways that are not modelled here.
 UNCLEAR = (
     "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "threads-per-core", "extra-node-info",
-    "cpus-per-gpu", "ntasks-per-core", "ntasks-per-socket", "ntasks-per-gpu",
+    "ntasks-per-core", "ntasks-per-socket", "ntasks-per-gpu",
     "core-spec", "thread-spec", "tres-per-task", "hint",
 )  # fmt: skip
 # Commands with which a loop lets only so many run at once.
 _THROTTLING = frozenset({"wait", "jobs", "pgrep", "sem", "read", "ps", "squeue"})
 _MOST = 2**16
+_FEW = 32
 _OVER_ARRAY = Regex(r"for\s+\w+\s+in\s+\"?\$\{(\w+)\[[@*]\]\}\"?\s*(?:;|\n|do\b)")
 
 
@@ -58,6 +61,9 @@ def cpus_of_process(job: Job, step: Step | None) -> int | None:
             return None
         if option is not None:
             return whole(option.text)
+    if request.has_option("cpus-per-gpu"):
+        per_gpu, gpus = whole(request.value("cpus-per-gpu")), request.gpus_per_node()
+        return None if step is not None or per_gpu is None or gpus is None else per_gpu * gpus
     per_task = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
     tasks: int | None = 1
     if request.has_option("ntasks-per-node") or request.has_option("ntasks"):
@@ -71,7 +77,7 @@ def cpus_of_process(job: Job, step: Step | None) -> int | None:
 
 def cpus_of_rank(job: Job, command: Invocation) -> int | None:
     """The CPUs for each process that an mpirun in the batch shell starts; None where they are not known."""
-    launch = next((each for each in job.launches if each.invocation is command.parent), None)
+    launch = _launches(job).get(id(command.parent))
     request = job.request
     if launch is None or not isinstance(launch.launcher, Mpi) or not takes_slots(job, launch):
         return None
@@ -99,7 +105,7 @@ def ranks_of(job: Job, command: Invocation) -> tuple[int, Span | None] | None:
         if not step.request.has_any_option(counting) and step.options.keys().isdisjoint(counting):
             return None  # one on each node, unless the command line says more
         return step.tasks, None if reason is None else reason[0]
-    launch = next((each for each in job.launches if each.invocation is command.parent), None)
+    launch = _launches(job).get(id(command.parent))
     if launch is None or not isinstance(launch.launcher, Mpi) or launch.launcher.joined:
         return None
     total = launch.launcher.total_processes
@@ -128,16 +134,40 @@ def copies(command: Invocation) -> tuple[int, str] | None:
     return (number, shown) if number > 1 else None
 
 
+def processes_of(job: Job, command: Invocation) -> tuple[int, str] | None:
+    """How many processes of a program a launcher such as torchrun starts on a node, and its name."""
+    worlds = _worlds(job)
+    for ancestor in (command, *command.ancestors()) if worlds else ():
+        world = worlds.get(id(ancestor))
+        if world is not None:
+            processes = world.processes if world.starts_per_node == 1 else None
+            return (processes, f"{world.name}, {processes} processes") if processes and processes > 1 else None
+    return None
+
+
+@once
+def _worlds(job: Job) -> dict[int, World]:
+    return {id(each.invocation): each for each in find_worlds(job) if each.launch is not None}
+
+
+@once
+def _launches(job: Job) -> dict[int, Launch]:
+    return {id(each.invocation): each for each in job.launches}
+
+
 @once
 def programs_at_once(job: Job) -> list[AtOnce]:
     """The groups of programs that run at the same time in the background of the batch shell."""
     groups: dict[tuple[int, int], dict[Shell, list[Invocation]]] = {}
-    waits = [each for each in job.invocations if each.name == "wait"]
+    waits: dict[int, list[int]] = {}
+    for each in job.invocations:
+        if each.name == "wait":
+            waits.setdefault(id(each.context.shell), []).append(each.index)
     for command in job.invocations:
         background = command.context.background
         if background is None or background.parent is None or command.children or not _is_program(job, command):
             continue
-        before = sum(each.index < command.index and each.context.shell is background.parent for each in waits)
+        before = bisect_left(waits.get(id(background.parent), []), command.index)
         groups.setdefault((id(background.parent), before), {}).setdefault(background, []).append(command)
     found = []
     for shells in groups.values():
@@ -172,9 +202,8 @@ def _starts(job: Job, command: Invocation, background: Shell, rounds: int) -> in
     branches = [branch for branch, _ in command.context.guards if isinstance(branch, tuple)]
     if any(branch[:1] in (("if",), ("case",)) for branch in branches) or command.context.conditional and not loops:
         return None
-    inside = [each for each in job.invocations if loops and loops[-1] in each.context.loops]
-    for each in inside:
-        if each.name not in _THROTTLING or each.context.background is background:
+    for each in _throttles(job).get(loops[-1], []) if loops else []:
+        if each.context.background is background:
             continue
         always = each.name == "wait" and not each.words[1:] and not _is_tested(each)
         return 1 if always and each.context.shell is background.parent else None
@@ -187,6 +216,18 @@ def _starts(job: Job, command: Invocation, background: Shell, rounds: int) -> in
             return None
         number *= times
     return number if number <= _MOST else None
+
+
+@once
+def _throttles(job: Job) -> dict[Span, list[Invocation]]:
+    """The commands in each loop with which it may let only so many run at once; the first few of them."""
+    found: dict[Span, list[Invocation]] = {}
+    for command in job.invocations:
+        for loop in command.context.loops if command.name in _THROTTLING else ():
+            inside = found.setdefault(loop, [])
+            if len(inside) < _FEW:
+                inside.append(command)
+    return found
 
 
 def _elements(job: Job, command: Invocation, loop: Span) -> int | None:
