@@ -105,6 +105,8 @@ def test_the_difference_of_a_plain_script_is_short(command: Command) -> None:
     ("script", "options", "reason"),
     [
         ("echo hello\n", "", "it starts no launcher that is known"),
+        ("vllm serve lab/m --tensor-parallel-size 8\n", "", "vLLM works on a Ray cluster that is started before"),
+        ("spark-submit --master 'local[16]' job.py\n", "", "spark-submit on line 2 is not converted"),
         ("python train.py\n", "", "its file cannot be read here"),
         ("python a.py\npython b.py\n", "", "several programs (line 2, 3)"),
         ("python train.py trainer.devices=8\n", "--to torchrun", "becomes tasks of srun"),

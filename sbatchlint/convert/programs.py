@@ -26,6 +26,11 @@ from sbatchlint.job.python.program import python_program
 from sbatchlint.job.steps import enclosing_commands
 from sbatchlint.source.edits import Edit, insert
 
+# Programs that spread over nodes by daemons of their own, and what these are.
+_BY_DAEMONS = {
+    "vllm": "on several nodes vLLM works on a Ray cluster that is started before (`ray start` on each node)",
+    "spark-submit": "on several nodes Spark wants a master and workers of its own (start-master.sh, start-worker.sh)",
+}
 _DEVICES, _NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
 
 
@@ -81,6 +86,8 @@ def _unknown_start(job: Job) -> str:
     """Why the processes that a job starts are unknown."""
     for command in job.invocations:
         line = job.line(command.span.start)
+        if command.name in _BY_DAEMONS:
+            return f"{command.name} on line {line} is not converted: {_BY_DAEMONS[command.name]}"
         if runs_script(command):
             inside = " in the container" if container_of(command) is not None else ""
             name = shown_text(command.argv[1 if command.name in ("bash", "sh") else 0])
