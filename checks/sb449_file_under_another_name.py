@@ -30,25 +30,10 @@ from sbatchlint.triggers import Commands, Launchers, Steps
 
 # Programs that read the files that they are given, and change nothing but their copies.
 _READERS = frozenset(
-    {
-        "cat",
-        "head",
-        "tail",
-        "wc",
-        "sort",
-        "uniq",
-        "less",
-        "cp",
-        "mv",
-        "md5sum",
-        "sha256sum",
-        "gzip",
-        "source",
-        ".",
-        "bash",
-    }
-    | {"sh", "python", "python3", "Rscript", "perl", "awk", "cut", "mapfile", "readarray"}
+    {"cat", "head", "tail", "wc", "sort", "uniq", "less", "cp", "mv", "md5sum", "sha256sum", "gzip", "awk", "cut"}
 )
+# Those that read a program, and of whose further words nothing is known.
+_INTERPRETERS = frozenset({"source", ".", "bash", "sh", "python", "python3", "Rscript", "perl"})
 # Those that only print the file to the log.
 _PRINTERS = frozenset({"cat", "head", "tail", "wc", "less"})
 # Options whose value is a file that a launcher reads.
@@ -56,7 +41,7 @@ _HOSTS = Regex(r"--?(?:machine[-_]?file|host[-_]?file|hostlist|configfile|f|file
 
 CARD = Card(
     "SB449", "file-under-another-name", severity="error", fix="never", since="0.1.0", batch=True,
-    when=Commands(*sorted(_READERS)) | Launchers() | Steps(), seen="a review of public scripts",
+    when=Commands(*sorted(_READERS | _INTERPRETERS)) | Launchers() | Steps(), seen="a review of public scripts",
     unseen="`No such file or directory` in the log, and a program without its input.",
 )  # fmt: skip
 
@@ -118,7 +103,9 @@ def _read(command: Invocation) -> Iterator[Pieces]:
     if command.name in ("cp", "mv"):
         yield from [each for each in command.argv[1:-1] if not shown_text(each).startswith("-")]
     elif command.name in _READERS:
-        yield from command.argv[1:] if not command.children else command.argv[1:2]
+        yield from command.argv[1:]
+    elif command.name in _INTERPRETERS:
+        yield from command.argv[1:2]
     else:
         for option, value in zip(command.argv[1:], command.argv[2:], strict=False):
             if _HOSTS.fullmatch(shown_text(option)):
@@ -155,6 +142,16 @@ def _is_beside(job: Job, command: Invocation, field: Pieces) -> bool:
 
 
 CASES = [
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        mkdir trimmed_fastqs && mv *.fq.gz trimmed_fastqs
+        readarray trimmedFastqs < list.txt
+        python align.py TRIMMED_FASTQS
+        """,
+        title="names of arrays, and words of programs",
+    ),
     Bad(
         """\
         #!/bin/bash

@@ -103,10 +103,10 @@ def _of_read(job: Job, read: VariableRead) -> Iterator[Finding]:
     if string[read.start - 1] not in " \t=(" and not quoted or string[read.end : read.end + 1] == '"' and not quoted:
         if use.kind != "print":
             return  # part of a word: one element is meant
-    good = f'"${{{read.name}[@]}}"'
-    message = f"without an index this is only the first element of {read.name}; write `{good}`"
+    good, shown = f'"${{{read.name}[@]}}"', use.kind == "print"
+    one = "" if shown else f", or the index of one: `${{{read.name}[i]}}`"
+    message = f"without an index this is only the first element of {read.name}; write `{good}`{one}"
     start, end = (read.start - 1, read.end + 1) if quoted else (read.start, read.end)
-    shown = use.kind == "print"
     fix = (
         None
         if shown or string[start - 1] == "="
