@@ -66,12 +66,12 @@ def _of_loops(job: Job, command: Invocation) -> Iterator[Finding]:
     context = command.context
     if command.kind or context.parent is not None or context.handler or command.calls_function:
         return
-    if context.calls and context.loops:
-        return  # bash before 4.4 leaves the loop
     around = _around(job, command.span)
     if around is None:
         return
     between, in_loop = around
+    if between == "function" and context.loops:
+        return  # bash before 4.4 leaves the loop
     if in_loop:
         message = f"`{command.name}` {_BETWEEN[between]} does not reach the loop, which goes on with this item"
         advice = "; write `{ …; }`" if between == "subshell" else ""
@@ -115,9 +115,10 @@ def _around(job: Job, place: Span) -> tuple[str, bool] | None:
     if innermost[0][2] == "loop" or innermost[0][2] not in _BETWEEN:
         return None
     kinds = [kind for _, _, kind in innermost]
-    if "function" in kinds:
+    inside = kinds[: kinds.index("function")] if "function" in kinds else kinds
+    if inside != kinds and "loop" not in inside:
         return ("function", False) if kinds[0] == "function" else None
-    return kinds[0], "loop" in kinds
+    return kinds[0], "loop" in inside
 
 
 @once
