@@ -92,6 +92,8 @@ _COMPARED = Regex(r"[\"}]*[ \t]+-(?:eq|ne|lt|le|gt|ge)[ \t]")
 _OPTION_BEFORE = Regex(r"(?:^|[ \t])(--?[A-Za-z][\w-]*)[ =]\"?$")
 _PLACE = Regex(r"[A-Z0-9_]+_(?:HOME|ROOT|DIR|PREFIX)")
 _ASSIGNING_COMMENT = Regex(r"[ \t]*#+[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=")
+# What holds of a name that only the environment may set.
+_EMPTY = "it is empty unless the submitting shell sets it"
 _SHORTEST = 4  # of a name that is tested
 # Variables that every login shell sets, and whose names in small letters are not those of usual settings.
 _OF_SHELL = frozenset({"HOSTNAME", "HOME", "PWD", "USER", "LOGNAME", "UID"})
@@ -233,7 +235,7 @@ def _of_shell_in_other_case(job: Job) -> Iterator[Finding]:
             continue
         if read.variable is None and read.operator not in DEFAULTS and not is_on_comment(job, read):
             seen.add(name)
-            message = f"{name} is never set in this script, so it is empty here; write the shell's `${name.upper()}`"
+            message = f"{name} is not set in this script: {_EMPTY}; write the shell's `${name.upper()}`"
             yield Finding(read.span, message, "info" if use_of(job, read).kind == "print" else "warning")
 
 
@@ -260,8 +262,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         line, written = job.line(other.start), job.source.slice(other)
         yield Finding(
             read.span,
-            f"{read.name} is never set in this script, so it is empty here, unlike on line {line}; did you mean "
-            f"`{written}`?",
+            f"{read.name} is not set in this script: {_EMPTY}; did you mean `{written}`, as on line {line}?",
             related=[(other, "the same name with a value")],
         )
         return
@@ -269,10 +270,8 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     stops = _stops_if_unset(job, read)
     lost = meant is not None and not stops and (is_list(job, read) or _is_duration(job, read))
     severity = "info" if kind == "print" and not stops else "error" if lost else "warning"
-    nothing = (
-        f"{read.name} is never set in this script, so "
-        f"{'`set -u` ends the script here' if stops else 'it is empty here'}"
-    )
+    empty = "it is empty" if is_list(job, read) else _EMPTY
+    nothing = f"{read.name} is not set in this script: {'`set -u` ends the script here' if stops else empty}"
     if meant is not None:
         line = job.line(meant.span.start)
         unread = " and never read" if similar_variable(job, read) is not None and not _is_read(job, meant) else ""
@@ -284,7 +283,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     elif kind == "print":
         yield Finding(read.span, f"{nothing}; set it, or remove it", severity)
     elif is_list(job, read):
-        yield Finding(read.span, f"{nothing} (an environment cannot pass arrays); set it, or remove it", severity)
+        yield Finding(read.span, f"{nothing}, as an environment passes no arrays; set it, or remove it", severity)
     elif (
         kind in ("argument", "other", "arithmetic", "test")
         and len(read.name) > 1
@@ -293,11 +292,11 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     ):
         yield Finding(
             read.span,
-            (f"{nothing}; set it, or write `${{{read.name}:?}}` if it should come from the environment"),
+            f"{nothing}; set it, or write `${{{read.name}:?}}` to stop without it",
             severity,
         )
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
-        yield Finding(read.span, f"{nothing}, and the intended options are lost; set it, or remove it", severity)
+        yield Finding(read.span, f"{nothing}, and these options are lost; set it, or remove it", severity)
 
 
 def _in_same_word(job: Job, read: VariableRead) -> Span | None:
@@ -358,9 +357,10 @@ def _removed(job: Job) -> Iterator[Finding]:
             like = next((each for each in job.assignments if _has_same_beginning(each.name, name)), None)
             if like is not None and command.state.option("nounset") is False:
                 line = job.line(like.span.start)
+                nothing = f"{name} is not set in this script: {command.name} removes nothing"
                 yield Finding(
                     place,
-                    f"{name} is never set in this script, so {command.name} gets nothing; line {line} sets {like.name}",
+                    f"{nothing}; did you mean {like.name} of line {line}?",
                     "warning",
                     related=[(like.name_span, "a similar name")],
                 )
@@ -420,7 +420,7 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
                 dashes = "-" if len(option.name) == 1 else "--"
                 yield Finding(
                     place,
-                    f"{name} is not set in this script: unless the submit environment has it, "
+                    f"{name} is not set in this script: unless the submitting shell sets it, "
                     f"{dashes}{option.name} is empty; set it, or write `${{{name}:?}}`",
                     "warning",
                 )

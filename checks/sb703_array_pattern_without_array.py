@@ -33,6 +33,7 @@ from sbatchlint.triggers import Options
 CARD = Card(
     "SB703", "array-pattern-without-array", severity="warning", fix="sometimes", since="0.1.0",
     when=Options("output", "error", "input"), seen="a live run of Slurm 22.05", batch=True, certain=True,
+    unseen="A log whose name has 4294967294 in the place of the index.",
 )  # fmt: skip
 
 _BOTH = Regex(r"%[0-9]*A[-_.]?%[0-9]*a")
@@ -61,10 +62,11 @@ def check(job: Job) -> Iterator[Finding]:
         fix = None
         if all(job.source.slice(span) == path for span in spans):
             fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
-        message = "`%a` becomes 4294967294 in the name: the job is not an array"
+        message = "`%a` becomes 4294967294 in the log's name, as the job is not an array"
         message = f"{message}; write `{shortened(instead)}`, or add --array"
         if reads_index:
-            message = "`%a` becomes 4294967294 in the name unless sbatch is called with --array; request an array"
+            always = "`%a` becomes 4294967294 in the log's name unless sbatch is called with --array"
+            message = f"{always}; add #SBATCH --array, or write `%j`"
         meant = reads_index or is_turned_off(job, "array")
         # a sweep is often submitted as an array
         # a name with the ids of a job and of its array was made for an array

@@ -27,6 +27,7 @@ MAX_ROUNDS = 200
 MOST_COST = 1 << 15
 # What it costs to ask bash whether it can parse a text, in the same unit.
 COST_OF_BASH = 16
+_NUMBER = Regex(r"\d+")
 _HUNK = Regex(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
@@ -268,11 +269,16 @@ def _unwanted(
     for name, count in gone.items():
         if new[name] > old[name] - count:
             known = {offsets.offset(each.span.start) for each in before if each.name == name and id(each) not in taken}
-            words = {each.source.slice(each.span) for each in batch if each.name == name}
+            said = {_said(each) for each in batch if each.name == name}
             others = (each for each in after if each.name == name and each.span.start not in known)
-            if any(each.source.slice(each.span) in words for each in others):
+            if any(_said(each) in said for each in others):
                 return "its finding would remain", []  # elsewhere; of other words it is the next of several
     return "", []
+
+
+def _said(diagnostic: Diagnostic) -> tuple[str, str]:
+    """The word that a finding is about, and what it says of it, without the lines that it names."""
+    return diagnostic.source.slice(diagnostic.span), _NUMBER.sub("", diagnostic.message)
 
 
 def _has_new_error(before: list[Diagnostic], after: list[Diagnostic]) -> bool:

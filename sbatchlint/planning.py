@@ -57,6 +57,7 @@ def planned(
 
         written = _job(source, resized.own, as_job)
         found = misfits(written, job, plan_of(written), plan, resized.nodes)
+        plan["resized"] = resized.nodes
         plan["misfits"] = redacted_plan(found, values_in(job.source.text))
         written.release()
     result = Planned(plan, [], {}, [])

@@ -154,6 +154,8 @@ def test_conversions(agent: Agent) -> None:
     assert answer["converted"] and answer["proven"] and "srun" in answer["script"]
     assert answer["before"] == ["line 2 batch shell: 1 node × 1 task"]
     assert answer["after"][0].endswith("srun: 2 nodes × 1 task")
+    for same in ("torchrun --nproc-per-node=4 train.py", ["torchrun --nproc-per-node=4 train.py"]):
+        assert agent("convert", command=same, nodes=2, options={"time": "1:00:00"}, cpus_per_node=32) == answer
     assert agent("convert", script="#!/bin/bash\necho done\n", nodes=2)["reason"]
     assert not agent("convert", command=command, nodes=2)["proven"]
 

@@ -197,7 +197,7 @@ def test_each_check_is_reached() -> None:
     for entry in registry().entries:
         reached = bool(symptoms_of(entry.code))
         unseen = registry().load(entry).card.unseen
-        assert reached != bool(unseen), f"{entry.code}: name it in a cause of a symptom, or say unseen= on its card"
+        assert reached or unseen, f"{entry.code}: name it in a cause of a symptom, or say unseen= on its card"
         assert bites(entry.code)
 
 

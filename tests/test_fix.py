@@ -215,3 +215,11 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 
 def test_edits_at_one_place_keep_their_order() -> None:
     assert apply("ab", [insert(1, "1"), insert(1, "2"), remove(Span(0, 1))]) == "12b"
+
+
+def test_a_fix_stays_where_the_next_finding_says_something_else() -> None:
+    """Of two pipelines the first one's status is lost afterwards too, but in another way."""
+    text = "#!/bin/bash\n#SBATCH -N2\nsrun ./a 2>&1 | tee a.txt\nsrun ./b 2>&1 | tee b.txt\n"
+    result = fix_source(Source(text, "job.sh"), Settings.of_table())
+    assert result.source.text == text.replace("srun", "set -o pipefail\nsrun", 1)
+    assert ([each.code for each in result.applied], result.refused) == (["SB710"], [])

@@ -27,6 +27,7 @@ srun torchrun --nnodes=$SLURM_NNODES --nproc-per-node=4 --rdzv-backend=c10d --rd
         (f"{HEAD}srun -N2 -n2 ./a\n", 8, ["line 3: srun stays on 2 of the 8 nodes"]),
         (f"{HEAD}srun --ntasks=8 ./a\n", 8, ["line 3: srun still starts 8 tasks"]),
         (f"{HEAD}srun -N1 -n1 ./a\n", 8, []),
+        ("#!/bin/bash\n#SBATCH -N2 --ntasks=2\nsrun ./a\nsrun ./b\n", 2, []),
         (
             f"{HEAD}export WORLD_SIZE=8\nsrun ./a\n",
             4,
@@ -46,11 +47,18 @@ def test_misfits(command: Command, script: str, nodes: int, misfits: list[str]) 
     assert found["request"]["components"][0]["nodes"]["min"] == nodes
 
 
+def test_tasks_keep_a_job_to_fewer_nodes(command: Command) -> None:
+    """The line is told that has to change, and once; not each step that has no more nodes than its job."""
+    command.write("job.sbatch", "#!/bin/bash\n#SBATCH -N2\n#SBATCH --ntasks=2\nsrun ./a\nsrun ./b\n")
+    found = json.loads(command("plan", "--nodes", "3", "--output-format", "json", "job.sbatch").out)
+    assert found["misfits"] == ["line 3: --ntasks=2 keeps the job to 2 nodes"]
+
+
 def test_misfits_as_text(command: Command) -> None:
     command.write("job.sbatch", f"{HEAD}srun --ntasks=8 ./a\n")
     text = command("plan", "--nodes", "8", "job.sbatch").out
-    assert text.endswith("  with so many nodes\n    line 3: srun still starts 8 tasks\n")
-    assert "with so many nodes" not in command("plan", "job.sbatch").out
+    assert text.endswith("  on 8 nodes:\n    line 3: srun still starts 8 tasks\n")
+    assert "on 8 nodes:" not in command("plan", "job.sbatch").out
 
 
 def test_restarts(command: Command) -> None:

@@ -50,7 +50,7 @@ class Fix(Submitted, kw_only=True):
 
 class Convert(OfScript, kw_only=True):
     nodes: Count
-    command: Annotated[list[str] | None, Meta(description="instead of a script: the words of a command")] = None
+    command: Annotated[str | list[str] | None, Meta(description="instead of a script: a command, or its words")] = None
     gpus_per_node: Annotated[int, Meta(ge=0, le=100_000, description="0: none")] | None = None
     cpus_per_node: Count | None = None
     to: Literal["torchrun", "accelerate", "deepspeed", "srun"] | None = None

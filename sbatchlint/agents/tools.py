@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from shlex import join
 from typing import Any, NamedTuple
 
 from msgspec import ValidationError
@@ -20,11 +19,11 @@ from sbatchlint.fix import redacted_diff
 from sbatchlint.registry import registry
 from sbatchlint.report.json import clean
 from sbatchlint.report.pages import as_markdown
-from sbatchlint.report.plan_view import counted
+from sbatchlint.source.counts import counted
 from sbatchlint.source.discover import is_document
 from sbatchlint.source.files import InputError
 from sbatchlint.source.secrets import redacted, values_in
-from sbatchlint.source.text import Source, Undecodable
+from sbatchlint.source.text import Source, Undecodable, script_of_words
 
 # Room for what stands around findings, steps and lines.
 _AROUND = 700
@@ -71,8 +70,8 @@ class Tools:
             raise InputError(said)
         return self._folder
 
-    def _script(self, options: arguments.OfScript, command: list[str] | None = None) -> _Script:
-        started = None if not command else f"#!/bin/bash\n{join(command)}\n"
+    def _script(self, options: arguments.OfScript, command: str | list[str] | None = None) -> _Script:
+        started = None if not command else script_of_words([command] if isinstance(command, str) else command)
         given = [each for each in (options.script, started) if each is not None]
         if len(given) > 1 or not given and options.path is None:
             raise InputError("give `script`, its text, or `path`" + (", or `command`" if command is not None else ""))

@@ -12,7 +12,7 @@ from sbatchlint.report import FORMATS
 from sbatchlint.settings import Overrides
 from sbatchlint.source.files import InputError
 from sbatchlint.source.numbers import is_number, parse_integer
-from sbatchlint.source.text import COMMAND_LINE, Source
+from sbatchlint.source.text import COMMAND_LINE, Source, script_of_words
 
 # What may stand before the paths that are linted, and says no more.
 LINT_VERBS = ("lint", "check")
@@ -96,11 +96,8 @@ def arguments_and_paths(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def script_of(command: list[str]) -> Source:
-    """A command line as a script; it may be one word, as a string for a shell."""
-    from shlex import join  # for two verbs only
-
-    is_string = len(command) == 1 and len(command[0].split()) > 1
-    return Source(f"#!/bin/bash\n{command[0].strip() if is_string else join(command)}\n", COMMAND_LINE)
+    """A command line as a script."""
+    return Source(script_of_words(command), COMMAND_LINE)
 
 
 def add_version_option(group: argparse._ActionsContainer, name: str = "--slurm-version") -> None:

@@ -10,6 +10,7 @@ from sbatchlint.convert.sizes import grown_batch, stale_nodes
 from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv, integer, program_options
 from sbatchlint.job.worlds import find_worlds
+from sbatchlint.source.counts import counted
 
 # How Megatron divides the model: the processes left share the batch (megatron/training/arguments.py, core 0.12).
 _PARTS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
@@ -18,10 +19,23 @@ _WHOLE, _MICRO = "global_batch_size", "micro_batch_size"
 
 def misfits(before: Job, job: Job, old: Plan, plan: Plan, nodes: int) -> list[str]:
     """What does not follow or grows, a sentence each; `before`, `old`: the job as it is written, and its plan."""
-    found = [*stale_nodes(job, nodes), *_steps(old["steps"], plan["steps"], nodes)]
+    kept = _kept_nodes(job, nodes)
+    found = [*stale_nodes(job, nodes)]
+    found += _steps(old["steps"], plan["steps"], nodes) if kept is None else [kept]
     found += _sizes(before, job)
     found += _arrays(job, nodes)
     return list(dict.fromkeys(found))
+
+
+def _kept_nodes(job: Job, nodes: int) -> str | None:
+    """What keeps the job from so many nodes, as a sentence; None where it gets them, or that is not known."""
+    available = job.request.effective_nodes()
+    if available is None or available.maximum >= nodes:
+        return None
+    setting, kept = job.request.setting("ntasks"), counted(available.maximum, "node")
+    if setting is None or job.request.tasks != available.maximum:
+        return f"the job stays on {kept}"
+    return f"line {job.line(setting.span.start)}: --ntasks={job.request.tasks} keeps the job to {kept}"
 
 
 def _steps(old: list[dict[str, Any]], new: list[dict[str, Any]], nodes: int) -> Iterator[str]:

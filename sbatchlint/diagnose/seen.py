@@ -18,6 +18,10 @@ _REFUSED = "time-limit-invalid"
 _LONGEST = 110
 # The most messages on the page of a check.
 MOST = 4
+# Of more checks than these, one message of a symptom is rarely that of the check at hand.
+_MOST_CODES = 4
+# Symptoms whose messages have little in common but that they come at the same time.
+_VARIED = frozenset({"site-rule"})
 
 
 @cache
@@ -48,16 +52,30 @@ def message(symptom: Symptom) -> str:
     return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
 
 
+def _sample(symptom: Symptom) -> str:
+    """What a symptom is, with its message where that stands for others."""
+    if _is_alike(symptom):
+        return f"`{message(symptom)}` (`{symptom.id}`: {symptom.title})"
+    return f"{symptom.title} (`{symptom.id}`)"
+
+
+def _is_alike(symptom: Symptom) -> bool:
+    """Whether one message of a symptom stands for that of each check that may explain it."""
+    codes = {code for cause in symptom.causes if cause not in GENERAL_CAUSES for code in cause.codes}
+    is_alike = len(symptom.matches.splitlines()) == 1 or len(codes) <= _MOST_CODES
+    return is_alike and symptom.id not in _VARIED
+
+
 def bites(code: str) -> list[tuple[str, str]]:
     """The section of a check's page on what one sees, as title and Markdown; empty where that is unknown."""
-    found = symptoms_of(code)
+    found, unseen = symptoms_of(code), _unseen(code)
     if not found:
-        unseen = _unseen(code)
         return [(TITLE, unseen)] if unseen else []
     special = [
         each for each in found if any(code in cause.codes for cause in each.causes if cause not in GENERAL_CAUSES)
     ]
-    lines = [f"- `{message(each)}` (`{each.id}`: {each.title})" for each in special[:MOST]]
+    special.sort(key=_is_alike, reverse=True)
+    lines = [f"- {_sample(each)}" for each in special[:MOST]]
     if len(special) > MOST:
         lines.append(f"- {', '.join(f'`{each.id}`' for each in special[MOST:])}")
     if code in UNREAD.codes:
@@ -65,8 +83,10 @@ def bites(code: str) -> list[tuple[str, str]]:
             f"- what Slurm says where it misses what the line asks for, such as `{message(symptoms()[_REFUSED])}`"
         )
     elif len(special) < len(found):
-        lines.append(f"- errors of any program, such as `{message(found[-1])}` (`{found[-1].id}`)")
-    return [(TITLE, _joined(("In the log, or where the job is submitted:", "", *lines)).strip())]
+        lines.append(f"- errors of any program (`{found[-1].id}`)")
+    begin = (unseen, "") if unseen else ()
+    where = "Else, in the log" if unseen else "In the log"
+    return [(TITLE, _joined((*begin, f"{where}, or where the job is submitted:", "", *lines)).strip())]
 
 
 def tables() -> str:

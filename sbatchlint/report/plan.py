@@ -8,6 +8,7 @@ from sbatchlint.report.plan_cluster import cluster_rows, cluster_verdict
 from sbatchlint.report.plan_steps import steps_as_text
 from sbatchlint.report.plan_view import Marks, Plan
 from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.counts import counted
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.workspace import SBATCH_OPTIONS
 
@@ -27,7 +28,7 @@ def as_text(plan: Plan, terminal: Terminal, marks: Marks, indent: str = "") -> s
         lines.extend(f"{indent}  {line}" for line in _table(component, terminal, width))
     lines.extend(steps_as_text(plan, marks, terminal, f"{indent}  "))
     if plan.get("misfits"):
-        lines.append(f"{indent}  with so many nodes")
+        lines.append(f"{indent}  on {counted(plan['resized'], 'node')}:")
         for each in plan["misfits"]:
             first, *more = wrapped(escape(each), width - 2)
             lines += [f"{indent}    {first}", *(f"{indent}      {line}" for line in more)]

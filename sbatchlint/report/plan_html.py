@@ -11,7 +11,6 @@ from sbatchlint.report.plan_view import (
     LEGEND,
     Marks,
     Plan,
-    counted,
     heading,
     in_short,
     notes_on,
@@ -23,6 +22,7 @@ from sbatchlint.report.plan_view import (
     table,
     view,
 )
+from sbatchlint.source.counts import counted
 
 PAGE = """\
 :root { color-scheme: light dark; }

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from sbatchlint.report.plan_pen import CHARACTER, Drawn, Pen, fitting
 from sbatchlint.report.plan_view import (
     Plan,
-    counted,
     gpu_users,
     gpus_seen,
     nodes_of_job,
@@ -14,6 +13,7 @@ from sbatchlint.report.plan_view import (
     shared_ranks,
     value_of,
 )
+from sbatchlint.source.counts import counted
 
 GAP = 12
 MOST_NODES, MOST_TASKS, MOST_PROCESSES, MOST_GPUS = 8, 16, 16, 16

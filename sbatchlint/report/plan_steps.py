@@ -11,7 +11,6 @@ from sbatchlint.report.plan_view import (
     Table,
     View,
     broken,
-    counted,
     is_number,
     notes_on,
     remaining,
@@ -20,6 +19,7 @@ from sbatchlint.report.plan_view import (
     view,
 )
 from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.counts import counted
 
 MOST_ROWS = 16
 FIRST_ROWS = 8

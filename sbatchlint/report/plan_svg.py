@@ -13,7 +13,6 @@ from sbatchlint.report.plan_view import (
     Plan,
     Table,
     View,
-    counted,
     heading,
     in_short,
     notes_on,
@@ -25,6 +24,7 @@ from sbatchlint.report.plan_view import (
     table,
     view,
 )
+from sbatchlint.source.counts import counted
 
 WIDTH = 960
 MARGIN = 20

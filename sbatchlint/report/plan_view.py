@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from sbatchlint.report.cells import escape
+from sbatchlint.source.counts import counted
 from sbatchlint.source.numbers import parse_integer
 
 Plan = Mapping[str, Any]
@@ -95,12 +96,6 @@ def severity_of(found: View) -> str | None:
     if found.refused is not None or "error" in severities:
         return "error"
     return "warning" if severities else None
-
-
-def counted(number: int, noun: str) -> str:
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number} {noun}es" if noun.endswith("s") else f"{number} {noun}s"
 
 
 def heading(found: View) -> str:

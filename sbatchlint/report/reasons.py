@@ -6,7 +6,7 @@ from sbatchlint.registry import Check, registry
 from sbatchlint.source.regex import Regex
 
 # By CONTRIBUTING.md, "the job hangs" is for certain faults, "the job may hang" for possible ones.
-_POSSIBLE = Regex(r"\b(?:may|might|perhaps|possibly|probably|likely)\b")
+_POSSIBLE = Regex(r"\b(?:may|might|perhaps|possibly|probably|likely|unless)\b")
 _QUOTED = Regex(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
 
 

@@ -5,6 +5,7 @@ import os.path
 from functools import cache
 from typing import NamedTuple
 
+from sbatchlint.slurm.grammar.dependencies import TYPES
 from sbatchlint.slurm.options import COMMANDS, Option, plugin_options, table
 from sbatchlint.slurm.versions import MAJORS, describe
 
@@ -41,8 +42,10 @@ def options_of(command: str, versions: tuple[str, ...]) -> dict[str, Option]:
 
 
 def words_of(option: Option) -> list[str]:
-    """The words that an option takes as its value, as far as they are known."""
-    return [word for word in option.words if not word.endswith("N")]
+    """The words that an option takes as its value, or with which it begins, as far as they are known."""
+    if option.kind == "dependency":
+        return [*(f"{each}:" for each in TYPES if each != "expand"), "singleton"]
+    return [word.removesuffix("N") if word.endswith("=N") else word for word in option.words]
 
 
 def releases_of(option: Option) -> str:
@@ -65,8 +68,9 @@ def text_of(option: Option, command: str) -> str:
         lines.append(f"- value: {note.unit}")
     elif option.form:
         lines.append(f"- value: `{option.form}`")
-    if option.words:
-        lines.append("- words: " + ", ".join(f"`{word}`" for word in words_of(option)))
+    words = words_of(option)
+    if words:
+        lines.append("- words: " + ", ".join(f"`{word}`" for word in words))
     if note is not None and note.default:
         lines.append(f"- without it: {note.default}")
     lines.append(f"- of {releases_of(option)}" + (f" (plugin {option.plugin})" if option.plugin else ""))

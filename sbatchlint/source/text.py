@@ -5,6 +5,7 @@ half-open pair of them. Rows and columns exist only in reports.
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -60,6 +61,14 @@ def begins_as_script(data: bytes) -> bool:
 
 # The path of a command line, which stands for a script in the current folder.
 COMMAND_LINE = "<command>"
+
+
+def script_of_words(words: Sequence[str]) -> str:
+    """A command line as a script; it may be one word, as a string for a shell."""
+    from shlex import join  # for few
+
+    is_string = len(words) == 1 and len(words[0].split()) > 1
+    return f"#!/bin/bash\n{words[0].strip() if is_string else join(words)}\n"
 
 
 class Source:
