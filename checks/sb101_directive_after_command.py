@@ -36,6 +36,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, r
 from sbatchlint.slurm.lines import DirectiveLine
 from sbatchlint.slurm.model import StopLine
 from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.source.counts import all_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Unread
 
@@ -75,7 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
         lost = [line for lines in groups for line in lines]
         between = job.source.own.text[job.source.line_of(stop.offset).end : lost[0].full.start]
         single = f"the directive on line {job.line(lost[0].offset)} is only a comment"
-        many = f"{'both' if len(lost) == 2 else f'all {len(lost)}'} directives below it are only comments"
+        many = f"{all_of(len(lost), 'directive')} below it are only comments"
         pronoun = "it" if len(lost) == 1 else "them"
         advice = f"move the command below {pronoun}" if _has_no_command(between) else f"move {pronoun} to the top"
         consequence = f"{single if len(lost) == 1 else many}; {advice}"

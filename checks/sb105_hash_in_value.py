@@ -149,8 +149,11 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
             advice = f"quote the value: {whole}"
             fix = Fix("quote the value", [replace(span, whole)], safe=setting.name == "container-image")
     if not value and fix is None and setting.option is not None:
-        crossed_out = not set(string[hash_at:end]) - set("#-_/.x")  # `--account=####-##`
-        advice = "write the value" if crossed_out else "remove the `#`"
+        if not set(string[hash_at:end]) - set("#-_/.x"):  # `--account=####-##`
+            message = f"`{string[hash_at:end]}` is a placeholder, and a comment for sbatch; write your {setting.name}"
+            yield Finding(span, message, severity_of_loss(job, [setting, *settings]))
+            return
+        advice = "remove the `#`"
     gets = f"`{value}`" if value else "an empty value"
     severity = severity_of_loss(job, [setting, *settings])
     message = f"an unquoted `#` begins a comment, so --{setting.name} gets {gets}; {advice}"

@@ -51,6 +51,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine
 from sbatchlint.slurm.model import Setting
+from sbatchlint.source.counts import counted
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_names import is_secret
 
@@ -156,9 +157,10 @@ def _one_of(findings: list[Finding]) -> Iterator[Finding]:
         first = min(findings, key=lambda each: _ORDER_OF_SEVERITIES.index(each.severity or "error"))
         others = list(dict.fromkeys(each.span for each in findings if each.span != first.span))
         begin, _, advice = first.message.rpartition("; ")
-        more = f" ({len(others)} more placeholder{'s' * (len(others) > 1)})" if others else ""
+        if others:
+            advice = f"replace it, and {counted(len(others), 'more placeholder')}, with real values"
         related = [(span, "another placeholder") for span in others[:7]]
-        yield first._replace(message=f"{begin}{more}; {advice}", related=related)
+        yield first._replace(message=f"{begin}; {advice}", related=related)
 
 
 def _in_place_of_options(job: Job, words: PositionalWords) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, corrected
 from sbatchlint.slurm.grammar.arrays import indexes
 from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source.counts import all_of
 from sbatchlint.triggers import Options, Refused
 
 CARD = Card(
@@ -49,7 +50,8 @@ def _step_after_limit(job: Job) -> Iterator[Finding]:
         intended = f"{head[:-1]}{step}]%{limit}{rest}" if head.endswith("]") else f"{head}{step}%{limit}{rest}"
         moved = indexes(intended, job.versions.last)
         if moved is not None and moved.tasks < array.tasks:
-            message = f"the step `{step}` after the limit is dropped, so all {array.tasks} tasks run; write {intended}"
+            tasks = all_of(array.tasks, "task")
+            message = f"the step `{step}` after the limit is dropped, so {tasks} run; write {intended}"
             fix = Fix(f"write {intended}", [replacement(job.directives, setting, intended)])
             yield Finding(setting.value_span or setting.span, message, "warning", fix=fix)
 

@@ -41,6 +41,7 @@ from sbatchlint.job.launchers import is_python
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source.counts import all_of
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options, StepOptions
@@ -266,7 +267,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
             return None
         if (sharing.on_node or 1) < 2 or sharing.meant is not None or sign is None:
             return None
-        message = f"`{name}={text}` shows all {tasks} tasks of a node the same GPU: {suffer}"
+        message = f"`{name}={text}` shows {all_of(tasks, 'task')} of a node the same GPU: {suffer}"
         advice = "remove it, or set it to $SLURM_LOCALID"
         return Finding(value[0].span, f"{message}; {advice}", related=related)
     if not alone:
@@ -282,9 +283,10 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
         if setting is None:
             return None
         span, words = setting.span, job.source.slice(setting.span)
+    every = all_of(tasks, "task")
     return Finding(
         span,
-        f"`{words}` counts per node, so all {tasks} tasks of a node see the same GPU: {suffer}; request {tasks} GPUs",
+        f"`{words}` counts per node, so {every} of a node see the same GPU: {suffer}; request {tasks} GPUs",
         None if sign is not None else "warning",
         related=related,
     )

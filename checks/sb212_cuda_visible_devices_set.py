@@ -41,6 +41,7 @@ from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
 from sbatchlint.job.ranks import QUIET
 from sbatchlint.job.steps import enclosing_step
+from sbatchlint.source.counts import all_of
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
@@ -234,7 +235,8 @@ def _all_in_tasks(job: Job, available: int) -> Iterator[Finding]:
             span = span_of(field)
             ids = _ids(field) if name in DEVICE_VARIABLES else None
             if ids is not None and len(ids) == available and ids == tuple(range(available)):
-                yield Finding(span, f"each task sees all {available} GPUs of its node anyway; remove {name}", "info")
+                gpus = all_of(available, "GPU")
+                yield Finding(span, f"each task sees {gpus} of its node anyway; remove {name}", "info")
 
 
 @once

@@ -28,6 +28,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.geometry import is_node_count
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.source.counts import all_of
 from sbatchlint.triggers import StepOptions
 
 CARD = Card(
@@ -84,7 +85,7 @@ def _crowded(step: Step, requested: int | None) -> str | None:
     tasks, nodes, in_job = step.request.effective_tasks(), step.nodes, step.request.exact_nodes()
     if not tasks or not nodes or not in_job or nodes >= in_job or requested is None or requested * nodes >= tasks:
         return None
-    return f"all {tasks} tasks of the job"
+    return f"{all_of(tasks, 'task')} of the job"
 
 
 def _totals(step: Step, per_node: int) -> list[str]:

@@ -34,6 +34,7 @@ from sbatchlint.job.paths import LOCAL_VARIABLES, classify
 from sbatchlint.job.python.program import python_program
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import World
+from sbatchlint.source.counts import all_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
@@ -155,7 +156,7 @@ def _one_for_each(job: Job, launching: set[int]) -> Iterator[Finding]:
         edits = add_step_option(job, steps, "--nodes=1 --ntasks=1 --exact", ())
         yield Finding(
             first.program[0].name_span,
-            f"each of these {number} steps starts all {tasks} tasks of the job, {number * tasks} processes in all; "
+            f"each of these {number} steps starts {all_of(tasks, 'task')} of the job, {number * tasks} in all; "
             "write `srun --nodes=1 --ntasks=1 --exact`",
             "warning",
             related=[] if first.geometry.reason is None else [(first.geometry.reason[0], f"{tasks} tasks")],

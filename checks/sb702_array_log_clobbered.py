@@ -33,6 +33,7 @@ from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.slurm.grammar.arrays import Indexes, indexes
 from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source.counts import all_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options, Variables
 
@@ -93,11 +94,11 @@ def _clobbered(
     if severity is not None:
         happens = f"all array tasks mix their lines in `{path}`{when}"
     elif array is None:
-        happens = f"submitted with --array, all tasks write `{path}`{when}, and each truncates it at its start"
+        happens = f"submitted with --array, all tasks write `{path}`{when}, and each empties it when it starts"
     elif array.throttle == 1:
-        happens = f"each array task truncates `{path}`{when}, so only the last log is left"
+        happens = f"each array task empties `{path}`{when} when it starts, so only the last log is left"
     else:
-        happens = f"all {array.tasks} array tasks write `{path}`{when}, and each truncates it at its start"
+        happens = f"{all_of(array.tasks, 'array task')} write `{path}`{when}, and each empties it when it starts"
     message = f"{happens}; write `{shortened(instead)}`"
     span = settings[0].value_span or settings[0].span
     return Finding(span, message, severity, fix=_fix(job, settings, [instead] * len(settings)), versions=shared)

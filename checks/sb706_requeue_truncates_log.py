@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
     span = again.span if setting is None and again is not None else setting.span if setting is not None else None
     if span is not None:
         fix = Fix("add --open-mode=append", [insertion(job.directives, "--open-mode=append", 0)], safe=True)
-        message = "a requeue truncates the job's log, so the earlier output is lost"
+        message = "if Slurm requeues the job, its log is emptied"
         # the script chose the moment, when its work was over; the log of a session only tells where it is
         limit = minutes(request.value("time") or "")
         is_short = limit is not None and limit <= _SHORT

@@ -37,6 +37,7 @@ from sbatchlint.job.argv import program_options
 from sbatchlint.job.python.program import python_program
 from sbatchlint.programs import has_trait
 from sbatchlint.source import lookups
+from sbatchlint.source.counts import all_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
@@ -87,12 +88,12 @@ def check(job: Job) -> Iterator[Finding]:
     related = [(works[0].name_span, "every task runs this")]
     path = next(filter(None, map(_continued, works)), None)
     if path is not None:
-        message = f"all {array.tasks} tasks of this array load and save {path} at once; to run them one by one"
+        message = f"{all_of(array.tasks, 'task')} of this array load and save {path} at once; to run them one by one"
         yield Finding(span, f"{message}, write `--array={setting.text}%1`", "warning", related)
     elif None in known:
         yield Finding(
             span,
-            f"all {array.tasks} tasks of this array do the same, unless {_name(works[known.index(None)])} reads "
+            f"{all_of(array.tasks, 'task')} of this array do the same, unless {_name(works[known.index(None)])} reads "
             "SLURM_ARRAY_TASK_ID itself; pass the index to it",
             "info",
             related=related,
@@ -100,7 +101,7 @@ def check(job: Job) -> Iterator[Finding]:
     else:
         yield Finding(
             span,
-            f"all {array.tasks} tasks of this array do the same: nothing uses SLURM_ARRAY_TASK_ID; use it, or "
+            f"{all_of(array.tasks, 'task')} of this array do the same: nothing uses SLURM_ARRAY_TASK_ID; use it, or "
             "remove --array",
             "warning",
             related,
@@ -119,7 +120,7 @@ def _overwritten(job: Job, tasks: int) -> Iterator[Finding]:
             continue
         value = _number(assignment)
         if value is not None:
-            happens = f"all {tasks} tasks of this array do the work of number {value}"
+            happens = f"{all_of(tasks, 'task')} of this array do the work of number {value}"
             yield Finding(
                 assignment.span,
                 (f"{happens}: this overwrites the index that Slurm sets; remove the line"),
@@ -145,7 +146,7 @@ def _copy_overwritten(job: Job, tasks: int) -> Iterator[Finding]:
         return
     yield Finding(
         other.span,
-        f"all {tasks} tasks of this array do the work of number {value}: this replaces {copy.name}, which line "
+        f"{all_of(tasks, 'task')} of this array do the work of number {value}: this replaces {copy.name}, which line "
         f"{job.line(copy.span.start)} sets to the index; remove the line",
         related=[(copy.span, "the index")],
     )

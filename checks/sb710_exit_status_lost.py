@@ -10,13 +10,12 @@ prepare or clean up do not count as work. Without such a command it is a script 
 work, and ends with 0 (`echo "no input"; exit`), or a branch that prints an error, or is missing where each machine has
 one, when nothing runs after it (`else echo "unknown machine"; fi`).
 
-A warning where somebody is deceived: a filter at the end of a pipeline hides the work, so that the script itself cannot
-see the failure, and no later command replaces the status anyway; a loop or trap keeps the status of something else; or
-something takes the job for a success: the mail that `--mail-type=FAIL` names, a job that depends on it or that it
-submits after the work, a file that marks the work as done. Otherwise only advice, and likewise where later
-work decides how the job ends or reads the output of this one (`align | sort`), where the last command needs a file that
-the work should have written (`./solver -o result.h5; ls result.h5`), or where the status is ignored on purpose (`||
-true`).
+A warning where the failure is hidden: a filter at the end of a pipeline replaces the status, so that the script itself
+cannot see the failure, and no later command replaces the status anyway; a loop or trap keeps the status of something
+else; or something takes the job for a success: the mail that `--mail-type=FAIL` names, a job that depends on it or that
+it submits after the work, a file that marks the work as done. Otherwise only advice, and likewise where later work
+decides how the job ends or reads the output of this one (`align | sort`), where the last command needs a file that the
+work should have written (`./solver -o result.h5; ls result.h5`), or where the status is ignored on purpose (`|| true`).
 
 Nothing is reported where a failure ends the script (`set -e`, `|| exit`, a trap for ERR), where the script keeps the
 status and uses it, or where it checks the results and ends with a status of its own. What runs in the background is the
@@ -27,8 +26,9 @@ exit status.
 
 For a pipeline: `set -o pipefail` before the first command. Safe where no other pipeline's status matters and the filter
 reads to its end (a `grep` that finds nothing, or a `head` that stops early, would fail it too), unsafe otherwise. None
-where that alone changes nothing. For the end of the script: keeps the status and ends with it. Unsafe, as a failed job
-may trigger other things. None where an `rm` follows, which `&&` would keep from removing what failed work needed.
+where that alone changes nothing. For the end of the script: saves the status and exits with it. Unsafe, as a failed job
+may trigger other things. None where the next command removes data (`rm -r`): write `work && rm …`, which keeps the data
+of a failed run.
 
 ## References
 
@@ -59,6 +59,7 @@ from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.programs import programs_with
+from sbatchlint.source.counts import others as other_things
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
@@ -76,6 +77,7 @@ _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
 _SHOWING = frozenset({"cat", "grep", "head", "tail"})
 # Wrappers that start many commands, and return a status of their own.
 _REPEATERS = programs_with("repeats")
+_FEW = 9  # commands to which something can be added by hand
 _PROGRAM_WORDS = 3  # of a command, that tell which program it is: `python -m train`
 _CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e")
 _VARIABLE = Regex(r"\$\{?(\w+)")
@@ -323,8 +325,9 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
 def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str) -> tuple[str, Fix | None]:
     """The message on a loss, and its fix. `outcome`: what happens though the work fails."""
     name = f"`{shortened(job.source.slice(_word(job, loss)), 25)}`"
-    many = f" (or {others} others)" if others > 1 else " (or 1 other)" if others else ""
+    many = f" (or {other_things(others, 'command')})" if others else ""
     each = "each" if others else "it"
+    each = "each that matters" if others > _FEW else each
     leave = f"`|| exit` after {each}" if found.risky else "`set -e` near the top"
     if others and _are_independent(found) or _cleans_up_after(job, loss):
         leave = f"`|| status=1` after {each} and end with `exit ${{status:-0}}`"
@@ -361,8 +364,8 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         return message, None
     if loss.how == "tested":
         message = (
-            f"the script tests the status of {name}{many}, but still {outcome}; "
-            "write `exit 1` in the branch for a failure"
+            f"the script tests the exit status of {name}{many}, but {outcome} even if it fails; "
+            "put `exit 1` in the failure branch"
         )
         return message, None
     if loss.command.context.parent is not None:
@@ -411,13 +414,17 @@ def _cleans_up_after(job: Job, loss: Loss) -> bool:
 
 
 def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
-    """Clauses that say with which status the script ends instead, the most telling one first."""
+    """Clauses that say which command gives the script's status instead, the most telling one first."""
     last = found.last
     if last is None or found.end is not None or last.index <= loss.command.index:
         return [f"line {job.line(loss.by.start)} replaces its status"]
     line = job.line(last.span.start)
+    if last.name in ("[", "[[", "test"):
+        return [f"the test on line {line} is the last command"]
     names = [] if last.name is None else [shortened(job.source.slice(last.span) if last.name == "exit" else last.name)]
-    return [*(f"`{name}` on line {line} ends the script" for name in names), f"line {line} ends the script"]
+    if last.name == "exit":
+        return [*(f"`{name}` on line {line} ends the script" for name in names), f"line {line} ends the script"]
+    return [*(f"`{name}` on line {line} is the last command" for name in names), f"line {line} is the last command"]
 
 
 def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:

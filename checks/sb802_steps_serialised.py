@@ -50,6 +50,7 @@ from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.grammar.sizes import megabytes
+from sbatchlint.source.counts import all_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
@@ -377,7 +378,7 @@ def _report(
     if "memory" in reasons and setting is not None:
         claimed.append(f"the whole `{setting.as_written}` on line {job.line(setting.span.start)}")
     if "gpus" in reasons:
-        claimed.append(f"all {total.gpus} GPUs" if total.gpus > 1 else "the GPU")
+        claimed.append(all_of(total.gpus, "GPU"))
     when = job.versions.suffix(releases).strip()
     severity = "warning"
     if later.by is not None:

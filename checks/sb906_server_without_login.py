@@ -64,8 +64,10 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if not everywhere and not any(_EVERYWHERE.fullmatch(text) for each in options for text in each):
         return
     word = command.argv[found]
-    option = shown_text(word).partition("=")[0]
-    message = f"with `{option}` anyone who can reach the node can use this {name}, and your account"
+    option, equals, _ = shown_text(word).partition("=")
+    turned_off = f"an empty `{option}`" if equals and name.startswith("jupyter") else f"`{shown_text(word)}`"
+    what = "this Jupyter server" if name.startswith("jupyter") else f"this {name}"
+    message = f"with {turned_off}, anyone who can reach the node can use {what}, and with it your account"
     saved = name.startswith("jupyter") and not any(map(_NO_PASSWORD.fullmatch, words))
     severity = "warning" if saved or name in _DATABASES else "error"
     yield Finding(span_of(word), f"{message}; remove it, or set a password", severity)

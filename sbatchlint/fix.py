@@ -354,10 +354,11 @@ def unified_diff(before: Source, after: Source, path: str) -> str:
 
 def redacted_diff(before: Source, after: Source, path: str) -> str:
     """The change as people are shown it: without secrets, also in lines that stay."""
-    from sbatchlint.source.secrets import redacted, values_in  # as above
+    from sbatchlint.source.secrets import masked_lines, values_in  # as above
 
     values = (*values_in(before.text), *values_in(after.text))
-    old, new = ([line.removesuffix("\n") for line in lines_of(redacted(each.text, values))] for each in (before, after))
+    texts = (masked_lines(each.text, values) for each in (before, after))
+    old, new = ([line.removesuffix("\n") for line in lines_of(text)] for text in texts)
     rows = [0, 0]
     shown: list[str] = []
     for number, line in enumerate(unified_diff(before, after, path).split("\n")):

@@ -318,6 +318,8 @@ def test_no_answer_shows_a_secret() -> None:
     for name, arguments in calls:
         assert TOKEN[:20] not in call(name, **arguments), (name, arguments)
     assert "redacted" in json.loads(call("fix", script=script))
+    shown = json.loads(call("fix", script=script, detail="full"))["script"]
+    assert "--comment=***\n" in shown and "export HF_TOKEN=***\n" in shown, "nor how long it is"
 
 
 def test_a_document_is_checked_without_a_plan(tmp_path: Path) -> None:

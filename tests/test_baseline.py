@@ -156,3 +156,19 @@ def test_many_renamed_files(command: Command) -> None:
     command("--write-baseline", FILE)
     Path("a").rename("b")
     assert command("--baseline", FILE).code == 0
+
+
+def test_the_settings_may_name_it_already(command: Command) -> None:
+    command.write("sbatchlint.toml", f'baseline = "{FILE}"\n')
+    command.write("a.sbatch", f"{HEAD}echo WRONG\n")
+    assert command("--write-baseline", FILE).out == "base.json: 1 finding in 1 file; sbatchlint.toml names it already\n"
+
+
+def test_no_baseline_reports_what_it_holds(command: Command) -> None:
+    command.write("sbatchlint.toml", f'baseline = "{FILE}"\n')
+    command.write("a.sbatch", f"{HEAD}echo WRONG\n")
+    command("--write-baseline", FILE)
+    assert command().code == 0
+    result = command("--no-baseline")
+    assert result.code == 1 and "baseline" not in result.out + result.err
+    assert command("--no-baseline", "--baseline", FILE).code == 2

@@ -491,8 +491,8 @@ def test_a_folder_without_scripts_says_what_could_be_read(tmp_path: Path) -> Non
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SBATCHLINT_NO_CACHE": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == (
-        "note: no batch script found (2 other files); one has an #SBATCH line; 1 document with such lines can be read:"
-        " name them, or `include` them in the settings\n"
+        "note: no batch script found (2 other files); a batch script is a file with an #SBATCH line;"
+        " 1 document with such lines can be read: name them, or `include` them in the settings\n"
     )
 
 

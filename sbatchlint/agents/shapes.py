@@ -7,7 +7,7 @@ from sbatchlint.agents.room import page, size
 from sbatchlint.api import Edit, Finding, Position
 from sbatchlint.report.plan import request_rows, verdicts
 from sbatchlint.report.plan_view import view
-from sbatchlint.source.secrets import redacted
+from sbatchlint.source.secrets import masked_lines
 
 Value = dict[str, Any]
 Shape = Callable[[Any, Any], Value]
@@ -46,7 +46,7 @@ def _edit(edit: Edit, text: str, secrets: tuple[str, ...]) -> Value:
     told: Value = {"at": _range(edit.start, edit.end)}
     old = text[edit.start.offset : edit.end.offset]
     if old:
-        told["old"] = redacted(old, secrets)
+        told["old"] = masked_lines(old, secrets)
     return told | {"new": edit.content}
 
 

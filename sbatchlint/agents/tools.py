@@ -22,7 +22,7 @@ from sbatchlint.report.pages import as_markdown
 from sbatchlint.source.counts import counted
 from sbatchlint.source.discover import is_document
 from sbatchlint.source.files import InputError
-from sbatchlint.source.secrets import redacted, values_in
+from sbatchlint.source.secrets import masked_lines, values_in
 from sbatchlint.source.text import Source, Undecodable, script_of_words
 
 # Room for what stands around findings, steps and lines.
@@ -154,7 +154,7 @@ class Tools:
         after = Source.from_bytes(fixed.data, script.path or api.NO_PATH)
         secrets = (*script.secrets, *values_in(after.text))
         full = options.detail == "full"
-        text = redacted(after.text, secrets)
+        text = masked_lines(after.text, secrets)
         hidden = text != after.text
         if not full:
             name = os.path.basename(script.path or "script")
@@ -188,7 +188,7 @@ class Tools:
         for name, plan in (("before", made.before), ("after", made.after)):
             steps = plan_value(plan, 0, room, False)[0]["steps"]
             answer[name] = [f"{each['step']}: {each['counts']}" for each in steps if isinstance(each, dict)]
-        text = redacted(after.text, secrets)
+        text = masked_lines(after.text, secrets)
         return _with_lines(answer, "script", text, options, text != after.text)
 
     def diagnose(self, options: arguments.Diagnose) -> Value:
@@ -294,7 +294,7 @@ def _add_faults(answer: Value, faults: tuple[api.Fault, ...]) -> None:
 def _with_lines(answer: Value, name: str, text: str, options: arguments.Answered, hidden: bool) -> Value:
     """The answer with the lines of a text that fit, from a line on."""
     if hidden:
-        answer["redacted"] = "secrets are shown as *: do not write this over a file, run the command line on it"
+        answer["redacted"] = "secrets are shown as ***: do not write this over a file, run the command line on it"
     lines = clean(text).splitlines(keepends=True)
     around = shortened(answer, characters(options.detail) // 2)
     shown, after = page(lines, options.start, characters(options.detail) - size(around) - _AROUND)

@@ -219,6 +219,7 @@ def lint_parser() -> Parser:
         help="ignore each finding (or that of FILE:LINE) by a comment above it; --add-ignore=REASON adds a reason",
     )  # fmt: skip
     add("--baseline", metavar="FILE", help="report only what is not in this file (default: from the settings)")
+    add("--no-baseline", action="store_true", help="also report what the baseline of the settings holds")
     add("--write-baseline", metavar="FILE", help="write all findings into a new file")
     add("--update-baseline", action="store_true", help="remove repaired findings from the baseline; add none")
 
@@ -267,6 +268,8 @@ def lint_options(arguments: list[str]) -> argparse.Namespace:
         raise InputError("--add-ignore goes with none of --fix, --diff, --no-ignores and standard input")
     if options.update_baseline and fixing:
         raise InputError("--update-baseline goes with neither --fix nor --diff")
+    if options.no_baseline and (options.baseline is not None or options.update_baseline):
+        raise InputError("--no-baseline goes with neither --baseline nor --update-baseline")
     if options.write_baseline is not None and (fixing or options.baseline is not None):
         raise InputError("--write-baseline goes with none of --baseline, --fix and --diff")
     if options.upgrade_to is not None and (fixing or options.add_ignore is not None or options.write_baseline):

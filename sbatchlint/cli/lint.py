@@ -54,7 +54,8 @@ def lint(options: Namespace) -> int:
         print("note: --unsafe-fixes repairs nothing without --fix or --diff", file=sys.stderr)
     if not scripts and not run.errors and not options.quiet:
         looked = f" ({count(run.left_out, 'other file')})" if run.left_out else ""
-        print(f"note: no batch script found{looked}; one has an #SBATCH line{run.unread_documents()}", file=sys.stderr)
+        one = "a batch script is a file with an #SBATCH line"
+        print(f"note: no batch script found{looked}; {one}{run.unread_documents()}", file=sys.stderr)
     if options.upgrade_to is not None:
         return run.upgrade(scripts)
     caching = not options.no_cache and not _keeps_nothing()
@@ -334,7 +335,7 @@ class Run:
 
     def _baseline_of(self, path: str) -> str:
         """The file of the baseline that holds for a script; empty where none does."""
-        if self.options.write_baseline is not None:
+        if self.options.write_baseline is not None or self.options.no_baseline:
             return ""
         named: str | None = self.options.baseline
         return (self.resolver.settings(path).baseline or "") if named is None else named
@@ -361,7 +362,11 @@ class Run:
         baseline = baseline_of(path, found)
         baseline.write()
         held = f"{count(baseline.count, 'finding')} in {count(len(baseline.entries), 'file')}"
-        print(f'{path}: {held}; write baseline = "{path}" into sbatchlint.toml, or pass --baseline')
+        named, origin = self.settings.baseline, self.settings.origin
+        if named is not None and origin is not None and os.path.realpath(named) == os.path.realpath(path):
+            print(f"{path}: {held}; {shown_path(origin)} names it already")
+        else:
+            print(f'{path}: {held}; write baseline = "{path}" into sbatchlint.toml, or pass --baseline')
         return 2 if self.errors else 0
 
     def _in_rows(self, everything: list[Diagnostic], found: list[Diagnostic]) -> list[Diagnostic]:

@@ -55,7 +55,7 @@ def releases(version: str | None, wanted: str, known: tuple[str, str]) -> Releas
     """The two releases. `known`: those of the settings. Raises `InputError`."""
     low, high = (version, version) if version is not None else known
     if "-" in low or low != high:
-        raise InputError("--upgrade-to needs --slurm-version V, the release before the upgrade")
+        raise InputError("--upgrade-to needs the release before: --slurm-version V, or slurm-version in the settings")
     if "-" in wanted or not is_before(low, wanted):
         raise InputError(f"--upgrade-to: {wanted} is not a release after {low}")
     return Releases(low, wanted)

@@ -26,13 +26,8 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained:
     parts = [f"{report.fixed} fixed"] if report.fixed else []
     scripts = count(report.scripts, "script")
     if found:
-        severities = []
-        for severity in ("error", "warning", "info"):
-            number = sum(each.severity == severity for each in found)
-            if number:
-                severities.append(count(number, severity) if severity != "info" else f"{number} info")
         files = len({each.source.path for each in found})
-        parts.append(f"{counted} ({', '.join(severities)}) in {files} of {scripts}")
+        parts.append(f"{counted} ({by_severity(found)}) in {files} of {scripts}")
     else:
         parts.append(f"{counted} in {scripts}")
     safe = sum(each.fix is not None and each.fix.safe for each in found)
@@ -61,10 +56,21 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained:
     return text.replace(counted, terminal.style("bold", counted), 1) + "\n"
 
 
+def by_severity(found: list[Diagnostic]) -> str:
+    """`1 error, 2 warnings`."""
+    severities = [each.severity for each in found]
+    numbers = [(severity, severities.count(severity)) for severity in ("error", "warning", "info")]
+    return ", ".join(
+        count(number, severity) if severity != "info" else f"{number} info" for severity, number in numbers if number
+    )
+
+
 class Row(NamedTuple):
-    """The findings of a check: the first of the worst, how many, in how many files, and whether --fix repairs some."""
+    """The findings of a check: the first of the worst, their severities where these differ, how many, in how many
+    files, and whether --fix repairs some."""
 
     worst: Diagnostic
+    severities: str
     findings: int
     files: int
     safe: bool
@@ -80,7 +86,8 @@ def statistics(report: Report, terminal: Terminal) -> str:
         severity = row.worst.severity
         lines.append(
             f"{row.findings:>{room}} in {count(row.files, 'file'):<{wide}} {terminal.style(severity, f'{severity:<7}')}"
-            f" {'[*]' if row.safe else '   '} {terminal.link(row.worst.url, f'{row.worst.code} {row.worst.name}')}\n"
+            f" {'[*]' if row.safe else '   '} {terminal.link(row.worst.url, f'{row.worst.code} {row.worst.name}')}"
+            f"{f' ({row.severities})' if row.severities else ''}\n"
         )
     return "".join(lines)
 
@@ -108,6 +115,7 @@ def by_check(report: Report) -> list[Row]:
     rows = [
         Row(
             worst(found),
+            by_severity(found) if len({each.severity for each in found}) > 1 else "",
             len(found),
             len({each.source.path for each in found}),
             any(each.fix is not None and each.fix.safe for each in found),

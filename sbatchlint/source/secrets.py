@@ -438,6 +438,12 @@ def masked(string: str, values: tuple[str, ...] = ()) -> str:
     return _replaced(string, spans, lambda secret: MASK)
 
 
+def masked_lines(string: str, values: tuple[str, ...] = ()) -> str:
+    """A text with as many lines, in which secrets, what may be one, and these values are replaced."""
+    spans = _merged((*_spans(string), *_known(string, values))) if values else _spans(string)
+    return _replaced(string, spans, lambda secret: re.sub(r"[^\r\n]+", MASK, secret))
+
+
 def without_values(string: str, values: tuple[str, ...]) -> str:
     """A text in which these secrets of a script are replaced."""
     return _replaced(string, _merged(_known(string, values)), lambda secret: MASK)
