@@ -9,8 +9,8 @@ waits for a second node that nothing starts, until its rendezvous times out. `sr
 ./worker`) than the job has nodes, as each gets nodes of its own; where srun inherits the job's `--cpus-per-task` (not
 in 22.05 and 23.02), `srun -n8` in a job of one task with eight CPUs wants 64. `srun --nodelist=node7` does not start
 either in a job whose own --nodelist names other nodes, or whose --exclude names this one: `Requested node configuration
-is not available`. Nor does a step on a node that the script takes from `sinfo`, which lists the nodes of the cluster,
-those of others and idle ones above all.
+is not available`. Nor does a step on a node that the script takes from `sinfo`, which lists all nodes of the cluster,
+including nodes that belong to other jobs.
 
 A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning, unless the
 setting `gpus` says what the site does, and not reported where the script is for such a centre (TACC). More CPUs than

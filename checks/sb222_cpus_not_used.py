@@ -4,10 +4,10 @@
 hours and the user's priority, and the job waited longer for them. Often one of the two numbers was changed, and the
 other forgotten.
 
-So it is with `--ntasks=16` and a step that is told `srun -n 4`, a warning where that is the only one.
+The same holds for `--ntasks=16` and a step `srun -n 4`: a warning if that is the only step.
 
-Of a job without steps only told where all of its programs are given a number of threads of their own, at most half as
-many as there are CPUs; where memory is requested for each CPU, more CPUs may be meant for that.
+In a job without steps it is reported only if every program of the job is given a number of threads, and that is at most
+half the number of CPUs. Where memory is requested for each CPU, more CPUs may have been requested for their memory.
 
 ## Fix
 

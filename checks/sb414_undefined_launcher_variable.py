@@ -16,11 +16,15 @@ Under `set -u` bash stops at an unset name, which is the same as `${NAME:?}`: no
 a mistyped name is reported.
 
 Names that are set, tested or given a default, that a comment or a directive mentions, that modules or a login provide,
-or that a sourced file may set are not reported. Of the others these are: names that a launcher needs, in scripts that
-set other variables of the same command; names nearly the same as one that is set and never read, or that lack one of
-its letters, or with which it begins (`$OUT` beside `OUTDIR=…`), or the same option has a longer name elsewhere; names
-that are only tested, and set in another case (`Busco=…`, `[ -z "$BUSCO" ]`); what is only removed; arrays, which an
-environment cannot hold; the only name with small letters that the script does not set; and `$hostname`, for HOSTNAME.
+or that a sourced file may set are not reported. Of the others, these are:
+
+- a name that a launcher needs, in a script that sets other variables of the same command;
+- a name that is nearly that of a variable that is set and never read, or the beginning of it (`$OUT` beside `OUTDIR=…`),
+  or of the variable that the same option gets elsewhere;
+- a name that is only tested, and set in other letters (`Busco=…`, `[ -z "$BUSCO" ]`), or only removed;
+- an array, as the environment cannot hold one;
+- the only name in small letters that the script does not set;
+- `$hostname`, which should be HOSTNAME.
 
 An error for an array where one of a similar name is set and never read, and where the same file's name stands elsewhere
 with a variable of a similar name that is set; otherwise a warning, as the submit environment may set anything; advice

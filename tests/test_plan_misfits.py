@@ -27,7 +27,6 @@ srun torchrun --nnodes=$SLURM_NNODES --nproc-per-node=4 --rdzv-backend=c10d --rd
         (f"{HEAD}srun -N2 -n2 ./a\n", 8, ["line 3: srun stays on 2 of the 8 nodes"]),
         (f"{HEAD}srun --ntasks=8 ./a\n", 8, ["line 3: srun still starts 8 tasks"]),
         (f"{HEAD}srun -N1 -n1 ./a\n", 8, []),
-        ("#!/bin/bash\n#SBATCH -N2 --ntasks=2\nsrun ./a\nsrun ./b\n", 2, []),
         (
             f"{HEAD}export WORLD_SIZE=8\nsrun ./a\n",
             4,

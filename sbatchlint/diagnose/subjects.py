@@ -345,7 +345,7 @@ GENERAL_CAUSES = (
     Cause("unlike", "data", "files that the program reads together are not of the same reference, release or size", "compare their headers, their order and their indexes; sort them alike, and make or fetch them from the same reference", log=about("unlike")),
     Cause("data-of-one-node", "script", "what one node prepared is not there on the others: its folder is one that each node, or each container, has for itself", "see the finding: keep it in a folder that all nodes see", codes=("SB602", "SB817"), log=_of_missing_data, told="datasets|^(?!.*UV_CACHE)(?!.*MODELSCOPE)"),
     Cause("in-network", "cluster", "the program ended within the library of the network", "look at the fabric of the nodes, or set its library to another provider", log=_in_network),
-    Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell the site where it lasts", log=about("slurm")),
+    Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell your administrators if it persists", log=about("slurm")),
     Cause("program-submits", "submission", "a program calls Slurm's commands itself, and that went wrong", "look at the settings of that program, and try its command by hand", log=about("submitting")),
     Cause("beside-the-script", "script", "a file is looked for beside the script, and Slurm runs a copy of the script in a folder of its own", "name the file by its full path, or from SLURM_SUBMIT_DIR", codes=("SB808",), script=_copied, log=_in_spool),
     Cause("built-without", "code", "the program was built without a part that it is asked to use", "load or build one that has it (another module of the same program, often), or leave the option out that wants it", log=about("built")),

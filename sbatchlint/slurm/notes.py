@@ -73,5 +73,5 @@ def text_of(option: Option, command: str) -> str:
         lines.append("- words: " + ", ".join(f"`{word}`" for word in words))
     if note is not None and note.default:
         lines.append(f"- without it: {note.default}")
-    lines.append(f"- of {releases_of(option)}" + (f" (plugin {option.plugin})" if option.plugin else ""))
+    lines.append(f"- accepted by {releases_of(option)}" + (f" (plugin {option.plugin})" if option.plugin else ""))
     return "\n".join(lines)

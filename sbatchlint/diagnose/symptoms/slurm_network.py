@@ -58,7 +58,7 @@ srun: error: step_launch_notify_io_failure: aborting, io error with slurmstepd o
         patterns=(r"Unable to contact slurm controller", r"Could not establish a configuration source|unable to status file \S*slurm\.conf|failed to fetch remote configs|DNS SRV lookup failed", r": Incompatible versions of client and server code"),
         causes=(
             Cause("in-container", "script", "a command of Slurm is called in a container, which has neither Slurm's configuration nor munge", "call it outside, and hand the answer over", codes=("SB515",)),
-            Cause("controller-down", "cluster", "the controller of Slurm did not answer: it is down, or this machine is no client of it", "try again later; tell the site where it lasts", unproven="certain"),
+            Cause("controller-down", "cluster", "the controller of Slurm did not answer: it is down, or this machine is no client of it", "try again later; tell your administrators if it persists", unproven="certain"),
         ),
         matches="""\
 srun: error: Unable to confirm allocation for job 60564: Unable to contact slurm controller (connect failure)

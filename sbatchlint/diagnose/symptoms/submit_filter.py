@@ -59,7 +59,7 @@ srun: error: cli_filter plugin terminated with error
         literals=("submission failed:", "allocate resources:", "submit/allocate failed:", "Unable to create step for job", "Unable to confirm allocation for job"),
         patterns=(r"(?:submission failed|allocate resources|submit/allocate failed|(?:create step|confirm allocation) for job \d+): (?P<reason>.+)",),
         causes=(
-            Cause("controller", "cluster", "Slurm could not take it: {reason}", "try again later; tell the site where it lasts", log=_not_for_the_job),
+            Cause("controller", "cluster", "Slurm could not take it: {reason}", "try again later; tell your administrators if it persists", log=_not_for_the_job),
             Cause("refused", "submission", "Slurm did not take it: {reason}", "see sbatch(1) for what the reason is about", script=submits()),
         ),
         matches="""\
