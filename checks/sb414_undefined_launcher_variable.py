@@ -19,8 +19,8 @@ Names that are set, tested or given a default, that a comment or a directive men
 or that a sourced file may set are not reported. Of the others, these are:
 
 - a name that a launcher needs, in a script that sets other variables of the same command;
-- a name that is nearly that of a variable that is set and never read, or the beginning of it (`$OUT` beside `OUTDIR=…`),
-  or of the variable that the same option gets elsewhere;
+- a name that is nearly that of a variable that is set and never read, or its beginning (`$OUT` beside `OUTDIR=…`), or
+  the beginning of the one that the same option gets elsewhere;
 - a name that is only tested, and set in other letters (`Busco=…`, `[ -z "$BUSCO" ]`), or only removed;
 - an array, as the environment cannot hold one;
 - the only name in small letters that the script does not set;
