@@ -67,7 +67,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     option, equals, _ = shown_text(word).partition("=")
     turned_off = f"an empty `{option}`" if equals and name.startswith("jupyter") else f"`{shown_text(word)}`"
     what = "this Jupyter server" if name.startswith("jupyter") else f"this {name}"
-    message = f"with {turned_off}, anyone who can reach the node can use {what}, and with it your account"
+    message = f"with {turned_off}, anyone who reaches the node can use {what}, and so your account"
     saved = name.startswith("jupyter") and not any(map(_NO_PASSWORD.fullmatch, words))
     severity = "warning" if saved or name in _DATABASES else "error"
     yield Finding(span_of(word), f"{message}; remove it, or set a password", severity)

@@ -390,13 +390,6 @@ def test_statistics(command: Command) -> None:
     assert [(each["count"], each["files"]) for each in found] == [(2, 1), (1, 1)]
 
 
-def test_statistics_of_a_check_with_several_severities(command: Command) -> None:
-    command.write("a.sbatch", "#!/bin/bash\n#SBATCH --output=a_%a_%j.log\n#SBATCH --nodes=2\nsrun ./a\n")
-    command.write("b.sbatch", "#!/bin/bash\n#SBATCH --output=a_%a.log\n#SBATCH --nodes=2\nsrun ./a\n")
-    out = command("--statistics", "--select", "SB703", "--min-severity", "info").out
-    assert out.splitlines()[0] == "2 in 2 files warning     SB703 array-pattern-without-array (1 warning, 1 info)"
-
-
 def test_output_file_and_quiet(command: Command) -> None:
     command.write("a.sbatch", f"{HEAD}WRONG\n")
     result = command("--output-file", "report.json", "--output-format", "json")

@@ -20,6 +20,7 @@ from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report
 from sbatchlint.report.reasons import check_of, references
 from sbatchlint.report.snippet import Label, Line
+from sbatchlint.report.summary import statistics
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.text import Source
 
@@ -436,3 +437,9 @@ def test_a_line_beside_an_added_one_is_numbered_as_it_will_be() -> None:
         ["4", "|", "three"],
         ["5", "+", "newer"],
     ]
+
+
+def test_statistics_tell_the_severities_of_a_check_that_has_several() -> None:
+    report = Report([diagnostic(SCRIPT, word)._replace(severity=severity) for word, severity in
+                     (("--nodes", "error"), ("module", "warning"), ("cuda", "warning"))], 1)  # fmt: skip
+    assert statistics(report, Terminal()) == "3 in 1 file error       SB101 some-name (1 error, 2 warnings)\n"
