@@ -36,7 +36,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, r
 from sbatchlint.slurm.lines import DirectiveLine
 from sbatchlint.slurm.model import StopLine
 from sbatchlint.slurm.rewriting import insertion
-from sbatchlint.source.counts import all_of
+from sbatchlint.source.numbers import all_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Unread
 

@@ -22,7 +22,7 @@ from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, corrected
 from sbatchlint.slurm.grammar.arrays import indexes
 from sbatchlint.slurm.rewriting import replacement
-from sbatchlint.source.counts import all_of
+from sbatchlint.source.numbers import all_of
 from sbatchlint.triggers import Options, Refused
 
 CARD = Card(

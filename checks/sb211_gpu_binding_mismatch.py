@@ -41,8 +41,7 @@ from sbatchlint.job.launchers import is_python
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.slurm.rewriting import replacement
-from sbatchlint.source.counts import all_of
-from sbatchlint.source.numbers import is_number
+from sbatchlint.source.numbers import all_of, is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options, StepOptions
 

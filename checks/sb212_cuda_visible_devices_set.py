@@ -41,8 +41,7 @@ from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
 from sbatchlint.job.ranks import QUIET
 from sbatchlint.job.steps import enclosing_step
-from sbatchlint.source.counts import all_of
-from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.numbers import all_of, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 

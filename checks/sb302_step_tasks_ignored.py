@@ -28,7 +28,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.geometry import is_node_count
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
-from sbatchlint.source.counts import all_of
+from sbatchlint.source.numbers import all_of
 from sbatchlint.triggers import StepOptions
 
 CARD = Card(

@@ -34,7 +34,7 @@ from sbatchlint.job.paths import LOCAL_VARIABLES, classify
 from sbatchlint.job.python.program import python_program
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import World
-from sbatchlint.source.counts import all_of
+from sbatchlint.source.numbers import all_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 

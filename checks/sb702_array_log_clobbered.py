@@ -33,7 +33,7 @@ from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.slurm.grammar.arrays import Indexes, indexes
 from sbatchlint.slurm.rewriting import replacement
-from sbatchlint.source.counts import all_of
+from sbatchlint.source.numbers import all_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options, Variables
 

@@ -37,7 +37,7 @@ from sbatchlint.job.argv import program_options
 from sbatchlint.job.python.program import python_program
 from sbatchlint.programs import has_trait
 from sbatchlint.source import lookups
-from sbatchlint.source.counts import all_of
+from sbatchlint.source.numbers import all_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 

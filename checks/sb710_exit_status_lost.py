@@ -59,8 +59,8 @@ from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.programs import programs_with
-from sbatchlint.source.counts import others as other_things
 from sbatchlint.source.numbers import is_number
+from sbatchlint.source.numbers import others as other_things
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
 

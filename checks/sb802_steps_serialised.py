@@ -50,7 +50,7 @@ from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.grammar.sizes import megabytes
-from sbatchlint.source.counts import all_of
+from sbatchlint.source.numbers import all_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 

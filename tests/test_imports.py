@@ -47,7 +47,6 @@ LINT = VERSION | {
     "sbatchlint.site",
     "sbatchlint.triggers",
     "sbatchlint.source",
-    "sbatchlint.source.counts",
     "sbatchlint.source.discover",
     "sbatchlint.source.edits",
     "sbatchlint.source.files",

@@ -19,9 +19,9 @@ from sbatchlint.fix import redacted_diff
 from sbatchlint.registry import registry
 from sbatchlint.report.json import clean
 from sbatchlint.report.pages import as_markdown
-from sbatchlint.source.counts import counted
 from sbatchlint.source.discover import is_document
 from sbatchlint.source.files import InputError
+from sbatchlint.source.numbers import counted
 from sbatchlint.source.secrets import masked_lines, values_in
 from sbatchlint.source.text import Source, Undecodable, script_of_words
 

@@ -10,7 +10,7 @@ from sbatchlint.convert.sizes import grown_batch, stale_nodes
 from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv, integer, program_options
 from sbatchlint.job.worlds import find_worlds
-from sbatchlint.source.counts import counted
+from sbatchlint.source.numbers import counted
 
 # How Megatron divides the model: the processes left share the batch (megatron/training/arguments.py, core 0.12).
 _PARTS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")

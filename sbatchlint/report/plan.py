@@ -8,8 +8,7 @@ from sbatchlint.report.plan_cluster import cluster_rows, cluster_verdict
 from sbatchlint.report.plan_steps import steps_as_text
 from sbatchlint.report.plan_view import Marks, Plan
 from sbatchlint.report.terminal import Terminal
-from sbatchlint.source.counts import counted
-from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.numbers import counted, is_number, parse_integer
 from sbatchlint.source.workspace import SBATCH_OPTIONS
 
 

@@ -22,7 +22,7 @@ from sbatchlint.report.plan_view import (
     table,
     view,
 )
-from sbatchlint.source.counts import counted
+from sbatchlint.source.numbers import counted
 
 PAGE = """\
 :root { color-scheme: light dark; }

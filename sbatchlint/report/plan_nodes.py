@@ -13,7 +13,7 @@ from sbatchlint.report.plan_view import (
     shared_ranks,
     value_of,
 )
-from sbatchlint.source.counts import counted
+from sbatchlint.source.numbers import counted
 
 GAP = 12
 MOST_NODES, MOST_TASKS, MOST_PROCESSES, MOST_GPUS = 8, 16, 16, 16

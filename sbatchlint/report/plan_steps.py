@@ -19,7 +19,7 @@ from sbatchlint.report.plan_view import (
     view,
 )
 from sbatchlint.report.terminal import Terminal
-from sbatchlint.source.counts import counted
+from sbatchlint.source.numbers import counted
 
 MOST_ROWS = 16
 FIRST_ROWS = 8

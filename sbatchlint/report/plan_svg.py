@@ -24,7 +24,7 @@ from sbatchlint.report.plan_view import (
     table,
     view,
 )
-from sbatchlint.source.counts import counted
+from sbatchlint.source.numbers import counted
 
 WIDTH = 960
 MARGIN = 20

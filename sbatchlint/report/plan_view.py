@@ -7,8 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from sbatchlint.report.cells import escape
-from sbatchlint.source.counts import counted
-from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.numbers import counted, parse_integer
 
 Plan = Mapping[str, Any]
 Drawing = TypeVar("Drawing")
