@@ -6,6 +6,7 @@ should have made.
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import known_prefix, text_of
@@ -36,6 +37,8 @@ _MISSES = re.compile(
     r"(?i)no such file|not (?:be )?found|does ?n['o]?t exist|does not exist|(?:can ?not|can't|could not|couldn't|unable to|failed to) (?:open|find|read|access|load|stat|execute)"
     r"|not a directory|is not (?:a file|there)|no (?:input )?files?\b|missing (?:input )?file"
 )
+# What is there already is not missed afterwards.
+_THERE = re.compile(r"(?i)file exists|already exists")
 _PATH = re.compile(r"(?<![\w.$/-])(/?[\w.+@%-]*[\w+@%-](?:/[\w.+@%-]+)*)/?")
 # A frame of a traceback of Python, with the file of the program.
 _FRAME = re.compile(r'^ +File "(?:[^"]*/)?([\w.-]+\.py)", line \d+')
@@ -43,18 +46,26 @@ _ARCHIVE = re.compile(r"(?:\.tar)?\.(?:tgz|tbz2?|txz|zip|gz|bz2|xz|zst|git|tar)$
 _SHORTEST = 3
 
 
-def makers(failed: Iterable[Event], job: Job | None) -> list[Event]:
+class Made(NamedTuple):
+    """A failure to make something, and the later events of the same log that miss it."""
+
+    event: Event
+    missed: list[Event]
+
+
+def makers(failed: Iterable[Event], job: Job | None) -> list[Made]:
     """Those events that say that something was not made which a later event of the same log misses."""
     events = sorted(failed, key=lambda each: (each.file, each.offset))
     later = [each for each in events if _MISSES.search(each.text)]
-    found: list[Event] = []
+    found: list[Made] = []
     for event in events:
         after = [each for each in later if each.file == event.file and each.row > event.last]
-        if not after:
+        if not after or _THERE.search(event.text):
             continue
         names = _unmade(event, job)
-        if any(_names(each, names) for each in after):
-            found.append(event)
+        missed = [each for each in after if _names(each, names)]
+        if missed:
+            found.append(Made(event, missed))
     return found
 
 

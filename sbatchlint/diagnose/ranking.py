@@ -133,15 +133,22 @@ def rank(events: Collection[Event], findings: Findings, job: Job | None = None) 
 
 
 def _put_first(ranked: Ranked, job: Job | None) -> list[Event]:
-    """Makes those failures causes that make a later one, which only misses something; returns them."""
-    found = makers([*ranked.causes, *ranked.consequences, *ranked.teardown], job)
-    for event in found:
+    """Makes those failures causes that make a later one, which only misses something; returns them.
+
+    Only where the later one would be the answer: another cause stays before what is merely missed.
+    """
+    promoted: list[Event] = []
+    known = list(ranked.causes)
+    for event, missed in makers([*ranked.causes, *ranked.consequences, *ranked.teardown], job):
+        if known and not any(each in known for each in missed):
+            continue
+        promoted.append(event)
         for events in (ranked.consequences, ranked.teardown):
             if event in events:
                 events.remove(event)
                 before = [each for each in ranked.causes if (each.file, each.offset) < (event.file, event.offset)]
                 ranked.causes.insert(len(before), event)
-    return found
+    return promoted
 
 
 def _of_help_text(event: Event) -> bool:
