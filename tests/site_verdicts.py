@@ -20,7 +20,12 @@ _OF_THE_CLUSTER = re.compile("SB91[0-69]|SB920")
 # What a profile does not know: who may use which account and QOS, what single accounts may have, the reservations.
 _UNKNOWN = re.compile("Assoc[A-Z]|Invalid account|Requested reservation is invalid")
 # What a QOS decides; a job without --qos has one by default, which is not known.
-_BY_QOS = re.compile("accounting/QOS policy|Node count specification|time limit|Invalid qos")
+_BY_QOS = re.compile(
+    "accounting/QOS policy|Node count specification|time limit|Invalid qos|partition configuration not available now"
+    "|time-min specification"
+)
+# So many nodes of a feature, which a QOS may not allow.
+_COUNTED = re.compile(r"(?m)^#SBATCH -C .*\*[0-9]")
 # A QOS that exists, and that the account of the user does not have.
 _NOT_OURS = re.compile(r"(?m)^#SBATCH -q secret$")
 # In which order the controller has its nodes.
@@ -73,6 +78,7 @@ def disagreements(profile: Profile, answers: Iterable[Answer], folder: Path) -> 
 def _is_open(profile: Profile, script: str, messages: str) -> bool:
     """Whether the profile does not decide that sbatch refuses a script."""
     default = bool(profile.qos) and "#SBATCH -q" not in script
-    return default and bool(_BY_QOS.search(messages)) or any(each.search(text) for each, text in (
+    by_qos = _BY_QOS.search(messages) or _COUNTED.search(script)
+    return default and bool(by_qos) or any(each.search(text) for each, text in (
         (_UNKNOWN, messages), (_NOT_OURS, script), (_ORDER, script), (_OF_THE_RELEASE, script),
     ))  # fmt: skip

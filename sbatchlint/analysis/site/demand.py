@@ -61,6 +61,7 @@ class Demand(NamedTuple):
     several types, too. `constraint`: the features of the nodes. `total_cpus`, `total_gpus`: of all nodes. `nodes`: how
     many at least, `most_nodes`: at most; None for no bound. `more_nodes`: for `total_gpus` it may have more than one,
     though that is the most. `spread`: the nodes without which the tasks are more than --ntasks-per-node allows.
+    `most_cpus`: those that the tasks on a node have at the most, where no others are given; None for no bound.
     """
 
     nodes: int
@@ -85,6 +86,7 @@ class Demand(NamedTuple):
     memory_per_gpu: int
     more_nodes: bool
     spread: int
+    most_cpus: int | None
 
 
 def demand_of(target: Target, name: str) -> Demand:
@@ -144,7 +146,22 @@ def demand_of(target: Target, name: str) -> Demand:
         request.gpus.kind or "", _gres(request), constraint_of(request.value("constraint")),
         total, all_gpus, _per_gpu(request), _may_take_more_nodes(request),
         -(-tasks // per_node) if tasks is not None and counts is not None and counts.ntasks_per_node else 0,
+        _most_cpus(request, tasks, nodes, each),
     )  # fmt: skip
+
+
+def _most_cpus(request: Request, tasks: int | None, nodes: int, per_task: int) -> int | None:
+    """The CPUs of a node for a job whose GPUs are counted in all or by task; None for no bound.
+
+    26.05.3 gives such a job CPUs for its tasks alone, and refuses one with more by --mincpus; 22.05.8 does not.
+    """
+    newest = request.directives.versions.all_since("26.05")
+    by_task = request.gpus.total is not None or request.gpus.per_task is not None
+    if not newest or not by_task or tasks is None or request.has_any_option(("cpus-per-gpu", "ntasks-per-gpu")):
+        return None
+    if tasks == nodes > 1:
+        return None  # one task on each is a job of another kind
+    return max(tasks - (nodes - 1), 1) * per_task
 
 
 class _Cpus(NamedTuple):
@@ -338,7 +355,8 @@ def lacks(nodes: Nodes, demand: Demand, partition: Partition) -> list[str]:
     allowed, most = cpus_for_job(nodes, demand, partition), partition.max_cpus_per_node
     every = [each for each in (nodes.cpus, _of_sockets(nodes, partition, False)) if each is not None]
     kept_back = demand.all_cpus and most is not None and bool(every) and most < min(every)
-    if kept_back or allowed is not None and demand.least.cpus > allowed or _lacks_listed_cpus(nodes, demand):
+    few = demand.most_cpus is not None and demand.listed.cpus > demand.most_cpus
+    if few or kept_back or allowed is not None and demand.least.cpus > allowed or _lacks_listed_cpus(nodes, demand):
         found.append("cpus")
     if _lacks_shape(nodes, demand):
         found.append("shape")

@@ -26,7 +26,7 @@ from sbatchlint.analysis.site.demand import (
     usable_cpus,
 )
 from sbatchlint.analysis.site.names import listing
-from sbatchlint.analysis.site.policy import beyond_qos
+from sbatchlint.analysis.site.policy import beyond_qos, most_nodes
 from sbatchlint.analysis.site.targets import Target, lifts_limits, qos_of, shown, targets
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
@@ -139,7 +139,9 @@ def _of_partition(target: Target, name: str) -> list[Obstacle]:
     ]
     if kinds and lists(profile, "nodes"):
         number = partition.nodes if (known := total(kinds)) is None else known
-        every = _of_nodes(demand, kinds, target, name, _most_nodes(number, partition.max_nodes))
+        every = _of_nodes(
+            demand, kinds, target, name, _most_nodes(number, partition.max_nodes, most_nodes(target, name))
+        )
         # for a held job it does not look at them before it is released
         later = request.has_any_option(("hold", "spread-job")) or _later(target, partition)
         found += [each._replace(waits=each.waits or later and not each.limit) for each in every]
@@ -272,6 +274,7 @@ def _without(kinds: list[Nodes], excluded: set[str]) -> list[Nodes]:
 def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, most: int) -> list[Obstacle]:
     """What the nodes of a partition do not have, each or together: `select_nodes()`."""
     partition = target.profile.partitions[name]
+    found: list[Obstacle] = []
     listed = listed_nodes(target.request)
     least = target.request.nodes.minimum if target.request.nodes is not None else None
     if listed and least and len(listed) > least and not is_before(target.request.version, "23.02"):
@@ -322,17 +325,30 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
     if count is not None and demand.spread > min(count, most):
         asks = f"{_nodes(demand.spread)}, by its tasks and --ntasks-per-node"
         return [Obstacle("nodes", asks, f"has {_nodes(min(count, most))} for it", demand.spread <= count)]
-    lacking = _lacking_features(demand, fitting, target, partition)
+    lacking = _lacking_features(demand, fitting, target, name)
     if lacking is not None:
         return [lacking]
+    if demand.constraint.of_some:
+        return []  # nodes are looked for by feature, with a CPU each
+    for each in demand.constraint.alike:  # the last one says what is lacking
+        same = [nodes for nodes in fitting if nodes.features is None or each.holds(set(nodes.features))]
+        counted = total(same)
+        if counted is not None and counted < demand.nodes:
+            continue
+        found = _of_all(demand, same, min(demand.most_nodes or most, most), partition, bool(listed))
+        if not found:
+            return []
+    if demand.constraint.alike:
+        return found
     if demand.nodes <= most:
         return _of_all(demand, fitting, min(demand.most_nodes or most, most), partition, bool(listed))
     return []
 
 
-def _lacking_features(demand: Demand, kinds: list[Nodes], target: Target, partition: Partition) -> Obstacle | None:
+def _lacking_features(demand: Demand, kinds: list[Nodes], target: Target, name: str) -> Obstacle | None:
     """What the nodes that fit do not have together of the features that only some must have, or all the same."""
     _, alike, of_some = demand.constraint
+    partition = target.profile.partitions[name]
 
     def having(expression: Expression) -> int | None:
         return total(each for each in kinds if each.features is None or expression.holds(set(each.features)))
@@ -340,6 +356,7 @@ def _lacking_features(demand: Demand, kinds: list[Nodes], target: Target, partit
     most = max((each.number for each in of_some), default=0)
     least = 1 if is_before(target.request.version, "23.02") else 2  # with -N 1, 26.05 takes as many as it needs
     allowed = None if lifts_limits(target, "PartitionMaxNodes") else partition.max_nodes
+    allowed = min((each for each in (allowed, most_nodes(target, name)) if each), default=None)
     if most > (given := _most_nodes(demand.most_nodes, allowed)) >= least:
         asks = " and ".join(f"{each.said()} ({each.number})" for each in of_some)
         return Obstacle("features", asks, f"gives it {_nodes(given)}", False)
@@ -415,6 +432,8 @@ def _largest(sizes: list[tuple[int | None, int | None]], most: int) -> int | Non
 def _most(what: str, kinds: list[Nodes], demand: Demand, partition: Partition) -> str:
     """The most that a node of these kinds has."""
     if what == "cpus":
+        if _few_by_tasks(demand):
+            return f"gives its tasks {demand.most_cpus} of a node"
         if _wants_all(demand, partition):
             return f"allows {partition.max_cpus_per_node} of a node"
         cpus = max(usable_cpus(each, demand) or 0 for each in kinds)
@@ -439,6 +458,11 @@ def _most(what: str, kinds: list[Nodes], demand: Demand, partition: Partition) -
             return f"nodes have {'GPUs without a type' if not types else ' and '.join(types)}"
         return f"nodes have {max(gpus_of(each, demand.kind) or 0 for each in kinds)}"
     return "has no node with it"
+
+
+def _few_by_tasks(demand: Demand) -> bool:
+    """Whether a job wants more CPUs of a node than its tasks with GPUs may have."""
+    return demand.most_cpus is not None and demand.listed.cpus > demand.most_cpus
 
 
 def _wants_all(demand: Demand, partition: Partition) -> bool:

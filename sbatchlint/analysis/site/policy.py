@@ -70,6 +70,16 @@ def beyond_qos(target: Target, name: str, demand: Demand) -> list[Beyond]:
     return found
 
 
+def most_nodes(target: Target, name: str) -> int | None:
+    """The nodes that a job in a partition may have by QOS (`acct_policy_get_max_nodes()`); None for no limit."""
+    if not {"limits", "safe"} & set(target.profile.accounting_enforce or ()):
+        return None
+    every = _in_order(target, target.profile.partitions[name])
+    fields = ("max_tres_per_account", "max_tres_per_user", "group_tres", "max_tres")
+    found = [most for field in fields for _, most, tres in _limits(field, every) if tres == "node"]
+    return min(found, default=None)
+
+
 _OPTIONS = {
     "cpu": ("cpus-per-task", "ntasks", "ntasks-per-node", "nodes"),
     "node": ("nodes", "nodelist"),
