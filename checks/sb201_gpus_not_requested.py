@@ -15,6 +15,9 @@ it runs, so that the command line of sbatch does, where a request for GPUs is co
 starts beside all steps uses them: its daemon is outside the job, and gives it those of the node. An `salloc` with a
 command is looked at in the same way.
 
+With a profile of the cluster (docs/site.md): a partition whose nodes have no GPUs is named, and those that have; where
+a partition gives whole nodes, the batch shell has all their GPUs.
+
 ## Fix
 
 Inserts `#SBATCH --gpus-per-node=N` where the launcher says how many workers it starts, or the settings say how many
@@ -25,11 +28,12 @@ GPUs a node has. Unsafe: the workers may share GPUs, and some sites refuse any G
 sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES is unset where no GPU was requested.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.directives.turned_off import is_turned_off
-from sbatchlint.analysis.gpus.gpu_use import allocation_needs, component_needs, gpu_need, unseen_gpus
+from sbatchlint.analysis.gpus.gpu_use import GpuNeed, allocation_needs, component_needs, gpu_need, unseen_gpus
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
+from sbatchlint.analysis.site.defaults import in_whole_nodes, partitions_with_gpus
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.containers import Container
 from sbatchlint.job.request import GPU_OPTIONS
@@ -55,6 +59,12 @@ def check(job: Job) -> Iterator[Finding]:
     needs = component_needs(job) if need is None else [need]
     if need is not None and unseen_gpus(job) is not None:
         return  # exclusive-without-gpus reports a step of an exclusive job
+    with_gpus = partitions_with_gpus(job) if need is not None else None
+    if need is not None and with_gpus is not None:
+        yield _in_partition_without(job, need, with_gpus)
+        return
+    if need is not None and job.site.gpus == "gres" and (job.request.exclusive == "" or in_whole_nodes(job)):
+        return  # the batch shell has all GPUs of its nodes
     for need in needs:
         option = f"--gpus-per-node={need.per_node or 'N'}"
         sign = need.signs[0]
@@ -78,6 +88,21 @@ def check(job: Job) -> Iterator[Finding]:
             related=[(each.span, each.words) for each in need.signs],
             fix=Fix("request GPUs", edits) if need.per_node else None,
         )
+
+
+def _in_partition_without(job: Job, need: GpuNeed, with_gpus: Sequence[str]) -> Finding:
+    """The finding on a job whose partition has no GPUs; `with_gpus`: those that have some."""
+    sign = need.signs[0]
+    option = f" and add `#SBATCH --gpus-per-node={need.per_node or 'N'}`" if job.site.gpus == "gres" else ""
+    choose = f"; choose {' or '.join(with_gpus[:2])}{option}" if with_gpus else ""
+    advice = not need.certain or need.alone  # --nv may be a habit
+    return Finding(
+        need.place.span,
+        f"partition `{job.request.partition}` has no GPUs, but line {job.line(sign.span.start)} uses one "
+        f"({sign.words}){choose}",
+        "info" if advice else "error" if job.site.gpus_required else "warning",
+        related=[(each.span, each.words) for each in need.signs],
+    )
 
 
 def _is_in_docker(job: Job, span: Span) -> bool:

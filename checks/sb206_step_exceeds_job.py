@@ -14,8 +14,9 @@ including nodes that belong to other jobs.
 
 A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning, unless the
 setting `gpus` says what the site does, and not reported where the script is for such a centre (TACC). More CPUs than
-the job has are advice there. Jobs with `--exclusive` are not reported, nor jobs that request only nodes and
-start more on them than one CPU can run.
+the job has are advice there. With a profile of the cluster (docs/site.md) both are errors, or nothing: it says whether
+a partition gives whole nodes, and how large they are. Else jobs with `--exclusive` are not reported, nor jobs that
+request only nodes and start more on them than one CPU can run.
 
 ## Fix
 
@@ -32,6 +33,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import place_of
 from sbatchlint.analysis.gpus.step_limits import TooManyGpus, too_many_gpus
 from sbatchlint.analysis.script.centres import gets_gpus_of_nodes, gets_whole_nodes
+from sbatchlint.analysis.site.defaults import allocated_cpus, in_whole_nodes, partitions_with_gpus, whole_nodes_decided
 from sbatchlint.bash.values import Phase, Pieces, expansions
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
@@ -54,7 +56,7 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
         gpus = too_many_gpus(job, step)
-        if gpus is not None and (gpus.setting is not None or not gets_gpus_of_nodes(job)):
+        if gpus is not None and (gpus.setting is not None or not (gets_gpus_of_nodes(job) or in_whole_nodes(job))):
             yield _too_many_gpus(job, gpus)
     yield from _launchers_with_too_many_nodes(job)
     if job.phase is Phase.BATCH:
@@ -159,7 +161,8 @@ def _node_finding(span: Span, message: str, request: Request) -> Finding:
 
 
 def _too_many_cpus(job: Job, step: Step) -> Finding | None:
-    found = missing_cpus(step, job.versions)
+    of_site, gives_whole = allocated_cpus(job), whole_nodes_decided(job)
+    found = missing_cpus(step, job.versions, of_site)
     if found is None:
         return None
     option = step.option("cpus-per-task")
@@ -173,7 +176,9 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     refuses = f"srun{job.versions.suffix(found.versions)} refuses" + ("" if option is None else f" `{words}` for")
     written = (step.request.effective_tasks() or 0) * (whole(step.request.value("cpus-per-task")) or 1)
     has = f"has {found.available} (line {line})"
-    if written < found.available:
+    if of_site is not None:
+        has = f"gets {found.available} (line {line}) in partition `{job.request.partition}`"
+    elif written < found.available:
         has = f"requests {written} (line {line}), {found.available} in whole cores"
     if found.inherited:
         wants += " by --cpus-per-task"
@@ -184,10 +189,12 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
         refuses = f"srun reads `{words}`, and{job.versions.suffix(found.versions)} refuses it for"
     # who asks for nodes alone, and for tasks only here, has whole nodes
     is_of_nodes = step.request.has_option("nodes") and not step.request.has_any_option(("ntasks", "ntasks-per-node"))
+    unless = ", unless it gets whole nodes" if gives_whole is None else ""
+    advice_only = (is_of_nodes or gets_whole_nodes(job)) and gives_whole is not False and of_site is None
     return Finding(
         step.place if option is None else option.span,
-        f"{refuses} {wants} because the job {has}, unless it gets whole nodes; {advice}",
-        "info" if is_of_nodes or gets_whole_nodes(job) else "warning",
+        f"{refuses} {wants} because the job {has}{unless}; {advice}",
+        "info" if advice_only else "warning" if gives_whole is None else None,
         related=[(found.setting.span, "what the job has")],
         versions=found.versions,
     )
@@ -214,9 +221,12 @@ def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
         option = {"job": "gpus=", "task": "gpus-per-task="}.get(found.by, "gpus-per-node=")
         if found.words.startswith("--gres"):
             option = "gres=gpu:"  # from 26.05 on srun refuses it beside --gpus-per-node
-        message = f"the job requests no GPU, so srun refuses `{found.words}`, unless the site allocates whole nodes"
+        message = f"the job requests no GPU, so srun refuses `{found.words}`"
+        message += "" if job.site.gpus == "gres" else ", unless the site allocates whole nodes"
         severity = "error" if job.site.gpus == "gres" else "warning"
-        return Finding(found.place, f"{message}; write #SBATCH --{option}{requested}", severity)
+        others = partitions_with_gpus(job)  # none of the job's own has any
+        write = f"#SBATCH --{option}{requested}" + (f" and choose {' or '.join(others[:2])}" if others else "")
+        return Finding(found.place, f"{message}; write {write}", severity)
     line = job.line(setting.span.start)
     if found.nodes is not None:
         here, total = found.nodes

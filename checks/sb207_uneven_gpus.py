@@ -5,7 +5,8 @@
 two nodes of eight GPUs likewise put fifteen tasks on one node and one on the other, two ranks to a GPU.
 
 This works by luck only if the nodes are so small that no uneven split exists. Eight GPUs for each node are assumed to
-be such a case, and so are tasks with so many CPUs (`--cpus-per-task`) that one more would need over 64 on a node.
+be such a case, and so are tasks with so many CPUs (`--cpus-per-task`) that one more would need over 64 on a node;
+where there is a profile of the cluster (docs/site.md), it says how many a node has.
 
 Only advice where the total cannot be divided by the number of nodes, and nothing shows what each needs.
 
@@ -26,6 +27,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.launch.literal_counts import literal_number
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
+from sbatchlint.analysis.site.defaults import largest_node_cpus
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.request import gpu_count
 from sbatchlint.job.steps import Step
@@ -64,7 +66,7 @@ def _uneven_gpus(job: Job) -> Iterator[Finding]:
     if request.has_any_option(OF_GPUS):
         return
     per_node = total // nodes if total % nodes == 0 else None
-    if per_node is not None and per_node in (MOST_ON_A_NODE, job.site.gpus_per_node):
+    if per_node is not None and per_node == (job.site.gpus_per_node or MOST_ON_A_NODE):
         return
     found = _gpus_needed_per_node(job, nodes, per_node)
     if found is None:
@@ -82,7 +84,7 @@ def _uneven_gpus(job: Job) -> Iterator[Finding]:
         if literal and setting.value_line is setting.line and "\n" not in job.source.slice(setting.span):
             safe = TOTAL_GPUS.search(job.source.text) is None
             fix = Fix("request GPUs per node", [Edit(setting.span, option)], safe)
-    most = total - nodes + 1
+    most = min(total - nodes + 1, job.site.gpus_per_node or total)
     split = f"{most} of these {total} GPUs to one node" if most <= 8 else f"these {total} GPUs unevenly to the nodes"
     yield Finding(
         setting.span,
@@ -126,7 +128,7 @@ def _uneven_tasks(job: Job) -> Iterator[Finding]:
     per_node = tasks // nodes
     if request.has_any_option(OF_TASKS) or request.gpus_per_node() != per_node:
         return
-    fitting = COMMON_CPUS // (request.cpus_per_task or 1)
+    fitting = (largest_node_cpus(job) or COMMON_CPUS) // (request.cpus_per_task or 1)
     if fitting <= per_node:
         return
     for step in job.steps:

@@ -10,7 +10,8 @@ NCCL, a variable that counts GPUs, or an image of NVIDIA's registry, unless ever
 
 A warning where a launcher starts workers on GPUs, or the settings say `gpus = "gres"`; otherwise advice: clusters that
 do not manage their GPUs as GRES (`gpus = "whole-node"`) show them to every step, and some of those refuse a job that
-requests them.
+requests them. With a profile of the cluster (docs/site.md), the same holds for a partition that gives whole nodes
+(`OverSubscribe=EXCLUSIVE`).
 
 ## Fix
 
@@ -27,24 +28,27 @@ from collections.abc import Iterator
 from sbatchlint.analysis.gpus.gpu_use import gpus_wanted, unseen_gpus
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
-from sbatchlint.triggers import Options
+from sbatchlint.triggers import KnownCluster, Options
 
 CARD = Card(
-    "SB208", "exclusive-without-gpus", severity="warning", fix="sometimes", since="0.1.0", when=Options("exclusive"),
-    absent=True,
+    "SB208", "exclusive-without-gpus", severity="warning", fix="sometimes", since="0.1.0",
+    when=Options("exclusive") | KnownCluster(), absent=True,
 )  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
-    unseen, place = unseen_gpus(job), job.request.setting("exclusive")
+    unseen = unseen_gpus(job)
+    place = job.request.setting("exclusive") or job.request.setting("partition")
     if unseen is None or place is None:
         return
+    in_partition = f"a job in partition `{job.request.partition}` has whole nodes, but"
+    what = "--exclusive" if place.name == "exclusive" else in_partition
     step, sign = unseen
     number = gpus_wanted(job)
     option = f"--gpus-per-node={number or 'N'}"
     yield Finding(
         place.span,
-        f"--exclusive requests no GPUs, so line {job.line(step.span.start)} may get none ({sign.words}); "
+        f"{what} requests no GPUs, so line {job.line(step.span.start)} may get none ({sign.words}); "
         f"add `#SBATCH {option}`",
         "warning" if job.site.gpus == "gres" or sign.words.endswith("starts GPU workers") else "info",
         related=[(sign.span, sign.words)],

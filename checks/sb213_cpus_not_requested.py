@@ -4,7 +4,7 @@
 has one task of one CPU on each node, and the memory that goes with it. Four training processes and all their data
 loaders share that core, and the GPUs wait; so does a program in Python that uses several GPUs itself. Sites may give
 CPUs with each GPU (DefCpuPerGPU), or whole nodes, as they often do for jobs of several nodes or of eight GPUs on a
-node: for these it is advice.
+node: for these it is advice. A profile of the cluster (docs/site.md) decides it: a warning, or nothing.
 
 ## Fix
 
@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from sbatchlint.analysis.gpus.told_gpus import told_gpus
 from sbatchlint.analysis.script.centres import gets_gpus_of_nodes
 from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.site.defaults import gets_more_cpus
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.argv import basename
 from sbatchlint.job.launchers import is_python
@@ -42,26 +43,30 @@ GRANTING = (
 
 
 def check(job: Job) -> Iterator[Finding]:
-    profile, names = job.site.profile, (job.request.partition or "").split(",")
-    known = profile.partitions if profile is not None else {}
-    if any(known[each].default_cpus_per_gpu for each in names if each in known):
+    more = gets_more_cpus(job)
+    if more:
         return  # CPUs come with each GPU
     worlds = find_worlds(job)
     if not job.request.heterogeneous:
         told = [each.least for each in map(told_gpus, job.invocations) if each is not None]
-        found = list(_one_cpu(job.request, job.steps, worlds, max(told, default=1)))
-        yield from found or _one_program(job)
+        found = list(_one_cpu(job.request, job.steps, worlds, more, max(told, default=1)))
+        yield from found or _one_program(job, more)
         return
     by_component: dict[int, list[Step]] = {}
     for step in job.steps:
         if step.has_known_component and step.certain:
             by_component.setdefault(step.request.component, []).append(step)
     for steps in by_component.values():
-        yield from _one_cpu(steps[0].request, steps, [world for world in worlds if world.step in steps])
+        yield from _one_cpu(steps[0].request, steps, [world for world in worlds if world.step in steps], more)
 
 
-def _one_cpu(request: Request, steps: list[Step], worlds: Sequence[World], told: int = 1) -> Iterator[Finding]:
-    """The finding on processes for several GPUs that share a CPU. `told`: for how many GPUs a program is started."""
+def _one_cpu(
+    request: Request, steps: list[Step], worlds: Sequence[World], more: bool | None, told: int = 1
+) -> Iterator[Finding]:
+    """The finding on processes for several GPUs that share a CPU.
+
+    `more`: whether the site gives more, as far as that is known. `told`: for how many GPUs a program is started.
+    """
     gpus = request.gpus_per_node()
     if gpus is None or gpus < 2 or _may_grant(request):
         return
@@ -83,10 +88,14 @@ def _one_cpu(request: Request, steps: list[Step], worlds: Sequence[World], told:
     asks = "component requests" if request.heterogeneous else "job requests"
     yield Finding(
         settings[0].span,
-        f"the {asks} {gpus} GPUs but no CPUs: {most} processes share one CPU, unless the site gives more; add "
+        f"the {asks} {gpus} GPUs but no CPUs: {most} processes share one CPU{_unless(more)}; add "
         "--cpus-per-task or --cpus-per-gpu",
-        "info" if whole else None,
+        "info" if whole and more is None else None,
     )
+
+
+def _unless(more: bool | None) -> str:
+    return ", unless the site gives more" if more is None else ""
 
 
 def _may_grant(request: Request) -> bool:
@@ -94,7 +103,7 @@ def _may_grant(request: Request) -> bool:
     return request.has_any_option(GRANTING) or request.memory is not None and not request.memory.megabytes
 
 
-def _one_program(job: Job) -> Iterator[Finding]:
+def _one_program(job: Job, more: bool | None) -> Iterator[Finding]:
     """The finding on a program in Python that has several GPUs and one CPU: nothing says how many of them it uses."""
     request = job.request
     gpus, settings, nodes = request.gpus_per_node(), request.gpu_settings(), request.effective_nodes()
@@ -117,7 +126,7 @@ def _one_program(job: Job) -> Iterator[Finding]:
     name = basename(pythons[0].argv[0]) or "python"
     yield Finding(
         settings[0].span,
-        f"the job requests {gpus} GPUs but no CPUs: `{name}` has one to feed them, unless the site gives more; add "
+        f"the job requests {gpus} GPUs but no CPUs: `{name}` has one to feed them{_unless(more)}; add "
         "--cpus-per-task or --cpus-per-gpu",
         related=[(pythons[0].name_span, "has all GPUs, and one CPU")],
     )

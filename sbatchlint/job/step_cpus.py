@@ -103,12 +103,15 @@ def cpus_per_task(step: Step, version: str) -> CpusOfTask:
     return CpusOfTask(number or other, variable if number else by_tres)
 
 
-def missing_cpus(step: Step, versions: Range) -> MissingCpus | None:
-    """The CPUs that a step lacks; None where the job has enough, or where the script alone does not decide it."""
+def missing_cpus(step: Step, versions: Range, of_site: tuple[int, Setting] | None = None) -> MissingCpus | None:
+    """The CPUs that a step lacks; None where the job has enough, or where the script alone does not decide it.
+
+    `of_site`: the CPUs that the site gives the job, where that is known, and the directive that gets it them.
+    """
     tasks, own = step.tasks, step.option("cpus-per-task")
     if tasks is None and own is None or not step.certain or step.request.heterogeneous or step.in_other_job:
         return None
-    available = cpus_in_all(step.request)
+    available = of_site or cpus_in_all(step.request)
     if available is None or "overcommit" in step.options or is_set(step.invocation, "SLURM_OVERCOMMIT"):
         return None
     if not step.options.keys().isdisjoint(_OTHERWISE[2:]):

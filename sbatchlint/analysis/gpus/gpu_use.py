@@ -23,6 +23,7 @@ from sbatchlint.analysis.script.centres import gets_gpus_of_nodes
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus, is_submitted_with_gpus_elsewhere
 from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.site.defaults import partitions_with_gpus, whole_nodes_decided
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
 from sbatchlint.job import Job
@@ -96,9 +97,10 @@ def gpu_need(job: Job) -> GpuNeed | None:
         found = [sign for sign in signs if sign.strength in (_HINT, _LOOK, WEAK)]
         if all(sign.words.startswith("the module ") for sign in found):
             return None  # a module only shows what the software is built for
-    if not found or gets_gpus_of_nodes(job) or is_submitted_with_gpus_elsewhere(job):
+    if not found or is_submitted_with_gpus_elsewhere(job):
         return None
-
+    if gets_gpus_of_nodes(job) and partitions_with_gpus(job) is None:
+        return None
     if any(_ASKING.search(line) for line in _lost_lines(directives)):
         return None  # they are requested, but in a line that sbatch does not read
     first = {sign.span: sign for sign in reversed(found)}
@@ -211,10 +213,12 @@ def _asks_for_none(job: Job, request: Request, steps: Iterable[Step]) -> bool:
 def unseen_gpus(job: Job) -> tuple[Step, Sign] | None:
     """The first step that uses GPUs in an exclusive job that requests none, with its sign; None without one.
 
-    Only the batch shell of such a job has GPUs.
+    Only the batch shell of such a job has GPUs, as that of a job in a partition that gives whole nodes.
     """
-    if job.request.exclusive != "" or gets_gpus_of_nodes(job):
+    if job.request.exclusive != "" and not whole_nodes_decided(job) or gets_gpus_of_nodes(job):
         return None
+    if partitions_with_gpus(job) is not None:
+        return None  # nor does that
     if gpu_need(job) is None:
         return _hinted(job)
     by_command = {id(launch.invocation): launch.launcher for launch in job.launches}

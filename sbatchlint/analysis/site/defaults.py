@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from sbatchlint.analysis.site.targets import Target, targets
 from sbatchlint.job import Job
 from sbatchlint.job.request import GPU_OPTIONS, Memory
-from sbatchlint.site.profile import nodes_of
+from sbatchlint.site.profile import gpus_of, nodes_of
 
 if TYPE_CHECKING:
     from sbatchlint.site.model import Partition, Profile
+    from sbatchlint.slurm.model import Setting
 
 
 class Share(NamedTuple):
@@ -57,9 +58,75 @@ def default_share(target: Target, name: str) -> Share | None:
     return min(shares, key=lambda share: share.part / max(share.whole, 1), default=None)
 
 
+def partitions_with_gpus(job: Job) -> tuple[str, ...] | None:
+    """The partitions whose nodes have GPUs, where no node of those that the job names has any; None elsewhere."""
+    for target in targets(job):
+        own = [each for name in target.partitions for each in nodes_of(target.profile, name)]
+        if target.named and own and all(gpus_of(each) == 0 for each in own):
+            every = target.profile.partitions
+            return tuple(name for name in every if any(gpus_of(each) for each in nodes_of(target.profile, name)))
+    return None
+
+
+def largest_node_cpus(job: Job) -> int | None:
+    """The CPUs of the largest node in the partitions of the job; None where they are not known."""
+    every = [nodes_of(each.profile, name) for each in targets(job) for name in each.partitions]
+    cpus = [each.cpus for kinds in every for each in kinds]
+    known = [each for each in cpus if each is not None]
+    return max(known) if known and len(known) == len(cpus) and all(every) else None
+
+
 def in_whole_nodes(job: Job) -> bool:
     """Whether a partition that may run the job gives it whole nodes."""
     return any(each.profile.partitions[name].whole_nodes for each in targets(job) for name in each.partitions)
+
+
+def whole_nodes_decided(job: Job) -> bool | None:
+    """Whether all partitions that the job names give it whole nodes, or none; None where that is not known."""
+    named = [each for each in targets(job) if each.named]
+    given = {each.profile.partitions[name].whole_nodes for each in named for name in each.partitions}
+    return given.pop() if len(given) == 1 else None
+
+
+def allocated_cpus(job: Job) -> tuple[int, Setting] | None:
+    """The CPUs of a job that the profile decides, and the directive: those of whole nodes, or the fewest there are.
+
+    The latter where the job requests nodes and nothing of which more CPUs may follow; whole cores are allocated.
+    """
+    request, whole, largest = job.request, whole_nodes_decided(job), largest_node_cpus(job)
+    setting, nodes = request.setting("nodes"), request.exact_nodes()
+    if whole is None or largest is None or setting is None or not nodes or request.heterogeneous:
+        return None
+    if whole:
+        return nodes * largest, setting
+    if {each.name for each in request.directives.settings} <= _OF_ONE_CPU and not gets_more_cpus(job):
+        kinds = [each for one in targets(job) for name in one.partitions for each in nodes_of(one.profile, name)]
+        return nodes * max(each.threads_per_core for each in kinds), setting
+    return None
+
+
+# What a job may set beside --nodes that brings it no more CPUs.
+_OF_ONE_CPU = frozenset({
+    "nodes", "partition", "time", "time-min", "job-name", "output", "error", "account", "qos", "mail-type", "mail-user",
+    "mem", "constraint", "chdir", "array", "dependency", "nodelist", "exclude", "export", "open-mode", "comment",
+    "requeue", "no-requeue", "signal", "begin", "parsable", "wait", "verbose", "quiet", "licenses", "reservation",
+})  # fmt: skip
+
+
+def gets_more_cpus(job: Job) -> bool | None:
+    """Whether a job that requests no CPUs gets more than one on a node, for its GPUs, its memory, or as whole nodes.
+
+    None where the profile does not decide it.
+    """
+    found = False
+    for target in targets(job):
+        for name in target.partitions:
+            partition = target.profile.partitions[name]
+            by_memory = partition.max_memory_per_cpu or target.profile.max_memory_per_cpu
+            if partition.whole_nodes or partition.default_cpus_per_gpu or by_memory and target.request.memory:
+                return True
+        found = found or target.named
+    return False if found else None
 
 
 def cpus_without_asking(job: Job) -> int | None:
