@@ -143,22 +143,33 @@ def _of_partition(target: Target, name: str) -> list[Obstacle]:
             demand, kinds, target, name, _most_nodes(number, partition.max_nodes, most_nodes(target, name))
         )
         # for a held job it does not look at them before it is released
-        later = request.has_any_option(("hold", "spread-job")) or _later(target, partition)
+        later = request.has_any_option(("hold", "spread-job")) or _later(target, name)
         found += [each._replace(waits=each.waits or later and not each.limit) for each in every]
     if down and not is_before(request.version, "24.11"):
         found = [each._replace(waits=True) for each in found]  # seen with 26.05; its code is that of 24.11
     return found
 
 
-def _later(target: Target, partition: Partition) -> bool:
+def _later(target: Target, name: str) -> bool:
     """Whether a job may wait for a limit of the partition that it can go below, or that a QOS may lift."""
     if target.profile.enforce_part_limits in ("ALL", "ANY"):
         return False
+    partition = target.profile.partitions[name]
     most, asked, counts = limit(partition.max_time), _minutes(target, "time"), target.request.counts
     if most is not None and asked is not None and asked > most:
         return True
-    by_tasks = not target.request.has_option("nodes") and not is_before(target.request.version, "26.05")
-    return by_tasks and counts is not None and counts.ntasks > (partition.max_nodes or counts.ntasks)
+    if is_before(target.request.version, "26.05"):
+        return False
+    number = partition.nodes if (known := total(nodes_of(target.profile, name))) is None else known
+    if target.request.has_option("overcommit") and counts is not None and partition.max_cpus_per_node and number:
+        # seen with GPUs of two types: 26.05.3 may count the CPUs of the tasks all the same
+        if counts.ntasks * (counts.cpus_per_task or 1) > partition.max_cpus_per_node * number:
+            return True
+    return (
+        not target.request.has_option("nodes")
+        and counts is not None
+        and counts.ntasks > (partition.max_nodes or counts.ntasks)
+    )
 
 
 def _minutes(target: Target, option: str) -> int | None:
@@ -281,6 +292,8 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
         # some of them; sbatch of 22.05 asks for all, or refuses it
         if len(set(listed) & hosts_of(kinds)) < demand.nodes:
             return [Obstacle("nodelist", f"nodes of {len(listed)} that it names", "does not have them", False)]
+        if demand.most_nodes is not None and demand.most_nodes <= len(listed):
+            kinds = _without(kinds, hosts_of(kinds) - set(listed))
         listed = None
     if listed:
         inside, every = hosts_of(kinds), hosts_of(target.profile.nodes)
@@ -330,8 +343,8 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
         return [lacking]
     if demand.constraint.of_some:
         return []  # nodes are looked for by feature, with a CPU each
-    for each in demand.constraint.alike:  # the last one says what is lacking
-        same = [nodes for nodes in fitting if nodes.features is None or each.holds(set(nodes.features))]
+    for feature in demand.constraint.alike:  # the last one says what is lacking
+        same = [nodes for nodes in fitting if nodes.features is None or feature.holds(set(nodes.features))]
         counted = total(same)
         if counted is not None and counted < demand.nodes:
             continue
