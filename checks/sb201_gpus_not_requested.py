@@ -93,7 +93,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _in_partition_without(job: Job, need: GpuNeed, with_gpus: Sequence[str]) -> Finding:
     """The finding on a job whose partition has no GPUs; `with_gpus`: those that have some."""
     sign = need.signs[0]
-    option = f" and add `#SBATCH --gpus-per-node={need.per_node or 'N'}`" if job.site.gpus == "gres" else ""
+    option = f", with --gpus-per-node={need.per_node or 'N'}" if job.site.gpus == "gres" else ""
     choose = f"; choose {' or '.join(with_gpus[:2])}{option}" if with_gpus else ""
     advice = not need.certain or need.alone  # --nv may be a habit
     return Finding(

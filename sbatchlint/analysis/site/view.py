@@ -80,24 +80,38 @@ def _in_partition(target: Target, name: str) -> View:
 def _on(nodes: Nodes, demand: Demand, target: Target, partition: Partition) -> View:
     """What the job takes of a node of this kind; `idle`: what nobody else can use then."""
     gpus, cpus = gpus_of(nodes), usable_cpus(nodes, demand)
-    taken = {"cpus": min(demand.even.cpus or 1, cpus) if cpus is not None else None, "gpus": demand.even.gpus}
-    memory = max(memory_on(nodes, demand), demand.even.memory) or _default_memory(nodes, demand, target, partition)
+    count = _nodes_taken(nodes, demand)
+    wanted = max(demand.even.cpus, -(-demand.total_cpus // count), 1)
+    taken = {"cpus": min(wanted, cpus) if cpus is not None else None, "gpus": _gpus_taken(nodes, demand)}
+    memory = max(memory_on(nodes, demand), demand.even.memory, demand.memory_per_cpu * wanted)
+    memory = memory or _default_memory(nodes, demand, target, partition, wanted)
     taken["memory_mb"] = min(memory, nodes.memory or 0)
     found: View = {"names": nodes.names, "count": nodes.count, "whole": demand.whole}
     has = {"cpus": cpus, "gpus": gpus or 0, "memory_mb": nodes.memory}
     found["takes"] = {key: [taken[key], value] for key, value in has.items() if value}
     full = [key for key in ("cpus", "memory_mb") if has[key] is not None and taken[key] == has[key]]
-    left = (gpus or 0) - demand.even.gpus
+    left = (gpus or 0) - taken["gpus"]
     found["idle_gpus"] = left if left > 0 and (full or demand.whole) else 0
     return found
 
 
-def _default_memory(nodes: Nodes, demand: Demand, target: Target, partition: Partition) -> int:
-    """MB of a job that asks for none."""
+def _nodes_taken(nodes: Nodes, demand: Demand) -> int:
+    """How many nodes of this kind the job needs at least: also for all of its CPUs and its GPUs."""
+    has = ((usable_cpus(nodes, demand), demand.total_cpus), (gpus_of(nodes), demand.total_gpus))
+    return max(demand.nodes, 1, *(-(-wanted // most) for most, wanted in has if most))
+
+
+def _gpus_taken(nodes: Nodes, demand: Demand) -> int:
+    """The GPUs of each of these nodes."""
+    return max(demand.even.gpus, -(-demand.total_gpus // _nodes_taken(nodes, demand)))
+
+
+def _default_memory(nodes: Nodes, demand: Demand, target: Target, partition: Partition, wanted: int) -> int:
+    """MB of a node for a job that asks for none, and has so many CPUs there."""
     default = default_memory(target.profile, partition)
     if target.request.has_any_option(MEMORY_OPTIONS) or default is None:
         return nodes.memory or 0
-    cpus = nodes.cpus if demand.whole else demand.even.cpus
+    cpus = nodes.cpus if demand.whole else wanted
     return default.megabytes * (1 if default.per == "node" else cpus or 1)
 
 
@@ -107,13 +121,13 @@ def _hours(target: Target, demand: Demand, partition: Partition, fitting: list[N
     array = indexes(target.request.array)
     if minutes is None or not fitting or target.request.has_option("array") and array is None:
         return None
-    hours = minutes / 60 * (array.tasks if array is not None else 1) * demand.nodes
     node = fitting[0]
+    hours = minutes / 60 * (array.tasks if array is not None else 1) * _nodes_taken(node, demand)
     found: View = {"node": round(hours, 1)}
     share = 1.0 if demand.whole else _share(node, demand, target, partition)
     gpus = gpus_of(node) or 0
     if gpus:
-        found["gpu"] = round(hours * (gpus if demand.whole else demand.even.gpus), 1)
+        found["gpu"] = round(hours * (gpus if demand.whole else _gpus_taken(node, demand)), 1)
     price = node.price if node.price is not None else partition.price
     if price is not None:
         found["cost"] = round(hours * share * price, 2)
