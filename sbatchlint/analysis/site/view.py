@@ -90,7 +90,7 @@ def _on(nodes: Nodes, demand: Demand, target: Target, partition: Partition) -> V
     has = {"cpus": cpus, "gpus": gpus or 0, "memory_mb": nodes.memory}
     found["takes"] = {key: [taken[key], value] for key, value in has.items() if value}
     full = [key for key in ("cpus", "memory_mb") if has[key] is not None and taken[key] == has[key]]
-    left = (gpus or 0) - taken["gpus"]
+    left = (gpus or 0) - _gpus_taken(nodes, demand)
     found["idle_gpus"] = left if left > 0 and (full or demand.whole) else 0
     return found
 
