@@ -52,7 +52,7 @@ CARD = Card(
 
 # A comment about the number of GPUs: `# only use one GPU`.
 _MEANT = Regex(r"(?i)\b(?:only|just|single|one|first|second|limit|restrict|subset|use[sd]?|using|choose|select)\b")
-_HEADER = Regex(r"for\s+(\w+)\s+in\s+([^;\n]{1,200}?)\s*(?:;|\n)")
+_HEADER = Regex(r"for[ \t]+(\w+)[ \t]+in[ \t]+(\S[^;\n]{0,200}?)[ \t]*[;\n]")
 _BY_VARIABLE = Regex(r"\b(\w+_VISIBLE_DEVICES)=\"?\$\{?(\w+)\}?\"?(?=\s|$)")
 _RANGE = Regex(r"\{0\.\.([0-9]{1,3})\}|(?:\$\(|`)\s*seq\s+[0-9]\s+([0-9]{1,3})\s*[)`]")
 _INDEX = Regex(r"[0-9]{1,3}")

@@ -103,8 +103,8 @@ _ELSEWHERE = Regex(
     r"ray|dask\S*|nextflow|cromwell|srun|sbatch|salloc|mpirun|mpiexec|prun|gunicorn|uvicorn|docker|podman"
     r"|apptainer|singularity|deepspeed|accelerate|horovodrun|torchpack|parsl\S*|spark\S*|echo|printf|export|numactl"
 )
-# Of those, what works on its own node.
-_HERE = Regex(r"(?:ray start|dask(?: |-)worker|(?:spark-submit|pyspark|spark-shell) (?:.* )?\S*local\[\d+\])(?: .*)?")
+# Of those, what works on its own node; so does Spark with `local[16]`.
+_HERE = Regex(r"(?:ray start|dask(?: |-)worker)(?: .*)?")
 # Options of a workflow engine that has its jobs run elsewhere, so that it counts the CPUs of these.
 _SUBMITTING = Regex(r"--(?:cluster(?:-\w+)?|drmaa|executor|profile|jobscript|slurm)(?:=.*)?")
 # Of the programs with such options, those that start others.
@@ -265,7 +265,7 @@ def threaded_programs() -> frozenset[str]:
 def counts_elsewhere(command: Invocation) -> bool:
     """Whether the CPUs that a command names are for other processes than its own."""
     words = [command.words[0].rpartition("/")[2], *command.words[1:4]]
-    if _HERE.fullmatch(" ".join([words[0], *command.words[1:]])):
+    if _HERE.fullmatch(" ".join(words)) or words[0] in _SPARK and any(map(_LOCAL.fullmatch, command.words)):
         return False
     if any(map(_ELSEWHERE.fullmatch, words)) or any(map(_SUBMITTING.fullmatch, command.words)):
         return True
