@@ -62,7 +62,7 @@ def test_exit_codes(command: Command) -> None:
         (["--config", "nothing.toml"], "there is no file nothing.toml"),
         (["--config", "select = 3"], "select: must be a list of strings, not 3"),
         (["--config", "colour = true"], "unknown key 'colour'"),
-        (["help"], "there is no verb, file or folder help (did you mean '--help'?)"),
+        (["help"], "there is no command, file or folder help (did you mean '--help'?)"),
         (["checks", "all"], "error: unexpected argument 'all'"),
         (["explain", "nonsense"], "error: unknown check 'nonsense'"),
         (["explain"], "error: the following arguments are required"),
@@ -427,7 +427,7 @@ def test_verbs_that_lint(command: Command) -> None:
 def test_a_wrong_verb_stops_the_run(command: Command) -> None:
     command.write("a.sbatch", f"{HEAD}WRONG\n")
     assert command("plam", "a.sbatch") == (
-        2, "", "error: there is no verb, file or folder plam (did you mean 'plan'?)\n",
+        2, "", "error: there is no command, file or folder plam (did you mean 'plan'?)\n",
     )  # fmt: skip
     found = command("none.sbatch", "a.sbatch")
     assert found.code == 2 and "SB110" in found.out, "a path that is wrong costs the others nothing"

@@ -26,6 +26,7 @@ from sbatchlint.source.files import InputError
 FORMATS = ("text", "json")
 DEFAULT = "default"
 COMMAND_LINE = "command line"
+_MOST_TOLD = 10  # of checks that do not run
 _UNSHOWN = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -84,9 +85,24 @@ def config(arguments: list[str]) -> int:
         print(json.dumps(shown, indent=2, default=str))
         return 0
     print(f"# {escape(shown_path(options.path))}: {len(running)} of {len(registry().entries)} checks run")
+    for line in _not_run(set(running)):
+        print(f"#   {line}")
     print(f"# read: {escape(', extends '.join(read)) or 'no configuration file'}")
     print("\n".join(_text(found)))
     return 0
+
+
+def _not_run(running: set[str]) -> list[str]:
+    """Which checks do not run, and why, where they are few."""
+    left = [each for each in registry().entries if each.code not in running]
+    if len(left) > _MOST_TOLD:
+        return []
+    stages = [registry().load(each).card.stage for each in left]
+    why = {"preview": "a preview: select it by its code", "optional": "optional: select it by its code"}
+    return [
+        f"not run: {each.code} {each.name} ({why.get(stage, 'left out by the settings')})"
+        for each, stage in zip(left, stages, strict=True)
+    ]
 
 
 def _defaults() -> Layer:

@@ -131,7 +131,7 @@ class Run:
                     self.is_meant_otherwise = True
                     hint = " (a reason is written --add-ignore=REASON)"
                 elif path == paths[0] and path.isalpha():  # a verb is meant, and the others are its arguments
-                    raise InputError(f"there is no verb, file or folder {path}{hint}")
+                    raise InputError(f"there is no command, file or folder {path}{hint}")
                 self.error(f"there is no file or folder {path or repr(path)}{hint}")
 
         def excluded(path: str, is_folder: bool) -> bool:

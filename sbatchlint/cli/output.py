@@ -98,6 +98,9 @@ def told(error: OutputError) -> int:
     cause = error.args[0]
     if cause.errno == errno.EPIPE:
         return 141
-    why = "it is closed" if cause.errno == errno.EBADF else (cause.strerror or str(cause)).lower()
-    print(f"error: cannot write to standard output: {why}", file=sys.stderr)
+    if cause.errno in (errno.EBADF, errno.ENOTCONN):  # see `_unconnected`
+        print("error: standard output is closed", file=sys.stderr)
+    else:
+        why = (cause.strerror or str(cause)).lower()
+        print(f"error: cannot write to standard output: {why}", file=sys.stderr)
     return 2

@@ -86,7 +86,7 @@ def parser() -> Parser:
     )  # fmt: skip
     add("--lint-isolated", action="store_true", dest="isolated", help="read no configuration file")
     add("--lint-lua", action="store_true", help="print a cli_filter.lua that does this for all users of a cluster")
-    add("words", nargs="*", metavar="SCRIPT", help="options, script and arguments for sbatch")
+    add("words", nargs="*", metavar="SCRIPT", help="options of sbatch, the script, and its arguments")
     return made
 
 

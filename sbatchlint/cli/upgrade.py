@@ -151,7 +151,8 @@ def _of_plans(path: str, old: Mapping[str, Any], new: Mapping[str, Any], pair: R
             if (line, name) not in seen:
                 seen.add((line, name))
                 said = f"{what} has {name} {_shown(first)} with Slurm {pair.old}, and {_shown(second)} with {pair.new}"
-                yield Change(path, line, "differs", "", "", "warning", said)
+                row, why = _reason(other, name, pair) if what == "the job" else (None, "")
+                yield Change(path, row or line, "differs", "", "", "warning", f"{why}{said}")
 
 
 def _refusals(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Any, Any] | None:
@@ -191,6 +192,16 @@ def _differences(old: Any, new: Any, name: str) -> Iterator[tuple[str, Any, Any]
                 return
     elif old != new and name != "by_task":
         yield name.replace("_", " "), old, new
+
+
+def _reason(component: Mapping[str, Any], name: str, pair: Releases) -> tuple[int | None, str]:
+    """The line of the option that a number of the job comes from, None if none is known; and why it differs."""
+    setting = component["options"].get(name.replace(" ", "-"))
+    if setting is None:
+        return None, ""
+    is_merged = name == "mail type" and is_before(pair.old, "25.05") and not is_before(pair.new, "25.05")
+    why = "several --mail-type are added up, and from 25.05 on only the last one counts: " if is_merged else ""
+    return setting["line"], why
 
 
 def _shown(value: Any) -> str:

@@ -45,22 +45,13 @@ def _in_one_line(row: Row, terminal: Terminal) -> str:
     worst = row.worst
     place = f"{escape(shown_path(worst.source.path))}:{worst.source.row(worst.span.start)}"
     code = f"{worst.severity}[{worst.code}]"
-    room = terminal.width - len(code)
-    told = f" {_middle(place, max(room // 3, 16))}: {escape(worst.message)}"
-    return terminal.style(worst.severity, code) + _beginning(told, room)
+    room = max(terminal.width - len(code), width(place) + 2)  # a terminal opens a whole place only
+    return terminal.style(worst.severity, code) + _beginning(f" {place}: {escape(worst.message)}", room)
 
 
 def _beginning(text: str, room: int) -> str:
     """The first cells of a text, with dots for the rest."""
     return text if width(text) <= room else f"{_cells(text, room - 3)}..."
-
-
-def _middle(place: str, room: int) -> str:
-    """A place without the middle of its path, which tells least."""
-    if width(place) <= room:
-        return place
-    end = _cells(place[::-1], room * 2 // 3)[::-1]
-    return f"{_cells(place, room - 3 - width(end))}...{end}"
 
 
 def _cells(text: str, room: int) -> str:
@@ -87,16 +78,12 @@ def _checks(rows: list[Row], terminal: Terminal) -> list[str]:
         place = f"{escape(shown_path(worst.source.path))}:{worst.source.row(worst.span.start)}"
         styled = terminal.style(worst.severity, f"{worst.severity:<7}")
         check = terminal.link(worst.url, name) + " " * (room - len(name))
-        line = f"{row.findings:>{counts}}  {row.files:>{files}}  {styled}  {check}  {_ending(place, left)}"
-        lines.append(line.rstrip())
+        line = f"{row.findings:>{counts}}  {row.files:>{files}}  {styled}  {check}"
+        if width(place) <= left:
+            lines.append(f"{line}  {place}")
+        else:  # whole, on a line of its own: a terminal opens no part of it
+            lines += [line.rstrip(), f"{'':>{counts + files + 4}}{place}"]
     return lines
-
-
-def _ending(place: str, room: int) -> str:
-    """The last cells of a place; nothing where there is no room for much of it."""
-    if room < 16:
-        return ""
-    return place if width(place) <= room else f"...{_cells(place[::-1], room - 3)[::-1]}"
 
 
 def _files(report: Report, terminal: Terminal) -> list[str]:
@@ -107,8 +94,7 @@ def _files(report: Report, terminal: Terminal) -> list[str]:
     for path, found in files:
         errors = sum(each.severity == "error" for each in found)
         told = f" ({count(errors, 'error')})" if errors else ""
-        shown = _ending(escape(shown_path(path)), max(terminal.width - room - 2 - len(told), 20))
-        lines.append(f"{len(found):>{room}}  {shown}{told}")
+        lines.append(f"{len(found):>{room}}  {escape(shown_path(path))}{told}")
     return lines
 
 
@@ -130,7 +116,7 @@ def _next_steps(
         steps.append((f"what --fix repairs ({count(safe, 'finding')})", f"--diff{named}"))
     if not is_release_named:
         dated = sum(bool(each.versions) for each in report.diagnostics)
-        depend = f" ({dated} depend{'s' if dated == 1 else ''})" if dated else ""
+        depend = f" ({count(dated, 'finding')} depend{'s' if dated == 1 else ''} on it)" if dated else ""
         steps.append((f"for your Slurm release{depend}", f"--slurm-version {MAJORS[-2]}{named}"))
     if not report.known:
         steps.append(("from now on, only new findings", f"--write-baseline {BASELINE}{named}"))

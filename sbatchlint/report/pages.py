@@ -14,11 +14,14 @@ from sbatchlint.source.text import Source
 Sections = Sequence[tuple[str, str]]
 
 
+_OFFERED = {"always": "a fix is always offered", "sometimes": "a fix is sometimes offered", "never": "no fix"}
+
+
 def facts(check: Check) -> str:
     """Severity, fix, version in one line."""
     card = check.card
     stage = "" if card.stage == "stable" else f", {card.stage}: runs only where it is selected by code or name"
-    return f"{card.severity}; fix: {card.fix}; since {card.since}{stage}"
+    return f"{card.severity}; {_OFFERED[card.fix]}; since {card.since}{stage}"
 
 
 def _seen(check: Check) -> str:
@@ -267,7 +270,7 @@ _LINK = Regex(r"\[([^\]\n]+)\]\(([^()\s]+)\)")
 
 
 def _paragraph(text: str, terminal: Terminal) -> list[str]:
-    plain = _LINK.sub(lambda link: f"{link[1]} ({link[2]})", text).replace("`", "")
+    plain = _LINK.sub(lambda link: f"{link[1]} ({link[2]})", text)
     return wrap(plain, min(terminal.width, 110))
 
 

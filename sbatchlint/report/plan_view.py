@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sbatchlint.report.cells import escape
 from sbatchlint.source.numbers import counted, parse_integer
+from sbatchlint.source.text import COMMAND_LINE
 
 Plan = Mapping[str, Any]
 Drawing = TypeVar("Drawing")
@@ -66,6 +67,8 @@ def view(step: Plan, plan: Plan, marks: Marks) -> View:
     if "component" in step:
         name += f", component {step['component']['number']} of {step['component']['of']}"
     where = f"line {step['line']}" + (f" of {place[0]}" if place[0] else "")
+    if plan["path"] == COMMAND_LINE:
+        where = "the command"
     flow = [
         word
         for word, holds in (

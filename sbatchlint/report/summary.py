@@ -49,7 +49,9 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained:
         matters = "1 matters" if report.dated == 1 else f"{report.dated} matter"
         parts.append(f"{matters} only on Slurm before {OLDEST_USUAL}; set slurm-version to hide or raise these")
     if found and explained:
-        parts.append(f"why: `sbatchlint explain {worst(found).code}`")
+        code = worst(found).code
+        why = "why" if all(each.code == code for each in found) else f"why {code}"
+        parts.append(f"{why}: `sbatchlint explain {code}`")
     text = "; ".join(parts)
     if wrapped:
         text = "\n  ".join(wrap(text, terminal.width - 2, terminal.width))
