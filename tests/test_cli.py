@@ -483,7 +483,7 @@ def test_file_systems_of_the_kernel_are_not_walked(command: Command, monkeypatch
 
 def test_explain_and_checks(command: Command) -> None:
     text = command("explain", "toy-wrong").out
-    assert text.startswith("SB110 toy-wrong  error; fix: always; since 0.1.0\n")
+    assert text.startswith("SB110 toy-wrong  error; a fix is always offered; since 0.1.0\n")
     assert "    a WRONG b\n      ^^^^^\n" in text
     value = json.loads(command("explain", "sb110", "--output-format", "json").out)
     assert value["examples"][0]["fixed"] == "a RIGHT b\n"

@@ -97,6 +97,7 @@ def test_the_text_is_a_configuration_with_the_same_meaning(project: Command) -> 
         'toy-guess = "info"  # jobs/sbatchlint.toml',
         "[checks.toy-limit]",
         "most = 3  # jobs/sbatchlint.toml",
+        "# not run: SB110 toy-wrong (left out by the settings)",
     ):
         assert line in lines
 

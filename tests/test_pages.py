@@ -72,3 +72,14 @@ def test_the_core_needs_nothing_that_a_browser_lacks() -> None:
     command = [sys.executable, "-c", IN_A_BROWSER]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout == "['SB108'] True <svg\n", done.stderr
+
+
+def test_directives_are_told_from_comments() -> None:
+    pygments = pytest.importorskip("pygments")
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import BashLexer
+
+    script = "#!/bin/bash\n#SBATCH --nodes=2\n##SBATCH --time=1\n# a comment\n  #SBATCH -c 4\nsrun ./a #SBATCH\n"
+    for anchors in ({}, {"lineanchors": "x", "anchorlinenos": True}):
+        page = build.with_directives(pygments.highlight(script, BashLexer(), HtmlFormatter(**anchors)))
+        assert re.findall(r'class="c1 directive">([^<]*)<', page) == ["#SBATCH --nodes=2"]

@@ -242,3 +242,15 @@ def test_a_check_that_fails_does_not_take_the_plan_away(command: Command) -> Non
     assert result.code == 3
     assert "└─ line 3  srun  1 node × 1 task\n" in result.out
     assert "failed in toy-crash on job.sbatch" in result.err
+
+
+def test_equal_steps_are_told_once(command: Command) -> None:
+    command.write("job.sbatch", "#!/bin/bash\n#SBATCH -N1\n" + "srun ./a\n" * 3 + "srun ./b\n")
+    text = command("plan", "job.sbatch").out
+    assert text.count("program: ./a") == 1 and "… and 2 more steps like this (lines 4, 5)" in text
+    assert "line 6  srun" in text
+
+
+def test_a_command_has_no_lines(command: Command) -> None:
+    text = command("plan", "--as-job", "2", "--", "torchrun", "--nproc-per-node=4", "t.py").out
+    assert "the command  batch shell" in text and "line 2  batch shell" not in text

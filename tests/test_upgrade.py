@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, Command
 
 CPUS = "#!/bin/bash\n#SBATCH --ntasks=4 --cpus-per-task=4\nsrun ./a.out\n"
 
@@ -66,8 +66,8 @@ def test_text_has_a_line_for_each_change() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--upgrade-to", "25.11"], "needs --slurm-version V"),
-        (["--slurm-version", "23.11-24.05", "--upgrade-to", "25.11"], "needs --slurm-version V"),
+        (["--upgrade-to", "25.11"], "needs the release before: --slurm-version V, or"),
+        (["--slurm-version", "23.11-24.05", "--upgrade-to", "25.11"], "needs the release before: --slurm-version V, or"),
         (["--slurm-version", "25.11", "--upgrade-to", "24.05"], "is not a release after 25.11"),
         (["--slurm-version", "25.11", "--upgrade-to", "25.11"], "is not a release after 25.11"),
         (["--slurm-version", "24.05", "--upgrade-to", "27.99"], "--upgrade-to"),
@@ -78,3 +78,10 @@ def test_wrong_releases_are_told(options: list[str], said: str) -> None:
     done = run(*options)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_what_differs_is_told_with_its_line_and_reason(command: Command) -> None:
+    script = "#!/bin/bash\n#SBATCH -N2\n#SBATCH --mail-type=END\n#SBATCH --mail-type=FAIL\nsrun ./a\n"
+    command.write("job.sbatch", script)
+    line, *_ = command("--slurm-version", "24.11", "--upgrade-to", "25.05", "job.sbatch").out.splitlines()
+    assert line.startswith("job.sbatch:4: differs: several --mail-type are added up, and from 25.05 on only the last")

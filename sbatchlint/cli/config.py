@@ -85,9 +85,9 @@ def config(arguments: list[str]) -> int:
         print(json.dumps(shown, indent=2, default=str))
         return 0
     print(f"# {escape(shown_path(options.path))}: {len(running)} of {len(registry().entries)} checks run")
-    for line in _not_run(set(running)):
-        print(f"#   {line}")
     print(f"# read: {escape(', extends '.join(read)) or 'no configuration file'}")
+    for line in _not_run(set(running)):
+        print(f"# {line}")
     print("\n".join(_text(found)))
     return 0
 

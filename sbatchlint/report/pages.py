@@ -139,7 +139,7 @@ def _toml(value: object) -> str:
 
 
 def _example_markdown(case: Bad | Good) -> list[str]:
-    lines = [case.title, ""] if case.title else []
+    lines = [f"{_sentence(case.title)}:", ""] if case.title else []
     if is_limit(case):
         lines += [_limit(case), ""]
     if case.settings:
@@ -152,6 +152,19 @@ def _example_markdown(case: Bad | Good) -> list[str]:
             if text is not None:
                 lines += [f"`{option}` makes of it:", "", *_fence(_visible(text), "bash")]
     return lines
+
+
+# Names that stay in small letters where a sentence begins with them.
+_PROGRAMS = frozenset(
+    {"accelerate", "afterany", "apptainer", "bash", "c10d", "deepspeed", "docker", "enroot", "errexit", "exit"}
+    | {"mpirun", "perl", "podman", "python", "pyxis", "return", "sbatch", "scontrol", "srun", "torchrun", "uv", "xargs"}
+)
+
+
+def _sentence(title: str) -> str:
+    """A title with a capital letter, unless it begins with a name, which has its own letters."""
+    first = title.partition(" ")[0].strip(",:;")
+    return title[:1].upper() + title[1:] if first.isalpha() and first not in _PROGRAMS else title
 
 
 def _settings(settings: object, prefix: str = "") -> list[str]:

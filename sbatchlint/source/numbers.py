@@ -22,6 +22,7 @@ def parse_integer(string: str, base: int = 10) -> int:
 
 # --- numbers of things, as people say them ------------------------------------------------------------
 
+
 def counted(number: int, noun: str) -> str:
     """`1 task`, `3 tasks`, `2 processes`."""
     return f"{number} {noun if number == 1 else plural(noun)}"

@@ -31,6 +31,8 @@ HEADS = {
 }
 # What a browser needs of the npm package.
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
+# A comment that begins a line of code, as Pygments writes it.
+_DIRECTIVE = re.compile(r"""(^|\n|<code>|</a>)<span class="c1">(?=#SBATCH\b)""")
 # Rows of docs/checks/README.md, below the heading of their group.
 GROUP = re.compile(r"^## SB(\d) (\w+)(?::.*)?$|^\| (SB\d+) \| \[([\w-]+)\]", re.MULTILINE)
 
@@ -53,6 +55,9 @@ def main(arguments: list[str]) -> int:
             print(re.sub(r"\x1b\[[\d;]*m", "", said), file=sys.stderr)
             return 1
         site = folder / "out"
+        for path in site.rglob("*.html"):
+            text = path.read_text(encoding="utf-8")
+            path.write_text(with_directives(text), encoding="utf-8")
         wrong = problems(site)
         for each in wrong:
             print(each, file=sys.stderr)
@@ -125,6 +130,11 @@ def led(text: str, folder: Path) -> str:
         return f"]({SOURCE}/{kind}/main/{target.relative_to(ROOT)}{match[2] or ''})"
 
     return re.sub(r"\]\(([^)#\s]+)(#[^)\s]*)?\)", link, text)
+
+
+def with_directives(html: str) -> str:
+    """A page in which the comments that sbatch reads are told from others, which are grey."""
+    return _DIRECTIVE.sub(r'\1<span class="c1 directive">', html)
 
 
 def checks() -> str:
