@@ -66,8 +66,8 @@ def test_text_has_a_line_for_each_change() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--upgrade-to", "25.11"], "needs the release before: --slurm-version V, or"),
-        (["--slurm-version", "23.11-24.05", "--upgrade-to", "25.11"], "needs the release before: --slurm-version V, or"),
+        (["--upgrade-to", "25.11"], "needs the release before: --slurm-version V"),
+        (["--slurm-version", "23.11-24.05", "--upgrade-to", "25.11"], "needs the release before: --slurm-version V"),
         (["--slurm-version", "25.11", "--upgrade-to", "24.05"], "is not a release after 25.11"),
         (["--slurm-version", "25.11", "--upgrade-to", "25.11"], "is not a release after 25.11"),
         (["--slurm-version", "24.05", "--upgrade-to", "27.99"], "--upgrade-to"),
