@@ -126,7 +126,7 @@ def _one_program(job: Job, more: bool | None) -> Iterator[Finding]:
     name = basename(pythons[0].argv[0]) or "python"
     yield Finding(
         settings[0].span,
-        f"the job requests {gpus} GPUs but no CPUs: `{name}` has one to feed them{_unless(more)}; add "
+        f"the job requests {gpus} GPUs but no CPUs: `{name}` gets one CPU to feed them{_unless(more)}; add "
         "--cpus-per-task or --cpus-per-gpu",
         related=[(pythons[0].name_span, "has all GPUs, and one CPU")],
     )

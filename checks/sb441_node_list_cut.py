@@ -55,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
             what = "is right only for names of equal length" if by_place else "finds no name of a node"
             yield Finding(
                 text.span(start, end),
-                f"Slurm writes node lists in short (`node[01-02]`), so this {what}; "
+                f"Slurm writes node lists in short form (`node[01-02]`), so this {what}; "
                 'use `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
             )
             break

@@ -98,7 +98,7 @@ def _finding(job: Job, place: Span, name: str, command: Invocation) -> Finding:
     fix = Fix("let the container expand it", [insert(place.start, "\\")], safe=False) if is_text else None
     return Finding(
         place,
-        f"the container gets the host's {name}, but may lack its folders; {advice}",
+        f"the container gets the host's {name}, but may lack these folders; {advice}",
         "info" if _activates(command) and name == "PATH" else None,
         fix=fix,
     )

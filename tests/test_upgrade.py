@@ -84,4 +84,4 @@ def test_what_differs_is_told_with_its_line_and_reason(command: Command) -> None
     script = "#!/bin/bash\n#SBATCH -N2\n#SBATCH --mail-type=END\n#SBATCH --mail-type=FAIL\nsrun ./a\n"
     command.write("job.sbatch", script)
     line, *_ = command("--slurm-version", "24.11", "--upgrade-to", "25.05", "job.sbatch").out.splitlines()
-    assert line.startswith("job.sbatch:4: differs: several --mail-type are added up, and from 25.05 on only the last")
+    assert line.startswith("job.sbatch:4: differs: Slurm before 25.05 merges repeated --mail-type")

@@ -200,7 +200,7 @@ def _reason(component: Mapping[str, Any], name: str, pair: Releases) -> tuple[in
     if setting is None:
         return None, ""
     is_merged = name == "mail type" and is_before(pair.old, "25.05") and not is_before(pair.new, "25.05")
-    why = "several --mail-type are added up, and from 25.05 on only the last one counts: " if is_merged else ""
+    why = "Slurm before 25.05 merges repeated --mail-type, later releases use only the last: " if is_merged else ""
     return setting["line"], why
 
 

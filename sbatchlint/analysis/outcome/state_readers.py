@@ -50,7 +50,7 @@ def _of_whole_job(job: Job) -> Reader | None:
     # Who names FAIL waits for that mail. END and ALL are habits, and bring mail in any case.
     if "FAIL" in events and "FAIL" in value.upper().split(","):
         setting = request.setting("mail-type")
-        outcome = "the mail says COMPLETED" if "END" in events else "no FAIL mail comes"
+        outcome = "the mail says COMPLETED" if "END" in events else "no FAIL mail is sent"
         return Reader(outcome, setting.span if setting is not None else None)
     for command in job.invocations:
         if command.name == "sbatch" and _depends_on(command, _OWN_IDS):
