@@ -336,3 +336,14 @@ def test_a_repair_is_told_before_it_is_made(
     monkeypatch.setattr("sbatchlint.cli.diagnose.write", lambda *_: told.append(capsys.readouterr().err))
     main(["diagnose", "--isolated", "--script", "job.sh", "--fix", "job.log"])
     assert "is going to change (SB301)" in told[0] and "+#SBATCH --nodes=1 --ntasks-per-node=1" in told[0]
+
+
+def test_a_failure_with_a_reason_of_its_own_does_not_follow_from_the_first(command: Command) -> None:
+    command.write(
+        "job.log",
+        "ModuleNotFoundError: No module named 'flash_attn'\n"
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.\n",
+    )
+    said = command("diagnose", "job.log").out
+    assert "(later)" in said and "follows from" not in said
+    assert "\n\n\n" not in said

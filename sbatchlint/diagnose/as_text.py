@@ -46,14 +46,14 @@ def render(run: Run, terminal: Terminal) -> str:
         return "\n".join(lines) + "\n"
     named = run.places()
     lines.extend(_answer(found[0], run, named[1:], terminal))
-    if len(found) > 1:
-        lines.append("")
+    alternatives: list[str] = []
     told = {found[0].says, *(place.why for place in named)}
     for other in found[1:]:
         if other.says in told or not has_ground(other, run.source):
             continue  # a cause is said once
         alternative = f"{_shown(other.says)} ({escape(SHORT[other.where])}): {_shown(other.advice)}"
-        lines.extend(_field("or", alternative, terminal))
+        alternatives.extend(_field("or", alternative, terminal))
+    lines += ["", *alternatives] if alternatives else []
     lines.extend(_noise(run.diagnosis.noise, run, terminal))
     return "\n".join(lines) + "\n"
 

@@ -8,7 +8,7 @@ from sbatchlint.diagnose.bearing import speaking_of
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.nodes import node_of, only_node
 from sbatchlint.diagnose.printed import own_advice
-from sbatchlint.diagnose.ranking import FOLLOWS, TEARDOWN, WENT_ON, Noise, announces_nothing, rank
+from sbatchlint.diagnose.ranking import FOLLOWS, LATER, TEARDOWN, WENT_ON, Noise, announces_nothing, rank
 from sbatchlint.diagnose.related import related_places
 from sbatchlint.diagnose.restarts import EARLIER, of_earlier_runs
 from sbatchlint.diagnose.script_signs import script_signed
@@ -150,10 +150,18 @@ def spoken_of(answer: Answer, picture: Picture) -> Answer | None:
 
 def _follow(events: list[Event], teardown: list[Event], root: Event | None) -> list[Noise]:
     """All events except the answer, as noise."""
-    after = FOLLOWS if root is not None else WENT_ON
-    found = [Noise(each, after if root is None or _later(each, root) else "not the first failure") for each in events]
+    found = [Noise(each, _why_not(each, root)) for each in events]
     found += [Noise(each, TEARDOWN) for each in teardown]
     return [each for each in found if each.event is not root]
+
+
+def _why_not(event: Event, root: Event | None) -> str:
+    """Why an event is not the answer; a message that names a reason of its own does not follow from another."""
+    if root is None:
+        return WENT_ON
+    if not _later(event, root):
+        return "not the first failure"
+    return LATER if event.symptom.role == "cause" and event.symptom is not root.symptom else FOLLOWS
 
 
 def _later(event: Event, root: Event) -> bool:

@@ -11,6 +11,7 @@ from sbatchlint.job import Job
 
 CURED = "a later line says that it went well after all"
 FOLLOWS = "follows from the first failure"
+LATER = "later"
 TEARDOWN = "teardown after the first failure"
 HARMLESS = "says nothing of a failure"
 WENT_ON = "the job went on after it"
