@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, Command
 from sbatchlint.cli import main
 from sbatchlint.diagnose.accounts import read_account
 from sbatchlint.source.files import InputError
