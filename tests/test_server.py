@@ -274,10 +274,10 @@ def edited(text: str, action: types.CodeAction) -> str:
 @pytest.mark.parametrize(
     ("word", "says"),
     [
-        ("--ntasks-per-node", ["**tasks per node: 4**", "without it: as --ntasks says"]),
+        ("--ntasks-per-node", ["**tasks per node: 4**", "without it: what --ntasks says"]),
         ("1:30:00", ["**time limit: 1:30 h**", "minutes, MIN:SEC", "`-t`"]),
         ("--exclusive=topo", ["refused before Slurm 24.05: Invalid --exclusive specification"]),
-        ("--cpu-bind", ["how tasks are bound to CPUs", "of srun"]),
+        ("--cpu-bind", ["how tasks are bound to CPUs", "accepted by srun"]),
         ("SLURM_JOB_NODELIST", ["by the batch script", "known only when it runs"]),
         ("SLURM_NNODES", ["by the batch script", "**2**"]),
         ("SLURM_PROCID", ["by each task", "**0 to 7** in the tasks of line 9"]),
