@@ -123,10 +123,13 @@ def _is_unclear(command: Invocation) -> bool:
 def _too_many(job: Job, command: Invocation, found: ToldGpus, gpus: int) -> Finding:
     settings = job.request.gpu_settings()
     line = job.line(settings[0].span.start)
-    has = f"the job has {gpus} GPU{'s' * (gpus > 1)} (line {line})"
+    nodes = job.request.nodes
+    several = settings[0].name != "gpus" and nodes is not None and nodes.maximum > 1
+    whole = "each node" if several else "the job"
+    has = f"{whole} has {gpus} GPU{'s' * (gpus > 1)} (line {line})"
     if found.last >= gpus:
         only = "GPU 0" if gpus == 1 else f"GPUs 0 to {gpus - 1}"
-        message = f"`{found.shown}` names GPU {found.last}, but the job has only {only} (line {line}): it fails"
+        message = f"`{found.shown}` names GPU {found.last}, but {whole} has only {only} (line {line}): it fails"
         advice = f"count from 0, or request {found.last + 1} GPUs"
     else:
         message = f"`{found.shown}` wants {found.least} GPUs, but {has}: the program fails, or uses fewer"

@@ -74,6 +74,9 @@ _KNOW_ASSIGNMENTS = frozenset(
     {"env", "sudo", "doas", "ssh", "eval", "conda", "mamba", "micromamba", "parallel", "watch"}
 )
 
+# The names of programs that the linter knows.
+_KNOWN = frozenset(name for names in PROGRAMS for name in names.split())
+
 
 def check(job: Job) -> Iterator[Finding]:
     if not job.is_shell or not job.text.string.startswith("#!"):
@@ -155,12 +158,12 @@ def _file(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
         not _FILE.fullmatch(name)
         or name in ("test", "time")
         or not written.startswith(name)
-        or any(name in each.split() for each in PROGRAMS)
+        or name in _KNOWN
     ):
         return
     if any(each.name == "PATH" for each in job.assignments) or unclear_sources(job):
         return
-    if name in command.state.files or _is_compiled(job, command, name):
+    if name in command.state.files or _compiled(job).get(name, command.index) < command.index:
         how = "the script makes this file, but bash looks for it in PATH only"
         severity = None if not command.context.conditional else "warning"
     elif "." in name and job.beside.path(command, command.argv[0]) is not None:
@@ -172,14 +175,17 @@ def _file(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     yield Finding(place, f"{how}; write `./{name}`", severity, fix=fix)
 
 
-def _is_compiled(job: Job, command: Invocation, name: str) -> bool:
-    """Whether an earlier command compiles a program of this name into the folder of the job."""
-    for each in job.invocations[: command.index]:
+@once
+def _compiled(job: Job) -> dict[str, int]:
+    """The programs that the script compiles into the folder of the job, with the index of the first such command."""
+    found: dict[str, int] = {}
+    for each in job.invocations:
         if each.name and _COMPILER.fullmatch(each.name):
             made = [after for word, after in zip(each.words, each.words[1:]) if word == "-o"]
-            if name in made or not made and name == "a.out":
-                return True
-    return False
+            for name in made or ["a.out"]:
+                if name is not None:
+                    found.setdefault(name, each.index)
+    return found
 
 
 def _severity(job: Job, command: Invocation) -> str:

@@ -35,6 +35,7 @@ CARD = Card(
     unseen="Nothing, or a program that complains of a missing argument.",
 )  # fmt: skip
 
+_MOST = 100  # assignments of a variable that are looked at for each of its reads
 _WHERE = {
     "subshell": ("in parentheses", "write `{ …; }`"),
     "pipeline": ("in a pipeline", "write `done < <(…)`"),
@@ -77,7 +78,8 @@ def _counts(job: Job, read: VariableRead) -> bool:
 
 def _lost(job: Job, read: VariableRead) -> VariableAssignment | None:
     """The last assignment before a read, where it was made for another process or a function alone."""
-    before = [each for each in _by_name(job).get(read.name, ()) if each.order <= read.order]
+    assigned = _by_name(job).get(read.name, [])
+    before = [] if len(assigned) > _MOST else [each for each in assigned if each.order <= read.order]
     before = [each for each in before if each.span.end <= read.span.start]
     if not before:
         return None

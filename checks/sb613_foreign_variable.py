@@ -49,6 +49,8 @@ COUNTERPART_OF = {name: counterpart for counterpart, names in COUNTERPARTS.items
 SYSTEMS = {"LSB": "LSF", "LS": "LSF", "SGE": "Grid Engine", "NSLOTS": "Grid Engine", "PE": "Grid Engine"}
 
 
+# Commands of the other systems that end a job.
+_CANCEL = frozenset({"bkill", "qdel", "oardel", "canceljob"})
 # Two characters of a name beside a variable: `x_$ID`, `$ID.log`.
 _IN_NAME = Regex(r"[\w.-]{2}")
 # They count slots: with `--ntasks=1 --cpus-per-task=8` a job of Grid Engine had 8, and SLURM_NTASKS is 1.
@@ -82,13 +84,16 @@ def _counterpart(job: Job, name: str) -> str:
 
 def _finding(job: Job, read: VariableRead) -> Finding:
     counterpart, printed = _counterpart(job, read.name), use_of(job, read).kind == "print"
-    fix = None
+    fix, command = None, use_of(job, read).command
+    ends = command is not None and command.name in _CANCEL
     written = job.source.slice(read.span)
-    if counterpart and written in (f"${read.name}", f"${{{read.name}}}"):
+    if counterpart and not ends and written in (f"${read.name}", f"${{{read.name}}}"):
         edit = replace(read.span, written.replace(read.name, counterpart))
         fix = Fix(f"write ${counterpart}", [edit], safe=read.name not in SLOTS)
     name = f"${{{counterpart}}}" if written.startswith("${") else f"${counterpart}"
     instead = f"write `{name}`" if counterpart else 'Slurm has `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
+    if ends:
+        instead = f"write `scancel {name}`"
     if counterpart == "SLURM_CPUS_PER_TASK":
         instead += " (one task has all of them)"
     return Finding(
@@ -108,6 +113,15 @@ def _is_part_of_name(job: Job, read: VariableRead, counterpart: str) -> bool:
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=4
+        srun ./a.out
+        bkill «$LSB_JOBID»
+        """,
+        title="with the command of that system",
+    ),
     Bad(
         """\
         #!/bin/bash

@@ -15,6 +15,7 @@ None: `cp -r $WORK/out /home/me/results && rm -rf $WORK` keeps the folder if the
 cp(1), "Exit status"; bash(1), "Lists"
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.shell_history import folder_of
@@ -34,14 +35,17 @@ CARD = Card(
 )  # fmt: skip
 
 _TRANSFERS = frozenset({"cp", "mv", "rsync", "scp"})
+_MOST = 20  # copies before a removal that are looked at
 
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if command.phase is Phase.SUBMIT or command.context.handler or command.alternatives > 1:
         return
     removed = [field for field in command.argv[1:] if field and not shown_text(field).startswith("-")]
-    for transfer in reversed(_transfers(job)):
-        if transfer.index >= command.index or not runs_after_failure(job, transfer, command):
+    transfers = _transfers(job)
+    before = bisect_left(transfers, command.index, key=lambda each: each.index)
+    for transfer in reversed(transfers[max(before - _MOST, 0) : before]):
+        if not runs_after_failure(job, transfer, command):
             continue
         field = next((each for each in removed if _takes_from(job, command, each, transfer)), None)
         if field is None or not _computes_before(job, transfer):
@@ -65,7 +69,14 @@ def _transfers(job: Job) -> list[Invocation]:
 
 def _computes_before(job: Job, transfer: Invocation) -> bool:
     """Whether the job has computed something before a copy; what is only fetched can be fetched again."""
-    return any(weight(job, each) >= Weight.PROGRAM for each in job.invocations[: transfer.index] if not each.kind)
+    return _first_work(job) < transfer.index
+
+
+@once
+def _first_work(job: Job) -> int:
+    """The index of the first command that computes something; beyond all without one."""
+    works = (each.index for each in job.invocations if not each.kind and weight(job, each) >= Weight.PROGRAM)
+    return next(works, len(job.invocations))
 
 
 def _takes_from(job: Job, command: Invocation, field: Pieces, transfer: Invocation) -> bool:

@@ -1,5 +1,6 @@
 """Whether a command runs although an earlier one has failed."""
 
+from bisect import bisect_left
 from collections import defaultdict
 
 from sbatchlint.bash.trace import Invocation, PipelineRun
@@ -22,10 +23,27 @@ def runs_after_failure(job: Job, earlier: Invocation, later: Invocation) -> bool
         return False
     if earlier.context.calls != later.context.calls or not later.context.guards <= earlier.context.guards:
         return False
-    if any(each.name in _LEAVING for each in job.invocations[earlier.index + 1 : later.index]):
+    if _is_within(_leaving(job), earlier.index + 1, later.index):
         return False
     first, last = runs[-1].order, ends[-1].order
-    return first < last and not any(first < read <= last for read in job.trace.status_reads)
+    return first < last and not _is_within(_status_reads(job), first + 1, last + 1)
+
+
+def _is_within(numbers: list[int], start: int, end: int) -> bool:
+    """Whether one of some sorted numbers is from `start` up to `end`, which is not counted."""
+    at = bisect_left(numbers, start)
+    return at < len(numbers) and numbers[at] < end
+
+
+@once
+def _leaving(job: Job) -> list[int]:
+    """The indexes of the commands that leave."""
+    return [each.index for each in job.invocations if each.name in _LEAVING]
+
+
+@once
+def _status_reads(job: Job) -> list[int]:
+    return sorted(job.trace.status_reads)
 
 
 def _started(job: Job, command: Invocation) -> Invocation:

@@ -337,7 +337,9 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
         return [Obstacle(what, asks, f"has {_nodes(count)} with that", False)]
     if count is not None and demand.spread > min(count, most):
         asks = f"{_nodes(demand.spread)}, by its tasks and --ntasks-per-node"
-        return [Obstacle("nodes", asks, f"has {_nodes(min(count, most))} for it", demand.spread <= count)]
+        return [
+            Obstacle("nodes", asks, f"has {_nodes(min(count, most))} for it", demand.spread <= count or bool(listed))
+        ]
     lacking = _lacking_features(demand, fitting, target, name)
     if lacking is not None:
         return [lacking]
