@@ -14,6 +14,7 @@ import pytest
 from counting import executed_lines
 from sbatchlint.bash.interpreter.interpreter import ScriptInterpreter
 from sbatchlint.bash.state import State
+from sbatchlint.bash.syntax.bounds import MOST_NESTED
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.values import Expansion, Phase, Piece, Text, cut, literal, text_of
 from sbatchlint.bash.variables import MOST_ALTERNATIVES, LayeredDict
@@ -279,8 +280,8 @@ def in_a_row(count: int) -> str:
     ) + 'srun x $X "$X"\n'  # fmt: skip
 
 
-@pytest.mark.parametrize("program", [nested(60), in_a_row(60)], ids=["nested", "in a row"])
-def test_sixty_branches_that_append_to_one_variable(program: str) -> None:
+@pytest.mark.parametrize("program", [nested(MOST_NESTED), in_a_row(60)], ids=["nested", "in a row"])
+def test_many_branches_that_append_to_one_variable(program: str) -> None:
     assert lines_of(program) < 100_000
     interpreter = ScriptInterpreter(Alone())
     interpreter.run(Text.of_file(program), parse(program), Phase.BATCH)
