@@ -24,6 +24,7 @@ sbatch(1), "filename pattern"; src/slurmd/common/fname.c, 20.11 to 25.05; src/sl
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.pipeline_runs import ends_script
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -84,7 +85,7 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     (place, (command, field, makes)), *others = sorted(found.items(), key=lambda each: each[1][2])
     match = _IN_COMMAND.search(shown_text(field))
     assert match is not None
-    ends = any(run.errexit and not run.tested and (command,) in run.elements for run in job.pipelines)
+    ends = ends_script(job, command)
     what = f"`{command.name}` finds no file with this name"
     if makes:
         what = "all jobs use the same literal name"

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.launch.cpu_use import ranks_of
 from sbatchlint.analysis.script.input_texts import written_text
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import shown_text, span_of
+from sbatchlint.bash.values import shown_text, span_of_words, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.programs import commands_of
 from sbatchlint.source.numbers import parse_integer
@@ -93,7 +93,7 @@ def _after(command: Invocation, names: frozenset[str], count: int = 1) -> tuple[
         if word in names and all(map(_NUMBER.fullmatch, words[at + 1 : at + 1 + count])):
             fields = command.argv[at : at + 1 + count]
             if len(fields) == count + 1:
-                span = span_of(tuple(piece for field in fields for piece in field))
+                span = span_of_words(fields)
                 numbers = [parse_integer(each) for each in words[at + 1 : at + 1 + count]]
                 return numbers, span, " ".join(map(shown_text, fields))
     return None
@@ -112,35 +112,36 @@ def _espresso(job: Job, command: Invocation) -> Layout | None:
     return Layout(prod(each[0][0] for each in found), "a multiple of", found[0][1], " ".join(each[2] for each in found))
 
 
-def _lammps(job: Job, command: Invocation) -> Layout | None:
+def _up_to_option(command: Invocation, *names: str) -> slice | None:
+    """An option and the words after it, up to the next option; None without it."""
     words = command.words
-    at = next((at for at, word in enumerate(words) if word in ("-partition", "-p")), None)
+    at = next((at for at, word in enumerate(words) if word in names), None)
     if at is None:
         return None
-    end, total = at + 1, 0
-    while end < len(words) and words[end][:1] != "-":
-        match = _PARTITION.fullmatch(words[end])
+    return slice(at, next((end for end in range(at + 1, len(words)) if words[end][:1] == "-"), len(words)))
+
+
+def _lammps(job: Job, command: Invocation) -> Layout | None:
+    part = _up_to_option(command, "-partition", "-p")
+    if part is None:
+        return None
+    words, total = command.words[part], 0
+    for match in map(_PARTITION.fullmatch, words[1:]):
         if match is None:
             return None
         total += parse_integer(match[1]) * parse_integer(match[2] or "1")
-        end += 1
-    span = span_of(tuple(piece for field in command.argv[at:end] for piece in field))
-    return Layout(total, "just", span, " ".join(words[at:end])) if total else None
+    return Layout(total, "just", span_of_words(command.argv[part]), " ".join(words)) if total else None
 
 
 def _gromacs(job: Job, command: Invocation) -> Layout | None:
-    words = command.words
-    at = next((at for at, word in enumerate(words) if word == "-multidir"), None)
-    if at is None:
+    part = _up_to_option(command, "-multidir")
+    if part is None:
         return None
-    end = at + 1
-    while end < len(words) and words[end][:1] != "-":
-        if any(piece.text is None for piece in command.argv[end]) or not set(words[end]).isdisjoint("*?["):
-            return None
-        end += 1
-    span = span_of(tuple(piece for field in command.argv[at:end] for piece in field))
-    folders = end - at - 1
-    return Layout(folders, "a multiple of", span, f"-multidir … ({folders} folders)") if folders else None
+    folders = [text_of(field) for field in command.argv[part][1:]]
+    if not folders or any(each is None or not set(each).isdisjoint("*?[") for each in folders):
+        return None
+    span = span_of_words(command.argv[part])
+    return Layout(len(folders), "a multiple of", span, f"-multidir … ({len(folders)} folders)")
 
 
 def _amber(job: Job, command: Invocation) -> Layout | None:

@@ -17,12 +17,12 @@ bash(1), "export"; seen with bash 5.2.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.reads import assignments_by_name
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import Piece, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.once import once
@@ -88,7 +88,7 @@ def _dollar_name(word: Word | Assignment) -> Parameter | None:
 def _values(job: Job, name: str) -> set[str] | None:
     """The values that the script assigns to a variable; None where one may be the name of another variable."""
     values: set[str] = set()
-    for assignment in _assignments(job).get(name, ()):
+    for assignment in assignments_by_name(job).get(name, ()):
         for alternative in assignment.alternatives:
             for field in alternative.fields or ():
                 text = text_of(field)
@@ -107,15 +107,6 @@ def _values(job: Job, name: str) -> set[str] | None:
 
 def _is_number(piece: Piece) -> bool:
     return piece.expansion is not None and piece.expansion.name.startswith(("$((", "$["))
-
-
-@once
-def _assignments(job: Job) -> dict[str, list[VariableAssignment]]:
-    """The assignments, by variable."""
-    found: dict[str, list[VariableAssignment]] = {}
-    for assignment in job.assignments:
-        found.setdefault(assignment.name, []).append(assignment)
-    return found
 
 
 @once

@@ -23,6 +23,7 @@ bash(1); sbatch(1), "filename pattern".
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.array_elements import several_elements, works_by_index
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.storage.written_paths import place_in
 from sbatchlint.bash.interpreter.programs import file_name
 from sbatchlint.bash.trace import Invocation
@@ -99,8 +100,8 @@ def _lists_nodes(job: Job, command: Invocation) -> bool:
     """Whether a command writes the names of the job's nodes, or filters what such a command writes."""
     first = command
     if command.piped_from:
-        run = next((each for each in job.pipelines if any(command in element for element in each.elements)), None)
-        first = run.elements[0][0] if run is not None and run.elements and run.elements[0] else command
+        run = next(iter(runs_of(job, command)), None)
+        first = run.elements[0][0] if run is not None and run.elements[0] else command
     if first.name == "scontrol":
         return first.words[1:2] == ["show"] and first.words[2:3] in (["hostname"], ["hostnames"])
     return first.name == "srun" and [each.name for each in first.children] == ["hostname"]

@@ -30,6 +30,7 @@ bash(1), "Word Splitting"; seen with bash 5.2: "No such file or directory", exit
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import assigned_names
+from sbatchlint.analysis.script.pipeline_runs import ends_script
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
@@ -82,7 +83,7 @@ def check(job: Job) -> Iterator[Finding]:
         first = known_prefix(command.argv[0]) if command.argv else ""
         if _is_sentence(job, command, first) and command.span not in seen:
             seen.add(command.span)
-            ends = _ends_job(job, command)
+            ends = ends_script(job, command)
             what = "and under `set -e` the job ends here" if ends else "and does not find it"
             message = f"bash runs `{first}` as a command, {what}; write `#` before the text"
             yield Finding(command.span, message, "error" if ends else "warning")
@@ -97,7 +98,7 @@ def check(job: Job) -> Iterator[Finding]:
         written = job.source.slice(command.span)
         if not command.kind and len(command.argv) == 1 and _is_prose(written):
             what, severity = "which does not exist", "warning"
-            if _ends_job(job, command):
+            if ends_script(job, command):
                 what, severity = "and under `set -e` the job ends here", "error"
             elif _is_last(job, command):
                 what, severity = "and the job always ends with its failure (127)", "error"
@@ -140,7 +141,7 @@ def _sign(job: Job, command: Invocation, first: str) -> Finding:
         fix = Fix("remove the prompt", [remove(Span(rest.start, rest.end + 1))], safe=False)
         message = f"bash runs `{first}` instead of `{command.words[1]}`; remove the prompt"
         return Finding(rest, message, fix=fix)
-    ends = _ends_job(job, command)
+    ends = ends_script(job, command)
     what = "and under `set -e` the job ends here" if ends else "which does not exist"
     fix = Fix("write `#`", [replace(rest, "#")], safe=True)
     message = f"bash runs `{first}` as a command, {what}; a comment starts with `#`"
@@ -236,10 +237,6 @@ def _is_prose(written: str) -> bool:
     """Whether it cannot be a program's name: a docstring, or several lines."""
     quoted = written[:1] in ("'", '"') and written[-1:] == written[:1]
     return quoted and (written[:3] in ("'''", '"""') or "\n" in written)
-
-
-def _ends_job(job: Job, command: Invocation) -> bool:
-    return any(run.errexit and not run.tested and (command,) in run.elements for run in job.pipelines)
 
 
 def _is_last(job: Job, command: Invocation) -> bool:

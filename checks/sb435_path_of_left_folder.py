@@ -27,6 +27,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.once import once
 from sbatchlint.job.paths import HERE, key
 from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import enclosing_step
@@ -53,14 +54,14 @@ _VARIABLE = Regex(r"\$\{?(\w+)\}?[\"']?$")
 def check(job: Job) -> Iterator[Finding]:
     changing = commands_named(job, "cd", "pushd", "popd")
     ends = [*(each.index for each in changing[1:]), len(job.invocations)]
-    made = [(each.index, word) for each in commands_named(job, "mkdir") for word in each.words[1:]]
+    made = _last_made(job)
     yield from _left_behind(job, changing)
     for cd, end in zip(changing, ends, strict=False):  # none of a job that changes no folder
         folder = _folder(cd)
         if folder is None:
             continue
         shell = cd.context.shell
-        if any(word == folder or word.startswith(f"{folder}/") for index, word in made if index > cd.index):
+        if made.get(folder, -1) > cd.index:
             continue
         for command in job.invocations[cd.index + 1 : end]:
             if command.span.start < cd.span.start or _is_elsewhere(command):
@@ -192,8 +193,28 @@ def _same_variable(job: Job, cd: Invocation, command: Invocation) -> bool:
 
 def _made(job: Job, cd: Invocation, folder: str) -> bool:
     """Whether the script makes a folder before it enters it."""
-    makes = [each for each in commands_named(job, "mkdir") if each.index < cd.index and not each.context.conditional]
-    return any(word.rstrip("/") == folder for each in makes for word in each.words[1:])
+    return _first_made(job).get(folder, cd.index) < cd.index
+
+
+@once
+def _first_made(job: Job) -> dict[str, int]:
+    """The index of the first command that certainly makes a folder."""
+    found: dict[str, int] = {}
+    for command in commands_named(job, "mkdir"):
+        for word in command.words[1:] if not command.context.conditional else ():
+            found.setdefault(word.rstrip("/"), command.index)
+    return found
+
+
+@once
+def _last_made(job: Job) -> dict[str, int]:
+    """The index of the last command that makes a folder, or one in it."""
+    found: dict[str, int] = {}
+    for command in commands_named(job, "mkdir"):
+        for word in command.words[1:]:
+            folders = (word[:at] for at, character in enumerate(word) if character == "/")
+            found.update(dict.fromkeys((*folders, word), command.index))
+    return found
 
 
 CASES = [

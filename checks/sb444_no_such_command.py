@@ -29,6 +29,7 @@ bash(1), "COMMAND EXECUTION", "EXIT STATUS", "Assign Default Values"; run with b
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.storage.written_paths import values_in
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, known_prefix, shown_text, text_of
@@ -192,9 +193,7 @@ def _severity(job: Job, command: Invocation) -> str:
     """An error where the job ends with the failure of a command."""
     statements = job.program.statements
     last = bool(statements) and job.span(statements[-1].start, statements[-1].end) == command.span
-    ends = any(
-        run.errexit and not run.tested and any(command in each for each in run.elements) for run in job.pipelines
-    )
+    ends = any(run.errexit and not run.tested for run in runs_of(job, command))
     return "error" if (last or ends) and job.phase is Phase.BATCH and not command.context.conditional else "warning"
 
 

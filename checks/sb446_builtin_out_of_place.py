@@ -18,10 +18,7 @@ and `{ …; }` for parentheses.
 bash(1), "SHELL BUILTIN COMMANDS"; bash 4.4, CHANGES ("a function, it can't break or continue a loop"); runs of bash 5.2
 """
 
-import sys
-from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
 
 from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.bash.syntax.tree import (
@@ -42,6 +39,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
+from sbatchlint.source.text import Nested
 from sbatchlint.triggers import Commands, Variables
 
 CARD = Card(
@@ -88,19 +86,16 @@ def _of_loops(job: Job, command: Invocation) -> Iterator[Finding]:
 
 def _local(job: Job) -> Iterator[Finding]:
     """Findings on `local` outside of functions."""
-    functions = sorted([(each.start, each.end) for each in nodes_of(job.program, Function)])
-    ends = list(accumulate([end for _, end in functions], max))  # of those that begin before, the last one
     for command in nodes_of(job.program, Simple):
         if not command.words or unquoted_text(command.words[0]) != "local":
             continue
         if job.ended is not None and command.start >= job.ended:
             continue
         assigned = next((each for each in command.words if isinstance(each, Assignment)), None)
-        before = bisect_right(functions, (command.start, sys.maxsize))
-        if assigned is None or before and command.start < ends[before - 1]:
+        span = job.span(command.start, command.end)
+        if assigned is None or "function" in _places(job).around(span):
             continue
         name = assigned.name
-        span = job.span(command.start, command.end)
         fix = Fix("remove local", [remove(job.span(command.start, assigned.start))], safe=False)
         message = f"`local` outside a function fails, and {name} is not set; write `{name}=…`"
         yield Finding(span, message, None if name in read_names(job) else "warning", fix=fix)
@@ -108,13 +103,11 @@ def _local(job: Job) -> Iterator[Finding]:
 
 def _around(job: Job, place: Span) -> tuple[str, bool] | None:
     """What is between a place and the loop around it, and whether there is one; None in a loop's own commands."""
-    innermost = [(span.end - span.start, kind != "loop", kind) for span, kind in _places(job) if span.contains(place)]
-    innermost.sort()
-    if not innermost:
+    kinds = list(_places(job).around(place))
+    if not kinds:
         return "", False
-    if innermost[0][2] == "loop" or innermost[0][2] not in _BETWEEN:
+    if kinds[0] not in _BETWEEN:
         return None
-    kinds = [kind for _, _, kind in innermost]
     inside = kinds[: kinds.index("function")] if "function" in kinds else kinds
     if inside != kinds and "loop" not in inside:
         return ("function", False) if kinds[0] == "function" else None
@@ -122,7 +115,7 @@ def _around(job: Job, place: Span) -> tuple[str, bool] | None:
 
 
 @once
-def _places(job: Job) -> list[tuple[Span, str]]:
+def _places(job: Job) -> Nested[str]:
     """The places of loops, and of what runs in other processes or as a function."""
     tree = job.program
     loops: list[For | ArithmeticFor | While] = [*nodes_of(tree, For), *nodes_of(tree, While)]
@@ -136,7 +129,8 @@ def _places(job: Job) -> list[tuple[Span, str]]:
     for pipeline in nodes_of(tree, Pipeline):
         if len(pipeline.commands) > 1:
             found += [(each.start, each.end, "pipeline") for each in pipeline.commands]
-    return [(job.span(start, end), kind) for start, end, kind in found]
+    found.sort(key=lambda each: (each[2] != "loop", each[2]), reverse=True)  # where places are the same
+    return Nested((job.span(start, end), kind) for start, end, kind in found)
 
 
 CASES = [

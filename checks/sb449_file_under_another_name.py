@@ -53,6 +53,7 @@ _LEAST = 4  # letters of a name
 
 def check(job: Job) -> Iterator[Finding]:
     written: dict[str, Span] = {}
+    alike: dict[tuple[str, str], list[str]] = {}
     named: set[str] = set()
     for command in job.invocations:
         if command.context.handler or command.alternatives > 1:
@@ -62,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
             path = _same_job(key(field))
             if path in named or path in written or "${}" in path or not _is_whole(field):
                 continue
-            other = next((each for each in written if _is_namesake(path, each)), None)
+            other = next((each for each in alike.get(_letters(path), ()) if _is_namesake(path, each)), None)
             if other is not None and not _is_beside(job, command, field):
                 line = job.line(written[other].start)
                 name = path.rpartition("/")[2].replace("${", "$").replace("}", "")
@@ -74,7 +75,9 @@ def check(job: Job) -> Iterator[Finding]:
                 yield Finding(place, message, severity, related=[(written[other], "written here")])
                 named.add(path)
         for path in map(_same_job, (*redirected_paths(command), *made_paths(command))):
-            written.setdefault(path, command.span)
+            if path not in written:
+                written[path] = command.span
+                alike.setdefault(_letters(path), []).append(path)
         started = {_same_job(path) for child in command.children for path in named_paths(child)}
         named.update(set(map(_same_job, named_paths(command))) - started)
 
@@ -110,6 +113,12 @@ def _read(command: Invocation) -> Iterator[Pieces]:
         for option, value in zip(command.argv[1:], command.argv[2:], strict=False):
             if _HOSTS.fullmatch(shown_text(option)):
                 yield value
+
+
+def _letters(path: str) -> tuple[str, str]:
+    """What a path has in common with all its namesakes: its folder, and the letters and digits of its name."""
+    folder, _, name = path.rpartition("/")
+    return folder, "".join(sorted(_SIGN.sub("", "".join(_WORD.findall(name))).lower().replace("s", "")))
 
 
 def _is_namesake(path: str, other: str) -> bool:

@@ -20,12 +20,11 @@ bash(1), "Pipelines", "COMMAND EXECUTION ENVIRONMENT"
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import is_common_name
-from sbatchlint.analysis.expansion.reads import DEFAULTS, guarded_names, use_of
+from sbatchlint.analysis.expansion.reads import DEFAULTS, assignments_by_name, guarded_names, use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.job.once import once
 from sbatchlint.slurm.environment import find
 from sbatchlint.triggers import Variables
 
@@ -78,7 +77,7 @@ def _counts(job: Job, read: VariableRead) -> bool:
 
 def _lost(job: Job, read: VariableRead) -> VariableAssignment | None:
     """The last assignment before a read, where it was made for another process or a function alone."""
-    assigned = _by_name(job).get(read.name, [])
+    assigned = assignments_by_name(job).get(read.name, [])
     before = [] if len(assigned) > _MOST else [each for each in assigned if each.order <= read.order]
     before = [each for each in before if each.span.end <= read.span.start]
     if not before:
@@ -106,15 +105,6 @@ def _where(read: VariableRead, lost: VariableAssignment) -> tuple[str, str]:
     while shell.parent is not None and shell.parent not in read.context.shell.enclosing_shells():
         shell = shell.parent
     return _WHERE.get(shell.kind, _WHERE["program"])
-
-
-@once
-def _by_name(job: Job) -> dict[str, list[VariableAssignment]]:
-    """The assignments, by variable."""
-    found: dict[str, list[VariableAssignment]] = {}
-    for assignment in job.assignments:
-        found.setdefault(assignment.name, []).append(assignment)
-    return found
 
 
 CASES = [

@@ -15,6 +15,7 @@ bash(1), "REDIRECTION"; run with bash 5.2.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.storage.written_paths import OVERWRITING
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -50,7 +51,6 @@ CARD = Card(
     unseen="Nothing: the file is empty.",
 )  # fmt: skip
 
-_EMPTYING = frozenset({">", ">|", "&>"})
 _IN_PLACE = Regex(r"-[a-zA-Z]*i.*|--in-place.*")
 
 
@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
         commands = [element[0] for element in run.elements if len(element) == 1]
         for writer in commands:
             for redirect in writer.redirects:
-                if redirect.operator not in _EMPTYING or redirect.target is None or redirect.fd not in (None, "1"):
+                if redirect.operator not in OVERWRITING or redirect.target is None or redirect.fd not in (None, "1"):
                     continue
                 path = key(redirect.target)
                 if path.startswith("/dev/") or "${}" in path or writer.alternatives > 1:

@@ -46,6 +46,7 @@ from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.giving_up import giving_up
 from sbatchlint.analysis.script.needed_files import needed_producers
 from sbatchlint.analysis.script.pipefail import is_lost_with_pipefail, is_pipefail_safe
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.status_uses import STATUS
 from sbatchlint.analysis.script.traps import exiting_trap, status_before
@@ -469,7 +470,7 @@ def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:
 def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:
     """The fix that keeps the status on a line after the work, and ends the script with it."""
     source, work = job.source.own, loss.command
-    run = next((each for each in job.pipelines if any(work in element for element in each.elements)), None)
+    run = next(iter(runs_of(job, work)), None)
     if run is None or run.span.end > len(source.text):
         return None  # in a sourced file
     name = next((each for each in ("status", "rc", "srun_status") if each not in source.text), None)

@@ -30,7 +30,7 @@ from sbatchlint.analysis.expansion.array_elements import (
     several_elements,
     works_by_index,
 )
-from sbatchlint.analysis.storage.written_paths import place_in
+from sbatchlint.analysis.storage.written_paths import OVERWRITING, place_in
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
@@ -48,7 +48,6 @@ CARD = Card(
     seen="bash(1), \"Redirections\"", batch=True,
 )  # fmt: skip
 
-_OVERWRITING = frozenset({">", ">|", "&>"})
 # Options that name an output file.
 _RESULT = Regex(
     r"-{1,2}(?:[\w.]+[-_.])?(?:o|O|out|output|outfile|out[-_]?(?:put)?[-_]?(?:file|path|csv|name)?(?:name)?"
@@ -119,7 +118,7 @@ def _first_of_some(job: Job) -> int:
 def _written(job: Job, command: Invocation) -> Iterator[Written]:
     if command.stdin is None or command.name not in ("cat", "tee"):  # generated files are SB416's
         for redirect in command.redirects:
-            if redirect.operator in _OVERWRITING and redirect.target and redirect.fd in (None, "1"):
+            if redirect.operator in OVERWRITING and redirect.target and redirect.fd in (None, "1"):
                 yield Written(redirect.target, redirect.span)
     argv, words = command.argv, command.words
     if command.name == "tee":

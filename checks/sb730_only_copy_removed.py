@@ -18,8 +18,8 @@ cp(1), "Exit status"; bash(1), "Lists"
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.shell_history import folder_of
-from sbatchlint.analysis.script.unheeded import runs_after_failure
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import is_recursive
 from sbatchlint.bash.trace import Invocation
@@ -27,6 +27,7 @@ from sbatchlint.bash.values import Phase, Pieces, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import LOCAL_VARIABLES, classify, key, under
+from sbatchlint.source.numbers import has_between
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -35,6 +36,8 @@ CARD = Card(
 )  # fmt: skip
 
 _TRANSFERS = frozenset({"cp", "mv", "rsync", "scp"})
+# Commands that leave the script, a function or a loop, or end the job.
+_LEAVING = frozenset({"exit", "return", "break", "continue", "exec", "kill", "scancel"})
 _MOST = 20  # copies before a removal that are looked at
 
 
@@ -45,7 +48,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     transfers = _transfers(job)
     before = bisect_left(transfers, command.index, key=lambda each: each.index)
     for transfer in reversed(transfers[max(before - _MOST, 0) : before]):
-        if not runs_after_failure(job, transfer, command):
+        if not _runs_after_failure(job, transfer, command):
             continue
         field = next((each for each in removed if _takes_from(job, command, each, transfer)), None)
         if field is None or not _computes_before(job, transfer):
@@ -59,6 +62,43 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
             related=[(transfer.span, "nothing looks at its status")],
         )
         return
+
+
+def _runs_after_failure(job: Job, earlier: Invocation, later: Invocation) -> bool:
+    """Whether a later command of the same shell certainly runs even if an earlier one fails.
+
+    False as well where something between the two looks at a status or leaves: perhaps that is because of the failure.
+    """
+    earlier, later = _started(job, earlier), _started(job, later)
+    runs, ends = runs_of(job, earlier), runs_of(job, later)
+    if not runs or not ends or earlier.context.tested or any(each.tested or each.errexit is not False for each in runs):
+        return False
+    if earlier.context.shell.awaiting is not later.context.shell.awaiting:
+        return False
+    if earlier.context.calls != later.context.calls or not later.context.guards <= earlier.context.guards:
+        return False
+    if has_between(_leaving(job), earlier.index + 1, later.index):
+        return False
+    first, last = runs[-1].order, ends[-1].order
+    return first < last and not has_between(_status_reads(job), first + 1, last + 1)
+
+
+@once
+def _leaving(job: Job) -> list[int]:
+    """The indexes of the commands that leave."""
+    return [each.index for each in job.invocations if each.name in _LEAVING]
+
+
+@once
+def _status_reads(job: Job) -> list[int]:
+    return sorted(job.trace.status_reads)
+
+
+def _started(job: Job, command: Invocation) -> Invocation:
+    """The command of the shell that starts a command: `timeout 2h cp a b` for its `cp`."""
+    while not runs_of(job, command) and command.parent is not None:
+        command = command.parent
+    return command
 
 
 @once

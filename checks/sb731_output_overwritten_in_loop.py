@@ -19,12 +19,12 @@ from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.script.counted_loops import counted_numbers
 from sbatchlint.analysis.script.programs import programs
+from sbatchlint.analysis.storage.written_paths import OVERWRITING
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     Assignment,
     Background,
     For,
-    Node,
     Parameter,
     Pipeline,
     Redirect,
@@ -43,7 +43,6 @@ CARD = Card(
     seen="a review of public scripts", unseen="The results of the last iteration alone.",
 )  # fmt: skip
 
-_OVERWRITING = frozenset({">", ">|", "&>"})
 _MOVES = frozenset({"cd", "pushd", "popd"})
 _LEAVING = frozenset({"break", "exit", "return", "exec"})
 _LOG = Regex(r"(?i).*\.(?:log|err)|.*(?:log|stdout|stderr)[^/]*")
@@ -69,8 +68,8 @@ def _is_repeated(text: Text, loop: For) -> bool:
     return not set("$`*?{[").isdisjoint(_written(text, loop.words[0]))
 
 
-def _written(text: Text, node: Node) -> str:
-    return text.string[node.start : node.end]  # type: ignore[attr-defined]
+def _written(text: Text, word: Word | Assignment) -> str:
+    return text.string[word.start : word.end]
 
 
 def _of_loop(job: Job, text: Text, loop: For) -> Iterator[Finding]:
@@ -121,7 +120,7 @@ def _outputs(text: Text, body: Sequence[Statement], free: set[str]) -> Iterator[
                 continue
         if isinstance(statement, Simple):
             for redirect in statement.redirects:
-                if redirect.operator in _OVERWRITING and redirect.fd in (None, "1") and redirect.target is not None:
+                if redirect.operator in OVERWRITING and redirect.fd in (None, "1") and redirect.target is not None:
                     yield statement, redirect, redirect.target
 
 

@@ -17,10 +17,12 @@ snakemake, rsync(1) and parallel(1): `--dry-run`; make(1), `--just-print`; sbatc
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, span_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
@@ -51,9 +53,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     context = command.context
     if context.tested or context.captured or command.redirects and not command.piped_to or _is_read(job, command):
         return
-    for other in commands_named(job, str(command.name)):
-        if _option(other) is None and merge_guards(other.guards, command.guards) is not None:
-            return
+    if any(merge_guards(each.guards, command.guards) is not None for each in _real(job, str(command.name))):
+        return
     field = command.argv[option]
     if any(piece.expansion is not None for piece in field) or not command.span.contains(span_of(field)):
         return
@@ -68,8 +69,14 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 def _is_read(job: Job, command: Invocation) -> bool:
     """Whether a program reads the output of a command; `tee` only passes it on."""
-    elements = next((run.elements for run in job.pipelines if command in run.elements[0]), ())
+    elements = next((run.elements for run in runs_of(job, command) if command in run.elements[0]), ())
     return any(each.name != "tee" for element in elements[1:] for each in element)
+
+
+@once
+def _real(job: Job, name: str) -> list[Invocation]:
+    """The commands of a name that do what they say."""
+    return [each for each in commands_named(job, name) if _option(each) is None]
 
 
 def _option(command: Invocation) -> int | None:

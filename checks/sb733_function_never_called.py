@@ -18,6 +18,7 @@ bash(1), "Functions" and `trap`
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import unclear_sources
@@ -26,6 +27,7 @@ from sbatchlint.bash.syntax.tree import Function, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
@@ -41,6 +43,7 @@ _HANDLER = Regex(
 )
 
 
+_WORD = Regex(r"[\w-]+")
 # A comment of several words, which says something and turns nothing off.
 _PROSE = Regex(r"(?m)^\s*#(?!!).*[a-z]\w*,? [a-z]\w*,? [a-z]\w*,? .*$")
 _FOREIGN = Regex(
@@ -54,19 +57,15 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if any(each.name in ("eval", "declare", "compgen") for each in job.invocations):
         return
-    sources = [each.span.start for each in unclear_sources(job) if not _is_foreign(each)]
-    string = job.text.string
+    sources = sorted(each.span.start for each in unclear_sources(job) if not _is_foreign(each))
+    string, numbers = job.text.string, Counter(each.name for each in functions)
     used = {word for each in job.invocations for word in each.words}
     works = any(weight(job, each) >= Weight.STAGING for each in job.invocations)
     for function in functions:
         name = function.name
-        if len([each for each in functions if each.name == name]) > 1:
+        if numbers[name] > 1 or name in used or sources and sources[-1] > job.text.offset(function.start):
             continue
-        start = job.text.offset(function.start)
-        rest = _PROSE.sub("", string[: function.start] + "\n" + string[function.end :])
-        if name in used or any(each > start for each in sources):
-            continue
-        if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", rest):
+        if _is_mentioned(job, function):
             continue
         programs = _programs(job, function)
         first = string.index(name, function.start)
@@ -86,6 +85,35 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(
                 span, f"nothing calls {name}, so `{programs[0]}` in it never runs; call it, or remove it", "info"
             )
+
+
+def _is_mentioned(job: Job, function: Function) -> bool:
+    """Whether the script has the name of a function outside of it, also in a comment that turns a call off."""
+    string, name, end = job.text.string, function.name, function.end
+    line = string.find("\n", end)
+    after = string[end : line if line >= 0 else len(string)]
+    if _PROSE.match(after) is not None:
+        end += len(after)  # a remark on the function
+    if _WORD.fullmatch(name):
+        places = _words(job).get(name, [])
+    else:
+        places = [each.start() for each in re.finditer(rf"(?<![\w-]){re.escape(name)}(?![\w-])", _told(job))]
+    return any(not function.start <= at < end for at in places)
+
+
+@once
+def _words(job: Job) -> dict[str, list[int]]:
+    """Where each word of the script stands, except in comments that say something."""
+    found: dict[str, list[int]] = {}
+    for match in _WORD.finditer(_told(job)):
+        found.setdefault(match[0], []).append(match.start())
+    return found
+
+
+@once
+def _told(job: Job) -> str:
+    """The script with spaces for comments that say something."""
+    return _PROSE.sub(lambda comment: " " * len(comment[0]), job.text.string)
 
 
 def _is_foreign(source: Invocation) -> bool:

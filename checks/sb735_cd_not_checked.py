@@ -17,19 +17,24 @@ Appends `|| continue` in a loop, and `|| exit 1` in an array. Unsafe: perhaps no
 cd in bash(1); https://www.shellcheck.net/wiki/SC2164
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.array_elements import differs, several_elements
+from sbatchlint.analysis.expansion.reads import reads_of
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import WRITING, operands
 from sbatchlint.bash.syntax.tree import For, While
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, shortened
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, shortened
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
+from sbatchlint.source.numbers import has_between
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Nested
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -74,7 +79,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _is_unchecked(job: Job, command: Invocation) -> bool:
     """Whether the script certainly goes on if a command fails."""
-    run = next((each for each in job.pipelines if command in each.elements[0]), None)
+    run = next((each for each in runs_of(job, command) if command in each.elements[0]), None)
     if run is None or run.tested or run.errexit is not False or command.context.tested or command.context.handler:
         return False
     return not command.context.conditional
@@ -82,17 +87,28 @@ def _is_unchecked(job: Job, command: Invocation) -> bool:
 
 def _is_tested(job: Job, command: Invocation, loop: For | None) -> bool:
     """Whether something before a command, in its loop if it stands in one, tests or makes a folder."""
-    start, at = 0 if loop is None else job.span(loop.start, loop.end).start, command.span.start
-    return any(each.name in _TESTS and start <= each.span.start < at for each in job.invocations)
+    start = 0 if loop is None else job.span(loop.start, loop.end).start
+    return has_between(_tests(job), start, command.span.start)
+
+
+@once
+def _tests(job: Job) -> list[int]:
+    """Where the commands stand that test or make something, sorted."""
+    return sorted(each.span.start for each in job.invocations if each.name in _TESTS)
 
 
 def _loop(job: Job, command: Invocation) -> For | None:
     """The innermost loop around a command, where it is one over a list; None otherwise."""
-    loops: list[For | While] = [*nodes_of(job.program, For), *nodes_of(job.program, While)]
     at = command.span.start
-    inside = [each for each in loops if job.span(each.start, each.end).start <= at < job.span(each.start, each.end).end]
-    innermost = max(inside, key=lambda each: each.start, default=None)
+    innermost = next(_loops(job).around(Span(at, at + 1)), None)
     return innermost if isinstance(innermost, For) and command.context.loops else None
+
+
+@once
+def _loops(job: Job) -> Nested[For | While]:
+    """The loops of the script itself, by their places."""
+    loops: list[For | While] = [*nodes_of(job.program, For), *nodes_of(job.program, While)]
+    return Nested((job.span(each.start, each.end), each) for each in loops)
 
 
 def _differs_in(job: Job, command: Invocation, loop: For) -> bool:
@@ -100,19 +116,27 @@ def _differs_in(job: Job, command: Invocation, loop: For) -> bool:
     string = job.text.string
     words = " ".join(string[each.start : each.end] for each in loop.words or ())
     written = job.source.slice(command.span)
-    reads = [each for each in job.trace.reads if each.name == loop.name and command.span.contains(each.span)]
-    return bool(words) and not _EXISTING.search(words) and bool(reads) and written.count("$") == 1
+    reads = has_between(_reads(job, loop.name), command.span.start, command.span.end)
+    return bool(words) and not _EXISTING.search(words) and reads and written.count("$") == 1
+
+
+@once
+def _reads(job: Job, name: str) -> list[int]:
+    """Where a variable is read, sorted."""
+    return sorted(each.span.start for each in reads_of(job).get(name, ()))
 
 
 def _harm(job: Job, command: Invocation, loop: For | None) -> tuple[str, Invocation] | None:
     """What happens in the wrong folder, in words, and the command that does it."""
-    end = len(job.text.string) if loop is None else loop.end
-    limit = job.span(0, end).end
+    around = job.span(0, len(job.text.string)) if loop is None else job.span(loop.start, loop.end)
+    repeated = around in command.context.loops
     worked = None
-    for later in job.invocations[command.index + 1 :]:
-        if later.context.shell is not command.context.shell or later.kind:
-            continue
-        if not command.span.end <= later.span.start < limit:
+    own = _of_shells(job)[id(command.context.shell)]
+    for at in range(bisect_right(own, command.index, key=lambda each: each.index), len(own)):
+        later = own[at]
+        if repeated and around not in later.context.loops:
+            break
+        if later.kind or not command.span.end <= later.span.start < around.end:
             continue
         if later.name in ("cd", "popd"):
             up = later.name == "cd" and len(later.argv) == 2 and shown_text(later.argv[1]).startswith("..")
@@ -124,6 +148,15 @@ def _harm(job: Job, command: Invocation, loop: For | None) -> tuple[str, Invocat
         if _changes_here(later) and (worked is not None or later.name in _CHANGING):
             return "the commands after it overwrite files", later
     return None if loop is None or worked is None else (f"`{worked.name}` runs again", worked)
+
+
+@once
+def _of_shells(job: Job) -> dict[int, list[Invocation]]:
+    """The commands of each process that runs the script or a part of it, by its identity."""
+    found: dict[int, list[Invocation]] = {}
+    for command in job.invocations:
+        found.setdefault(id(command.context.shell), []).append(command)
+    return found
 
 
 def _changes_here(command: Invocation) -> bool:

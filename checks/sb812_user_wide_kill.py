@@ -22,6 +22,7 @@ pgrep(1), killall(1), scancel(1).
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -115,7 +116,7 @@ def _sources(job: Job, command: Invocation) -> Iterator[str]:
         yield from (each.name for each in expansions(field))
     starter = command.parent
     if starter is not None and starter.name == "xargs":
-        for run in job.pipelines:
+        for run in runs_of(job, starter):
             if any(starter in element for element in run.elements[1:]):
                 yield job.source.slice(run.span)
 

@@ -17,6 +17,7 @@ env(1), printenv(1); sbatch(1), `--export`.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import Variable
@@ -55,7 +56,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 def _goes_on(job: Job, command: Invocation) -> bool:
     """Whether a pipeline passes everything on to the log: `env | sort`."""
-    run = next((each for each in job.pipelines if each.elements[0][:1] == (command,)), None)
+    run = next((each for each in runs_of(job, command) if each.elements[0][:1] == (command,)), None)
     if run is None:
         return False
     filters = [each[0] for each in run.elements[1:] if len(each) == 1]

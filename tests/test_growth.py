@@ -116,6 +116,16 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "choices of a user": repeated("select x@ in a b; do srun a $x@; break; done\n"),
     "unknown codes of an ignore comment": joined("SB1@x", ",", "srun a # sbatchlint: ignore[", "]\n"),
     "codes of an ignore comment": joined("SB101", ",", "srun a # sbatchlint: ignore[", "]\n"),
+    "loops that enter folders": repeated("for d in a@ b@; do cd $d; ./run; echo x > out.txt; cd ..; done\n"),
+    "folders in one loop": lambda size: (
+        f"for d in a b c; do\n{repeated('cd $d/x@' + chr(10) + './a@ > log' + chr(10))(size)}done\n"
+    ),
+    "loops that are left": repeated("for d in a@ b@; do ./run || break; done\n"),
+    "dry runs": repeated("rsync -avn a@ b@\n"),
+    "functions that nothing calls": repeated("f@() { ./a@; }\n"),
+    "files under other names": repeated("./a > f_@.txt\ncat f-@.txt\n"),
+    "files emptied": repeated("sort f@ > f@\n"),
+    "folders made and entered": repeated("mkdir -p w@\ncd w@\ncp w@/x y@\n"),
 }
 # Those that grew with the square once, and cost little.
 REPAIRED = (

@@ -187,6 +187,11 @@ def span_of(field: Pieces) -> Span:
     return Span(start, end)
 
 
+def span_of_words(fields: Iterable[Pieces]) -> Span:
+    """The place of several words in the file; as `span_of`."""
+    return span_of(tuple(piece for field in fields for piece in field))
+
+
 def cut(field: Pieces, start: int, end: int) -> Pieces:
     """Characters `start` to `end` of a field, counted as in `shown_text` (an unknown piece is one character)."""
     out: list[Piece] = []

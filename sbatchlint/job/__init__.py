@@ -227,11 +227,16 @@ class Job:
 
     def launcher_of(self, invocation: Invocation) -> Launcher | None:
         """The launcher that a command calls; None for other commands."""
+        launch = self.launch_of(invocation)
+        return None if launch is None else launch.launcher
+
+    def launch_of(self, invocation: Invocation) -> Launch | None:
+        """What a command starts as a launcher; None for other commands."""
         return self._by_command.get(id(invocation))
 
     @cached_property
-    def _by_command(self) -> dict[int, Launcher]:
-        return {id(each.invocation): each.launcher for each in self.launches}
+    def _by_command(self) -> dict[int, Launch]:
+        return {id(each.invocation): each for each in self.launches}
 
     @cached_property
     def _by_step(self) -> dict[int, list[Launch]]:

@@ -1,5 +1,8 @@
 """Digits of a text as a number. Scripts may hold any number of them, and Python refuses to read more than 4,300."""
 
+from bisect import bisect_left
+from collections.abc import Sequence
+
 # A number of more digits counts as one of so many nines: larger than anything that it is compared with.
 MOST_DIGITS = 400
 LARGEST: int = 10**MOST_DIGITS - 1
@@ -18,6 +21,12 @@ def parse_integer(string: str, base: int = 10) -> int:
     if not digits.isalnum():
         raise ValueError(f"no number: {string[:20]!r}")
     return -LARGEST if string.strip().startswith("-") else LARGEST
+
+
+def has_between(numbers: Sequence[int], start: int, end: int) -> bool:
+    """Whether one of some sorted numbers is from `start` up to `end`, which is not counted."""
+    at = bisect_left(numbers, start)
+    return at < len(numbers) and numbers[at] < end
 
 
 # --- numbers of things, as people say them ------------------------------------------------------------

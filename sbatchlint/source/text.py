@@ -5,9 +5,11 @@ half-open pair of them. Rows and columns exist only in reports.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
+
+Item = TypeVar("Item")
 
 
 class Span(NamedTuple):
@@ -165,3 +167,28 @@ def lines_of(text: str) -> list[str]:
     parts = text.split("\n")
     lines = [part + "\n" for part in parts[:-1]]
     return lines + ([parts[-1]] if parts[-1] else [])
+
+
+class Nested(Generic[Item]):
+    """Items by their places, as of the parts of a program: none begins in another one and ends beyond it."""
+
+    def __init__(self, items: Iterable[tuple[Span, Item]]) -> None:
+        """Of items with the same place, the outer one comes first."""
+        self._items = sorted(items, key=lambda each: (each[0].start, -each[0].end))
+        self._starts = [span.start for span, _ in self._items]
+        self._outer: list[int] = []  # for each item the number of the one around it, -1 without one
+        for number, (span, _) in enumerate(self._items):
+            self._outer.append(self._enclosing(number - 1, span))
+
+    def around(self, place: Span) -> Iterator[Item]:
+        """The items around a place, innermost first."""
+        number = self._enclosing(bisect_right(self._starts, place.start) - 1, place)
+        while number >= 0:
+            yield self._items[number][1]
+            number = self._outer[number]
+
+    def _enclosing(self, number: int, place: Span) -> int:
+        """The first item around a place among one and those around that, which all begin no later; -1 without one."""
+        while number >= 0 and self._items[number][0].end < place.end:
+            number = self._outer[number]
+        return number

@@ -103,6 +103,15 @@ def reads_of(job: Job) -> dict[str, list[VariableRead]]:
     return {name: list(reads.values()) for name, reads in found.items()}
 
 
+@once
+def assignments_by_name(job: Job) -> dict[str, list[VariableAssignment]]:
+    """The assignments of the job itself to each variable."""
+    found: dict[str, list[VariableAssignment]] = {}
+    for assignment in job.assignments:
+        found.setdefault(assignment.name, []).append(assignment)
+    return found
+
+
 def _direct_use(job: Job, read: VariableRead) -> Use:
     """The purpose of a read where it stands."""
     if read.operator == "arithmetic":

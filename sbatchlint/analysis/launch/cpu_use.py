@@ -12,7 +12,7 @@ from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.site.defaults import cpus_without_asking
 from sbatchlint.bash.trace import Invocation, Shell
 from sbatchlint.bash.values import Phase
-from sbatchlint.job import Job, Launch
+from sbatchlint.job import Job
 from sbatchlint.job.launchers import Mpi
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, enclosing_step
@@ -77,7 +77,7 @@ def cpus_of_process(job: Job, step: Step | None) -> int | None:
 
 def cpus_of_rank(job: Job, command: Invocation) -> int | None:
     """The CPUs for each process that an mpirun in the batch shell starts; None where they are not known."""
-    launch = _launches(job).get(id(command.parent))
+    launch = None if command.parent is None else job.launch_of(command.parent)
     request = job.request
     if launch is None or not isinstance(launch.launcher, Mpi) or not takes_slots(job, launch):
         return None
@@ -105,7 +105,7 @@ def ranks_of(job: Job, command: Invocation) -> tuple[int, Span | None] | None:
         if not step.request.has_any_option(counting) and step.options.keys().isdisjoint(counting):
             return None  # one on each node, unless the command line says more
         return step.tasks, None if reason is None else reason[0]
-    launch = _launches(job).get(id(command.parent))
+    launch = None if command.parent is None else job.launch_of(command.parent)
     if launch is None or not isinstance(launch.launcher, Mpi) or launch.launcher.joined:
         return None
     total = launch.launcher.total_processes
@@ -148,11 +148,6 @@ def processes_of(job: Job, command: Invocation) -> tuple[int, str] | None:
 @once
 def _worlds(job: Job) -> dict[int, World]:
     return {id(each.invocation): each for each in find_worlds(job) if each.launch is not None}
-
-
-@once
-def _launches(job: Job) -> dict[int, Launch]:
-    return {id(each.invocation): each for each in job.launches}
 
 
 @once
@@ -199,8 +194,7 @@ def _starts(job: Job, command: Invocation, background: Shell, rounds: int) -> in
     `rounds`: how many of its iterations are recorded one by one.
     """
     loops = enclosing_loops(command, background)
-    branches = [branch for branch, _ in command.context.guards if isinstance(branch, tuple)]
-    if any(branch[:1] in (("if",), ("case",)) for branch in branches) or command.context.conditional and not loops:
+    if _is_in_branch(command) or command.context.conditional and not loops:
         return None
     for each in _throttles(job).get(loops[-1], []) if loops else []:
         if each.context.background is background:
@@ -242,6 +236,9 @@ def _elements(job: Job, command: Invocation, loop: Span) -> int | None:
 
 def _is_tested(command: Invocation) -> bool:
     """Whether an `if` or a list such as `(( n % 8 )) || wait` decides whether a command runs."""
-    return command.context.conditional or any(
-        isinstance(branch, tuple) and branch[:1] in (("if",), ("case",)) for branch, _ in command.context.guards
-    )
+    return command.context.conditional or _is_in_branch(command)
+
+
+def _is_in_branch(command: Invocation) -> bool:
+    guards = command.context.guards
+    return any(isinstance(branch, tuple) and branch[:1] in (("if",), ("case",)) for branch, _ in guards)

@@ -19,7 +19,6 @@ from sbatchlint.job.gpus import DEVICE_VARIABLES, StepGpus, chosen_devices, devi
 from sbatchlint.job.launchers import Launcher, Mpi, Setting, is_python, python_command
 from sbatchlint.job.launchers.refusals import Refusal
 from sbatchlint.job.launches import Launch, container_of
-from sbatchlint.job.once import once
 from sbatchlint.job.ranks import (
     Task,
     TaskViews,
@@ -332,17 +331,11 @@ def _refused_mpi(launch: Launch, refusal: Refusal) -> Plain:
 
 def _started_by_tasks(job: Job, launch: Launch, tasks: int | None) -> int | None:
     """How many processes an mpirun starts, each of which may be a launcher again; None where that is not known."""
-    known = _launch_of_command(job)
-    inner = [known[id(each)] for each in launch.invocation.descendants() if id(each) in known]
+    inner = [each for each in map(job.launch_of, launch.invocation.descendants()) if each is not None]
     if not inner:
         return tasks
     per_task = _processes_of(inner[0].launcher, job.request.gpus_per_node())
     return None if tasks is None or per_task is None or len(inner) > 1 else tasks * per_task
-
-
-@once
-def _launch_of_command(job: Job) -> dict[int, Launch]:
-    return {id(each.invocation): each for each in job.launches}
 
 
 def _launcher(job: Job, launch: Launch) -> Plain:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Pieces, expansions, span_of, text_of
+from sbatchlint.bash.values import Pieces, expansions, span_of, span_of_words, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.argv import hides_options
 from sbatchlint.job.programs import commands_of, commands_with_option
@@ -219,7 +219,7 @@ def _of_package(command: Invocation) -> Iterator[ThreadOption]:
             words = command.words[at : at + after]
             match = _PACKAGE.fullmatch(" ".join(words))
             if match is not None:
-                span = span_of(tuple(piece for field in command.argv[at : at + after] for piece in field))
+                span = span_of_words(command.argv[at : at + after])
                 yield ThreadOption(" ".join(words), span, (), parse_integer(match[1] or match[2]))
 
 

@@ -12,6 +12,7 @@ from sbatchlint.source.regex import Regex
 
 # The operators of redirections that write to a file.
 WRITING = frozenset({">", ">>", ">|", "&>", "&>>"})
+OVERWRITING = frozenset({">", ">|", "&>"})
 # Options and settings of programs that say where results go: `--save DIR`, `exp_manager.exp_dir=DIR`.
 _RESULTS = Regex(
     r"-{0,2}(?:[\w.]+\.)?(?:save(?:[_-](?:dir|path|folder|directory))?|out(?:put)?[_-]?(?:dir|path|folder|directory)"
