@@ -38,9 +38,6 @@ _APART = frozenset(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    text = job.source.text
-    if "$@" not in text and "$*" not in text and "{@}" not in text and "{*}" not in text:
-        return
     seen: set[Span] = set()
     for command in job.invocations:
         if command.kind or command.parent is not None or command.name in _APART or has_trait(command.name, "prints"):

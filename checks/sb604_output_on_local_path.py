@@ -248,8 +248,6 @@ def _made_for_tasks(job: Job) -> Iterator[Finding]:
     """What the batch shell creates on the first node, and tasks on other nodes look for."""
     steps = [step for step in job.steps if step.several_nodes]
     made = _made(job, Phase.BATCH) if steps else []
-    if not made and "mktemp" not in job.source.text:
-        return
     for step in steps:
         earlier = [each for each in made if each.order < step.invocation.index]
         for command in step.program:
@@ -271,8 +269,6 @@ def _made_for_submitted(job: Job) -> Iterator[Finding]:
     if not sbatches:
         return
     made = _made(job, Phase.SUBMIT)
-    if not made and "mktemp" not in job.source.text:
-        return
     for command in (*sbatches, *(each for inner in job.submits for each in inner.invocations)):
         # of an sbatch itself only the arguments of its script count, which come after it
         start = len(command.argv) if command.name == "sbatch" else 0

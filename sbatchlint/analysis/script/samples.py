@@ -5,6 +5,7 @@ What decides is the script's path within its project, not how the path was typed
 
 import os.path
 from collections.abc import Sequence
+from functools import lru_cache
 
 from sbatchlint.analysis.script.forms import is_form
 from sbatchlint.bash.values import may_have_slots
@@ -55,6 +56,7 @@ _SAID = Regex(
 )
 
 
+@lru_cache(maxsize=8)  # each job that a script submits asks of the whole text
 def _has_named_slots(text: str) -> bool:
     """Whether commands have the word PLACEHOLDER in them, again and again."""
     return "PLACEHOLDER" in text and len(_NAMED_SLOT.findall(text)) >= _MANY
@@ -96,7 +98,13 @@ def _has_capital_slots(settings: Sequence[Setting]) -> bool:
 
 def may_be_edited(job: Job) -> bool:
     """Whether a fix may change a script: not a template, nor one that a wrapper with directives of its own submits."""
-    return "\n#YBATCH" not in job.source.own.text and not is_unfinished(job)
+    return not _is_of_wrapper(job.source.own.text) and not is_unfinished(job)
+
+
+@lru_cache(maxsize=8)  # as above
+def _is_of_wrapper(text: str) -> bool:
+    """Whether directives of ybatch stand in it."""
+    return "\n#YBATCH" in text
 
 
 def is_sample(job: Job) -> bool:
