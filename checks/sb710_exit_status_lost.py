@@ -354,16 +354,19 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     if loss.how == "trap":
         exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
-        ends = (
-            "the trap ends the script with 0"
-            if before is None
-            else (f"`exit $?` returns the status of `{before.name}`")
-        )
+        ends = "the trap ends the script with 0"
+        if before is not None:
+            ends = f"`exit $?` returns the status of `{before.name}`"
         message = (
             f"{outcome} even if {name}{many} fails, as {ends}; begin it with `status=$?` and end it with `exit $status`"
         )
         return message, None
     if loss.how == "tested":
+        kept, equals, _ = job.source.slice(loss.by).strip().partition("=$?")
+        if equals:
+            advice = f"add {leave}" if others else f"end with `exit ${kept}`"
+            message = f"{outcome} even if {name}{many} fails, although `{kept}` keeps its status; {advice}"
+            return message, _return(job, found, kept)
         message = (
             f"the script tests the exit status of {name}{many}, but {outcome} even if it fails; "
             "put `exit 1` in the failure branch"
@@ -488,9 +491,23 @@ def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:
             return None
         edits.append(replace(last.span, f'exit "${name}"'))
     else:
-        newline = "" if source.text.endswith("\n") else "\n"
-        edits.append(insert(len(source.text), f'{newline}exit "${name}"\n'))
+        edits.append(_exit_at_end(job, name))
     return Fix("keep the status and exit with it", edits)
+
+
+def _return(job: Job, found: ExitStatuses, name: str) -> Fix | None:
+    """The fix that ends the script with the status that a variable keeps of one command, where nothing else ends it."""
+    last = found.last
+    one = len({each.index for each in found.kept.get(name, ())}) == 1
+    if not one or last is None or last.name == "exit" or last.context.depth or last.span.end > len(job.source.own.text):
+        return None
+    return Fix("exit with the kept status", [_exit_at_end(job, name)])
+
+
+def _exit_at_end(job: Job, name: str) -> Edit:
+    text = job.source.own.text
+    newline = "" if text.endswith("\n") else "\n"
+    return insert(len(text), f'{newline}exit "${name}"\n')
 
 
 def _read_next(job: Job, run: PipelineRun) -> list[Span] | None:
