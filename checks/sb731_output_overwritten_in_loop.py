@@ -46,6 +46,7 @@ CARD = Card(
 _MOVES = frozenset({"cd", "pushd", "popd"})
 _LEAVING = frozenset({"break", "exit", "return", "exec"})
 _LOG = Regex(r"(?i).*\.(?:log|err)|.*(?:log|stdout|stderr)[^/]*")
+_WRITING = Regex(r">|\btee\b")
 _VARIABLE = Regex(r"\$\{\w+\}|\$\w+|[\"']")
 # What makes a name another one in each iteration, whatever its variables.
 _CHANGING = Regex(r"`|\$\(|\$\$|\$!|RANDOM|SECONDS|EPOCH")
@@ -73,6 +74,8 @@ def _written(text: Text, word: Word | Assignment) -> str:
 
 
 def _of_loop(job: Job, text: Text, loop: For) -> Iterator[Finding]:
+    if not _WRITING.search(text.string, loop.start, loop.end):
+        return
     commands = nodes_of(loop.body, Simple)
     names = {_name(text, each) for each in commands}
     if not names.isdisjoint(_LEAVING) or not names.isdisjoint(_MOVES):

@@ -51,6 +51,11 @@ def joined(template: str, separator: str, before: str, after: str = "\n") -> Cal
     )
 
 
+def nested(begin: str) -> Callable[[int], str]:
+    """Loops that begin so, inside each other, 2 deep in what is small and 20 in what is large."""
+    return lambda size: f"{repeated(begin)(size // 15 or 1)}srun a $v0 $v1{'; done' * (size // 15 or 1)}\n"
+
+
 SHAPES: dict[str, Callable[[int], str]] = {
     "outputs of containers": repeated("x=$(docker run img a@); docker logs $x; docker rm $x\n"),
     "case: variables": case("a@) A@=x ;;\n"),
@@ -85,6 +90,12 @@ SHAPES: dict[str, Callable[[int], str]] = {
     ),
     "the body of a loop": lambda size: f"for a in 1 2 3; do\n{repeated('A@=$a; srun a $A@' + chr(10))(size)}done\n",
     "loops in loops": repeated("for a in 1 2 3; do for b in 4 5; do srun a@ $a $b; done; done\n"),
+    "loops around loops": nested("for v@ in x y; do "),
+    "loops of one item around loops": nested("for v@ in x; do "),
+    "loops around loops, of which it is not known how often they run": nested("for v@ in $(ls @); do "),
+    "loops around loops that count": nested("for ((v@ = 0; v@ < 2; v@++)); do "),
+    "loops around loops that read": nested("while read -r v@; do "),
+    "loops around loops that are left": nested("for v@ in 1 2 3; do [ $v@ -gt 1 ] && break; "),
     "and": joined("A@=$(x)", " && ", ""),
     "or": joined("a@", " || ", ""),
     "pipeline": joined("grep a@", " | ", "srun a | "),

@@ -49,6 +49,13 @@ shopt -s localvar_inherit; x=0; f() { local x; show ${x-none}; x=4; }; f; show $
 x=0; f() { local -I x; show ${x-none}; x=4; }; f; show $x
 f() { local x=1; declare -g x=2; show $x; }; f; show $x
 f() { local x=1; g; }; g() { declare -g x=5; show $x; }; x=0; f; show $x
+## loops that are left, around some that are too long to be walked one by one
+for a in 1 2 3; do for b in {1..20}; do y=$y$b; LONG; done; x=1; [ "$u1" = q ] || { x=2; break; }; x=9; done; show $x
+for a in 1 2 3; do for b in {1..20}; do y=$y$b; LONG; done; x=1; [ "$u1" = q ] || { x=2; continue; }; done; show $x
+f() { for a in {1..20}; do y=$y$a; LONG; done; x=1; [ "$u1" = q ] || { x=2; return; }; x=9; }; f; show $x
+@a 1 2@b 1 2@c 1 2@d 1 2@e 1 2@f 1 2@h 1 2; do x=$a$h; [ "$u1" = q ] || break 3; y=$x@@@@; show $x "$y"@@@; show $x
+@a $u1 2@b $u1 2@c 2@d $u1 2@e $u1 2@f $u1 2; do x=$f@; y=$x$e@@@@@; show "$x" "$y"
+@a 1 2@b 1 2@c 1 2@d 1 2@e 1 2@f 1 2; do (( n++ ))@@@; x=$a$b@@@; show $x $n
 ## select
 select x in a b c; do show "$x" "$REPLY"; break; done <<< 9
 select x in a b c; do case $x in a) show 1;; b) show 2;; esac; break; done <<< 2; show "$x"
@@ -74,6 +81,9 @@ show ${x:-*.txt}; x=1; show ${x:+*.txt}; show "${y:-*.txt}"; y=${y:-*.txt}; show
 show a.tx[t] b.tx? [a].txt; x=[a].txt; show $x; GLOBIGNORE=a*; show *.txt
 x=(a [5]=*.txt); show "${x[5]}"; v=(*.txt); show ${#v[@]} "${v[0]}"; v=('*.txt' q); show "${v[@]}"; show ${v[@]}
 show x[1] x1; x=(5 6); unset x[1]; show "${x[@]}"
+## elements of which it is not known how many there are
+v=("$@" "$@" x); show "${v[*]}"; v=(x $u1 y); show "${v[*]}"
+v=(); for e in $u1 *; do v+=($e); done; show "${v[*]}" "-${v[*]}-"
 ## options of the shell
 shopt -s nullglob; show *.zip x; show a*.txt; show 'a'*z "b"?q e; x=*.zip; show $x end; show "$x"
 shopt -s nullglob; set -- *.zip; show $#; v=(*.zip); show ${#v[@]}; f() { show $#; }; f *.zip a
@@ -101,6 +111,13 @@ v=(a b); show "${v[@]@Q}" "${v[@]@A}" "${v[@]@K}" "${v[@]@k}"
 x=1 xa=2; show $x{a,b} ${x}{a,b} "$x"{a,b}
 """
 KNOWN = r"""
+for a in q; do for b in x$a; do for c in $b$b; do show $a $b $c; break 2; done; show no; done; show $a; done; show $c $?
+for a in q; do [ $a = q ] && continue; show no; done; show $a; for a in 1; do false; done; show $?
+false; show "$(echo a)" $? `exit 3` $? $(exit 4)$?; show $?
+x=$(false) y=$?; show "$x" $y; true; [[ $(false)$? == 1 ]] && show yes; for e in $(exit 5) $?; do show $e; done
+f() { local a=$(false) b=$?; show "$a" $b $?; local c=$(exit 2); show $?; }; f; export q=$(false); show $?
+f() { show $? "$1"; }; true; f "$(false)"; case $(false)$? in 1) show one ;; esac
+true; a[$?]=$(echo q)$?; show "${!a[@]}" "${a[0]}"
 v=(1 2); declare -A v || show failed; show "${v[@]}"
 declare -a v; declare -A v; v[k]=x; show "${v[k]}" "${!v[@]}"
 v=(1 2); f() { declare -A v; v[k]=x; show "${v[k]}" "${#v[@]}"; }; f; show "${v[@]}"
@@ -124,6 +141,9 @@ PROGRAMS = {line: line in KNOWN.splitlines() for line in (JUDGED + KNOWN).splitl
 def program(text: str) -> str:
     """A program whose `show` prints, with a number for each place."""
     places = iter(range(1000))
+    if text.startswith("@"):  # loops in loops
+        text = re.sub(r"@(\w)", r"; do for \1 in", text).replace("@", "; done")[len("; do ") :]
+    text = text.replace("LONG", "for c in {1..20}; do z=$z$c; w=$z; done")
     command = re.sub(r"\bshow\b", lambda _: f"printf '\\1%s\\2' @{next(places)}", text.replace("¶", "\n"))
     return "# 0 0 0\nexec 4>&1 >&3\n" + command + "\n"
 

@@ -181,6 +181,7 @@ def test_values(program: str, tmp_path: Path) -> None:
 
 
 # Loops, and the words of each `show` that runs in an iteration.
+LONG = "for b in {1..20}; do y=$y$b; for c in 1 2 3 4 5; do z=$z$c; w=$z; done; f() { return; }; f; done"
 LOOPS = {
     "for n in 1 2 4; do [ $n -gt 2 ] && continue; show $n; done": "1 2",
     "for n in 1 2 4 5; do [ $n -gt 2 ] && break; show $n; done; show end$n": "1 2 end4",
@@ -217,6 +218,10 @@ LOOPS = {
     "m=0; for a in 1 2; do for b in 2 1; do [ $m = 2 ] && d=$([ $a = 2 ] && echo A); show $a$d; done; m=2; done": (
         "1 2A"
     ),
+    # a loop that may be left, around one that is too long to be walked one by one
+    f"for a in 1 2; do {LONG}; x=1; if [ -n $(date) ]; then x=2; break; fi; x=9; done; show $x": "2 9",
+    f"for a in 1 2; do {LONG}; x=1; if [ -n $(date) ]; then x=2; continue; fi; x=9; done; show $x": "2 9",
+    f"f() {{ {LONG}; x=1; if [ -n $(date) ]; then x=2; return; fi; x=9; }}; f; show $x": "2 9",
     # what a later iteration changes, and the first does not
     "n=1 m=a; while read e; do [ $n = 2 ] && m=b; n=2; show $m; done": "a b ?",
     "n=1; while read e; do case $n in 2) n=3 ;; 1) n=2 ;; esac; done; show $n": "1 2 3 ?",

@@ -140,12 +140,12 @@ class ParameterExpansion:
                 between = (self.scope.expanded(first, self.part.name, self.span),), True
         segments: list[Segment] = []
         separated = False
-        for number, field in enumerate(fields):
+        for field in fields:
             # a field that may be none swallows the separator beside it
             vanishing = is_one_word and bool(field) and all(piece.open for piece in field)
             if separated and between is not None and not vanishing:
                 segments.append(between)
-            separated = not vanishing or number > 0
+            separated = separated or not vanishing
             if field and is_one_word:
                 # inside one word an unknown is one field
                 segments.append((tuple([piece.replace(open=False) for piece in field]), self.splitting))

@@ -1,7 +1,9 @@
 """What all parts of the interpreter share: its state, joined branches, subshells, silent walks and captured output."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import NoReturn, Protocol, TypeVar
+from itertools import chain
+from operator import attrgetter
+from typing import NamedTuple, NoReturn, Protocol, TypeVar
 
 from sbatchlint.bash.case_arms import Patterns
 from sbatchlint.bash.expansion.expander import ScriptExpander
@@ -51,6 +53,17 @@ class Hooks(Protocol):
         """The paths on the host of a file that the command sees through a mount of its container."""
 
 
+class Marks(NamedTuple):
+    """Lists of states, and how long each of them was."""
+
+    lists: list[list[State]]
+    sizes: list[int]
+
+    @property
+    def has_grown(self) -> bool:
+        return list(map(len, self.lists)) != self.sizes
+
+
 class LoopFrame:
     """The states in which an iteration is left by `break` and by `continue`."""
 
@@ -59,6 +72,9 @@ class LoopFrame:
     def __init__(self) -> None:
         self.breaks: list[State] = []
         self.continues: list[State] = []
+
+
+_LEFT = attrgetter("breaks", "continues")
 
 
 def is_widened(output: Pieces) -> bool:
@@ -91,6 +107,8 @@ class Interpreter(Substituter):
         self.silent = 0  # how many statements may still be walked without being recorded
         self.all_silent = MOST_SILENT_OF_ALL
         self.too_long: dict[Span, int] = {}  # loops of which an iteration took more than so many of them
+        # loops of the current nest that were stopped after so many: all iterations (True), or the first (False)
+        self.stopped: dict[tuple[Span, bool], int] = {}
         self.substituted: int | None = 0  # the status of the last substitution
         self.redirected: Sequence[Redirection] = ()  # the redirects of the last compound command
         self.case_patterns: dict[Hashable, Patterns] = {}
@@ -235,27 +253,26 @@ class Interpreter(Substituter):
             around[-1].widen(state, scope)
         return state
 
-    def marks(self) -> list[tuple[list[State], int]]:
+    def marks(self) -> Marks:
         """The lists of states that left by `exit`, `return`, `break` or `continue`, with their current lengths."""
-        lists = [*self.return_states, self.exit_states]
-        for frame in self.loops:
-            lists += [frame.breaks, frame.continues]
-        return [(each, len(each)) for each in lists]
+        lists = [*self.return_states, self.exit_states, *chain.from_iterable(map(_LEFT, self.loops))]
+        return Marks(lists, list(map(len, lists)))
 
-    def reset(self, marks: list[tuple[list[State], int]], escaped: Sequence[list[State]] = ()) -> list[list[State]]:
+    def reset(self, marks: Marks, escaped: Sequence[Sequence[State]] = ()) -> Sequence[Sequence[State]]:
         """Replaces the states that left since `marks` by `escaped`. Returns the states that it removes."""
-        found = []
-        for number, (states, size) in enumerate(marks):
-            found.append(states[size:])
-            states[size:] = escaped[number] if escaped else []
+        found: list[Sequence[State]] = [()] * len(marks.lists)
+        if marks.has_grown or any(escaped):
+            for number, (states, size) in enumerate(zip(*marks, strict=True)):
+                found[number] = states[size:]
+                states[size:] = escaped[number] if escaped else []
         return found
 
-    def silently(self, walk: Callable[[], T]) -> tuple[T, list[list[State]]] | None:
+    def silently(self, walk: Callable[[], T]) -> tuple[T, Sequence[Sequence[State]]] | None:
         """Walks without recording. Returns the result and the states that left; None where that would take too long."""
         if not self.silent and self.all_silent <= 0:
             return None
         trace, outermost, before = self.trace, not self.silent, self.loops
-        marks = self.marks()
+        marks, depths = self.marks(), (len(before), len(self.return_states))
         allowed = self.silent = self.silent or MOST_SILENT
         self.trace = Trace(is_kept=False)
         returns, leaves = self.return_states, self.exit_states
@@ -269,6 +286,7 @@ class Interpreter(Substituter):
         finally:
             self.trace, self.return_states, self.exit_states, self.loops = trace, returns, leaves, before
             self.walked, self.recorded = walked, recorded
+            del before[depths[0] :], returns[depths[1] :]  # loops and functions in which the walk was stopped
             escaped = self.reset(marks)
             if outermost:
                 self.all_silent -= allowed - self.silent
@@ -375,7 +393,7 @@ class Interpreter(Substituter):
         return end
 
     @staticmethod
-    def _ends(end: State | None, marks: list[tuple[list[State], int]]) -> list[State]:
+    def _ends(end: State | None, marks: Marks) -> list[State]:
         """The states in which commands ended or were left since `marks`."""
-        left = [state for states, size in marks for state in states[size:]]
+        left = [state for states, size in zip(*marks, strict=True) for state in states[size:]]
         return left if end is None else [end, *left]

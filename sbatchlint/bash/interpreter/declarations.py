@@ -65,7 +65,6 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
                 break
             options.append(text)
     declared = _declared(command, tuple(options), state.restored is not None)
-    state.status = 0
     if command == "local" and state.restored is None:  # bash refuses it outside of functions
         state.status = 1
         return
@@ -80,6 +79,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
             seen += 1
         else:
             expanded.append((word, [], expander.fields(word, scope)))
+    state.status = None if declared.prints and expanded else 0
     local, flags = declared.local, declared.flags
     if local and (declared.inherits or state.option("localvar_inherit") is not False):
         state.doubtful = True  # it begins with the value and the attributes of the variable that it hides
@@ -110,7 +110,7 @@ def declare_words(interpreter: Interpreter, invocation: Invocation, scope: Scope
         options.append(text)
         words.pop(0)
     declared = _declared(str(invocation.name), tuple(options), state.restored is not None)
-    state.status = 0
+    state.status = None if declared.prints and words else 0
     if invocation.name == "local" and state.restored is None:
         state.status = 1
         return state
@@ -133,7 +133,9 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
         return
     if declared.functions:
         function = state.functions.get(name)
-        if function is not None and declared.exported:
+        if function is None:
+            state.status = None
+        elif declared.exported:
             state.set_function(name, function._replace(exported=True))
         return
     if declared.prints:

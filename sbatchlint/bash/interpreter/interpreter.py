@@ -281,6 +281,8 @@ class ScriptInterpreter(Interpreter):
 
     def on_compound(self, node: If | Case | For | ArithmeticFor | While, scope: Scope) -> State | None:
         walk = _COMPOUNDS[type(node)]
+        if not self.silent and not scope.context.loops:
+            self.stopped.clear()
         if not node.redirects:
             return walk(self, node, scope)
         return self.redirecting(node.redirects, scope, lambda: walk(self, node, scope))
@@ -309,11 +311,10 @@ class ScriptInterpreter(Interpreter):
             if invocation.stdin is not None:
                 inputs.extend(expansions(invocation.stdin.field))
         if end is None or end.doubtful and not scope.state.doubtful:
-            self.substituted = None
+            self.substituted = scope.state.status = None
             return None
-        self.substituted = end.status
+        self.substituted = scope.state.status = None if _reads_file(body) else end.status
         if _reads_file(body):
-            self.substituted = None
             return None
         results = []
         for alternative in end.variables[STDOUT].alternatives:

@@ -38,6 +38,27 @@ LEADING = frozenset({
     ".", "break", "builtin", "command", "continue", "eval", "exec", "exit", "return", "source", "trap",
 })  # fmt: skip
 
+LOOP = Regex(r"\b(?:for|select|until|while)\b")
+# In a loop around so many levels of loops, too many statements run to walk each of them.
+DEEP = 5
+
+
+def is_deep(body: Sequence[Statement], scope: Scope) -> bool:
+    """Whether loops are nested at least `DEEP` levels deep in the body."""
+    start, end = body[0].start, body[-1].end
+    if len(LOOP.findall(scope.text.string, start, end)) < DEEP:
+        return False
+    loops: list[For | ArithmeticFor | While] = [*nodes_of(body, For), *nodes_of(body, While)]
+    loops += nodes_of(body, ArithmeticFor)
+    ends: list[int] = []  # of the loops around
+    for loop in sorted(loops, key=lambda each: each.start):
+        while ends and ends[-1] <= loop.start:
+            ends.pop()
+        ends.append(loop.end)
+        if len(ends) == DEEP:
+            return True
+    return False
+
 
 def is_plain(body: Sequence[Statement], scope: Scope) -> bool:
     """Whether the body plainly changes nothing: most loops only start commands."""

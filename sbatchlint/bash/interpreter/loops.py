@@ -14,7 +14,7 @@ from sbatchlint.bash.expansion.arrays import is_open
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import MOST_SILENT, Interpreter, LoopBudgetExceeded, LoopFrame
 from sbatchlint.bash.interpreter.decisions import Decisions
-from sbatchlint.bash.interpreter.loop_bodies import is_branching, is_plain, is_straight
+from sbatchlint.bash.interpreter.loop_bodies import is_branching, is_deep, is_plain, is_straight
 from sbatchlint.bash.interpreter.reading import set_named
 from sbatchlint.bash.state import State, join
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
@@ -30,6 +30,8 @@ MOST_ITERATIONS = 24
 MOST_WALKS = 4
 # An iteration that was too long to be walked is not tried again with less than this many statements more.
 WORTH_ANOTHER_WALK = 50
+# The same of a loop that was stopped together with those around it, which had taken some of them before.
+WORTH_ANOTHER_NEST = 16
 # The loop variable has at most this many alternatives in the body.
 MOST_ITEMS = 6
 
@@ -71,7 +73,7 @@ class Iteration(NamedTuple):
 
     end: State | None
     frame: LoopFrame
-    escaped: list[list[State]]
+    escaped: Sequence[Sequence[State]]
     cost: int
     decisions: Decisions
 
@@ -148,7 +150,20 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
             return _record_alike(interpreter, loop, scope, node.name, items, variable)
         # where the iterations cannot be walked
         loop.widened = node.name, variable(scope.state, (Alternative((unknown,)),))
+    elif known:
+        scope.state.variables[node.name] = variable(scope.state, (Alternative((items[0],)),))
+        return _once(interpreter, loop, scope)
     return run(interpreter, loop, scope, first)
+
+
+def _once(interpreter: Interpreter, loop: Loop, scope: Scope) -> State | None:
+    """Runs a loop that certainly has one iteration."""
+    marks, before = interpreter.marks(), scope.state.escaped
+    end, frame = interpreter.iteration(loop.body, scope)
+    final = interpreter.merge([end, *frame.continues, *frame.breaks], scope.context.phase)
+    if final is not None and not marks.has_grown:
+        final.escaped = before
+    return final
 
 
 def _is_independent(iteration: Iteration, before: State, name: str, first: Pieces) -> bool:
@@ -251,7 +266,8 @@ def _first_iteration(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iter
         return end, frame, left - interpreter.silent
 
     allowed = interpreter.silent or MOST_SILENT
-    if allowed < interpreter.too_long.get(loop.span, 0) + WORTH_ANOTHER_WALK:
+    too_long = interpreter.too_long.get(loop.span, 0)
+    if allowed < too_long + WORTH_ANOTHER_WALK or _is_hopeless(interpreter, loop, scope, False):
         if interpreter.silent:
             raise LoopBudgetExceeded
         return None
@@ -260,6 +276,7 @@ def _first_iteration(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iter
     except LoopBudgetExceeded as stopped:
         if not stopped.in_iterations:
             interpreter.too_long[loop.span] = allowed
+        _note_stopped(interpreter, loop, allowed, is_first=True)
         raise
     if walked is None:
         return None
@@ -267,8 +284,24 @@ def _first_iteration(interpreter: Interpreter, loop: Loop, scope: Scope) -> Iter
     return Iteration(end, frame, escaped, cost, decisions)
 
 
+def _is_hopeless(interpreter: Interpreter, loop: Loop, scope: Scope, is_whole: bool) -> bool:
+    """Whether a loop, or its first iteration, is too long to be walked: around many others, or stopped in this nest."""
+    stopped = interpreter.stopped.get((loop.span, is_whole))
+    allowed = interpreter.silent or MOST_SILENT
+    return stopped is not None and allowed < stopped + WORTH_ANOTHER_NEST or is_deep(loop.body, scope)
+
+
+def _note_stopped(interpreter: Interpreter, loop: Loop, cost: int, is_first: bool) -> None:
+    for is_whole in (True, False) if is_first else (True,):
+        place = loop.span, is_whole
+        interpreter.stopped[place] = max(cost, interpreter.stopped.get(place, 0))
+
+
 def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration | None) -> Unrolled | None:
     """Walks all iterations; None where the script does not decide how many there are."""
+    if _is_hopeless(interpreter, loop, scope, True):
+        raise LoopBudgetExceeded
+    allowed = interpreter.silent
     if first is not None:
         needed = first.cost * min(loop.iterations, MOST_ITERATIONS)
         if needed >= interpreter.silent and is_straight(loop.body, scope.state):
@@ -299,13 +332,14 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration
         if first is not None and not iteration:
             interpreter.charge(8 * first.cost, loop.span)
             end, frame = first.end, first.frame
-            for (states, _), left in zip(interpreter.marks(), first.escaped, strict=True):
+            for states, left in zip(interpreter.marks().lists, first.escaped, strict=True):
                 states.extend(left)
         else:
             try:
                 end, frame = interpreter.iteration(loop.body, Scope(begun, scope.text, scope.context))
             except LoopBudgetExceeded as stopped:
                 stopped.in_iterations |= iteration > 0
+                _note_stopped(interpreter, loop, allowed, is_first=not iteration)
                 raise
             end = interpreter.merge([end, *frame.continues], scope.context.phase)
         finals.extend(frame.breaks)
@@ -328,7 +362,7 @@ def run(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration | N
 
 
 def _record_iterations(
-    interpreter: Interpreter, loop: Loop, scope: Scope, iterations: Unrolled, escaped: list[list[State]]
+    interpreter: Interpreter, loop: Loop, scope: Scope, iterations: Unrolled, escaped: Sequence[Sequence[State]]
 ) -> State | None:
     """Records the body of a loop that was unrolled."""
     if interpreter.silent:  # nobody looks at a record, and the state after the loop is known
@@ -400,7 +434,7 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
     final = interpreter.merge([after, *frame.breaks], phase)
     if final is not None:
         final.status = None
-        final.escaped = before.escaped or any(len(states) > size for states, size in marks)
+        final.escaped = before.escaped or marks.has_grown
     return final
 
 
