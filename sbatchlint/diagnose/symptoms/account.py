@@ -1,4 +1,4 @@
-"""What sacct and scontrol say of a job's end, as `JobState=… Reason=… ExitCode=…`: looked for behind all logs.
+"""What sacct and scontrol say of a job's end, as `JobState=… Reason=… ExitCode=…`: looked for after all logs.
 
 JOB_STATE_FLAGS and enum job_states, slurm/slurm.h; the names are those of src/common/slurm_protocol_defs.c.
 """
