@@ -88,11 +88,11 @@ def _dependency(job: Job) -> Iterator[Finding]:
         if setting is None or match is None or typo(job.directives, setting) is not None:
             continue
         waits = match[1] in (None, "afterany", "after")
-        then = "the job waits for nothing" if waits else "Slurm refuses the script"
-        message = f"{then} at the next submission, when job {match[2]} has ended and is forgotten; pass --dependency "
+        then = "the job waits for nothing" if waits else "Slurm refuses the job"
+        message = f"{then} once job {match[2]} has ended and Slurm has forgotten it; pass --dependency on sbatch's "
         # what it had to wait for is done then
         severity = "info" if waits else None
-        yield Finding(setting.value_span or setting.span, f"{message}on the command line", severity)
+        yield Finding(setting.value_span or setting.span, f"{message}command line", severity)
 
 
 def _is_misplaced(job: Job, setting: Setting) -> bool:

@@ -29,7 +29,7 @@ from sbatchlint.slurm.grammar import times
 from sbatchlint.slurm.grammar.numbers import node_count
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import replacement
-from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.numbers import counted, is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
@@ -164,7 +164,7 @@ def _hours_in(comment: str, number: int, hours_meant: Regex) -> str:
         hours = length if unit[0] == "h" else length * 24 if unit[0] == "d" else -1
         if hours == number > 0:
             name = "hour" if unit[0] == "h" else "day"
-            return f"the comment says {length} {name}{'' if length == 1 else 's'}"
+            return f"the comment says {counted(length, name)}"
     if lengths or MINUTES.search(comment) or not hours_meant.search(comment):
         return ""
     return "the comment says hours"

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.conflicts import conflicts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.programs import has_trait
-from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.numbers import counted, parse_integer
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -40,12 +40,11 @@ def check(job: Job) -> Iterator[Finding]:
         others = [each for each in conflict.settings if each is not ntasks]
         line = job.line(others[0].span.start) if others else 0
         where = f" (line {line})" if line not in (0, job.line(ntasks.span.start)) else ""
-        plural = "" if tasks == 1 else "s"
         by_node = job.request.setting("ntasks-per-node")
         remove = f"`{job.source.slice(ntasks.span)}`"
         if by_node is not None:
             remove += f" (`{job.source.slice(by_node.span)}` then counts)"
-        message = f"the job gets {tasks} node{plural}, not {nodes}{where}, because it has {tasks} task{plural};"
+        message = f"the job gets {counted(tasks, 'node')}, not {nodes}{where}, because it has {counted(tasks, 'task')};"
         if _may_use_nodes(job):
             severity, message = None, f"{message} for {nodes} nodes remove {remove}, or request {nodes} tasks or more"
         else:

@@ -44,6 +44,7 @@ from sbatchlint.job.steps import Step, missing_nodes
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.source.numbers import counted
 from sbatchlint.triggers import Launchers, Options, StepOptions, Variables
 
 CARD = Card(
@@ -170,7 +171,7 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
         option = step.option("ntasks") or option
     option = found.variable or option
     words = "srun" if option is None else option.as_written
-    tasks = f"{found.tasks} task{'' if found.tasks == 1 else 's'}"
+    tasks = counted(found.tasks, "task")
     wants = f"{tasks} of {found.per_task} CPUs" if found.per_task > 1 else f"{found.requested} CPUs"
     line = job.line(found.setting.span.start)
     refuses = f"srun{job.versions.suffix(found.versions)} refuses" + ("" if option is None else f" `{words}` for")

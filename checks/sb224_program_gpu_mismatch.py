@@ -126,7 +126,7 @@ def _too_many(job: Job, command: Invocation, found: ToldGpus, gpus: int) -> Find
     nodes = job.request.nodes
     several = settings[0].name != "gpus" and nodes is not None and nodes.maximum > 1
     whole = "each node" if several else "the job"
-    has = f"{whole} has {gpus} GPU{'s' * (gpus > 1)} (line {line})"
+    has = f"{whole} has {gpus} (line {line})"
     if found.last >= gpus:
         only = "GPU 0" if gpus == 1 else f"GPUs 0 to {gpus - 1}"
         message = f"`{found.shown}` names GPU {found.last}, but {whole} has only {only} (line {line}): it fails"

@@ -32,6 +32,7 @@ from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source.numbers import counted
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
@@ -60,8 +61,8 @@ def _load(job: Job, step: Step, launch: Launch) -> str:
     name, workers, copies = launch.launcher.name, launch.launcher.processes_per_task, step.tasks_per_node
     where = "on the node" if step.nodes == 1 else "on each node"
     if not copies:
-        counted = step.tasks is not None and step.nodes is not None
-        return f"{step.tasks} {name} on {step.nodes} nodes" if counted else f"several {name} on a node"
+        is_known = step.tasks is not None and step.nodes is not None
+        return f"{step.tasks} {name} on {step.nodes} nodes" if is_known else f"several {name} on a node"
     if workers == "auto":
         return f"{copies} {name} {where}, each with a worker for every GPU"
     if not isinstance(workers, int):
@@ -69,7 +70,7 @@ def _load(job: Job, step: Step, launch: Launch) -> str:
     gpus = step_gpus(job, step).on_node
     seen = "" if not gpus else " for one GPU" if gpus == 1 else f" for {gpus} GPUs"
     total = copies * workers
-    return f"{copies} {name} × {workers} worker{'s' * (workers != 1)} = {total} processes{seen} {where}"
+    return f"{copies} {name} × {counted(workers, 'worker')} = {total} processes{seen} {where}"
 
 
 def _consequence(step: Step, launch: Launch) -> str:
@@ -183,13 +184,13 @@ def _change_directive(job: Job, request: Request, reason: Span) -> Fix | None:
         per_node = request.tasks // nodes
     title, scaled = "request one task per node", []
     for name, what in (("cpus-per-task", "CPUs"), ("gpus-per-task", "GPUs")):
-        counted = request.setting(name)
-        if counted is None:
+        of_task = request.setting(name)
+        if of_task is None:
             continue
-        number = literal_number(job, counted.value_span)
+        number = literal_number(job, of_task.value_span)
         if number is None or per_node is None:
             return None
-        edits.append(replacement(request.directives, counted, str(number * per_node)))
+        edits.append(replacement(request.directives, of_task, str(number * per_node)))
         scaled.append(what)
     if scaled:
         safe = scaled == ["CPUs"] and not READS_CPUS.search(job.source.text)

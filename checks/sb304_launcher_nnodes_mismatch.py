@@ -43,7 +43,7 @@ from sbatchlint.job.launchers import python_of
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.slurm.rewriting import insertion
-from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.numbers import counted, is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Launchers
 
@@ -181,8 +181,7 @@ def _program_findings(job: Job) -> Iterator[Finding]:
             more = "it waits for missing ranks" if number > nodes else "it gets more ranks than it expects"
             yield Finding(
                 place,
-                f"the program gets `{written}`{where}, but srun starts it on {nodes} "
-                f"node{'s' * (nodes > 1)}: {more}, or "
+                f"the program gets `{written}`{where}, but srun starts it on {counted(nodes, 'node')}: {more}, or "
                 f"stops; request `--nodes={number}`, or pass {nodes}",
                 related=[(argument, "what the program expects")],
                 fix=None if edit is None else Fix(f"request {number} nodes", [edit]),

@@ -30,7 +30,7 @@ from sbatchlint.job.launchers import Setting
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.programs import programs_with
 from sbatchlint.slurm.directives import Setting as Directive
-from sbatchlint.source.numbers import is_number
+from sbatchlint.source.numbers import counted, is_number
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
@@ -144,7 +144,7 @@ def _finding(job: Job, found: Mismatch, severity: str | None) -> Finding:
         consequence = "one GPU stays idle" if rest == 1 else f"{rest} GPUs stay idle"
     starts = "one process" if processes == 1 else f"{processes} processes"
     message = f"{found.world.name} starts {starts} for {seen} on each node{where}: {consequence}"
-    advice = f"start `$SLURM_GPUS_ON_NODE`, or request {processes} GPU{'s' * (processes > 1)}"
+    advice = f"start `$SLURM_GPUS_ON_NODE`, or request {counted(processes, 'GPU')}"
     if found.chosen:
         advice = f"start {gpus}, or make {processes} visible"
     return Finding(span, f"{message}; {advice}", severity, related=related, fix=_count_gpus(job, found, directive))

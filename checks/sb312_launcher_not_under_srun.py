@@ -201,8 +201,8 @@ def _custom_program_finding(job: Job, nodes: int) -> Iterator[Finding]:
         return
     yield Finding(
         works[0].span,
-        f"nothing in this script runs on {_other_nodes(nodes)}: {program_name(works[0])} runs on the first; start "
-        "it with srun, or request one node",
+        f"nothing in this script runs on {_other_nodes(nodes)}: `{program_name(works[0])}` runs on the first; "
+        "start it with srun, or request one node",
         "warning",
     )
 

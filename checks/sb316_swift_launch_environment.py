@@ -33,7 +33,7 @@ from sbatchlint.job.launchers import Setting, Swift, TorchrunByVariables
 from sbatchlint.job.launches import container_of, entered
 from sbatchlint.job.worlds import World, by_place, find_worlds
 from sbatchlint.programs import programs_with
-from sbatchlint.source.numbers import is_number
+from sbatchlint.source.numbers import counted, is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
@@ -165,7 +165,7 @@ def _process_faults(
         return
     number = setting.number
     if number is not None and number > gpus:
-        message = f"`NPROC_PER_NODE` is {number} and a node has {gpus} GPU{'s' if gpus != 1 else ''}: the other "
+        message = f"`NPROC_PER_NODE` is {number} and a node has {counted(gpus, 'GPU')}: the other "
         message += f"processes fail with `invalid device ordinal`; write {gpus}, or request {number} GPUs"
         yield "processes", _finding(launcher, setting.span, message)
     elif number is not None and number < gpus and (not isinstance(launcher, Swift) or launcher.is_megatron):

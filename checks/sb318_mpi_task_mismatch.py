@@ -44,7 +44,7 @@ from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.model import Setting
-from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.numbers import counted, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, StepOptions
 
@@ -97,7 +97,7 @@ def _largest(job: Job) -> Finding | None:
     most, per_node, nodes = max(known), request.tasks_per_node, request.exact_nodes()
     span = launches[0].launcher.span if totals[0] is None else totals[0].span
     several = len(set(known)) > 1
-    starts = f"at most {most} processes run at once" if several else f"{most} process{'es' * (most > 1)} at once"
+    starts = f"at most {most} processes run at once" if several else f"{counted(most, 'process')} at once"
     needed = most if per_node is None else -(-most // per_node)
     placed = any(map(_is_placed, launches))
     if nodes is not None and nodes > 1 and (needed if not placed else most) < nodes:
@@ -153,7 +153,7 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
         return None
     return Finding(
         total.span,
-        f"`{launcher.name}` starts {number} process{'es' * (number > 1)} in a job of {_tasks(job, tasks, setting)}, so "
+        f"`{launcher.name}` starts {counted(number, 'process')} in a job of {_tasks(job, tasks, setting)}, so "
         "CPUs stay idle; write `-np $SLURM_NTASKS`, or request fewer tasks",
         "warning",
         related=[(setting.span, "what the job requests")],
@@ -194,7 +194,7 @@ def _is_grid_of(launcher: Mpi, number: int) -> bool:
 
 
 def _tasks(job: Job, tasks: int, setting: Setting | None) -> str:
-    return f"{tasks} task{'' if tasks == 1 else 's'}{_place(job, setting)}"
+    return f"{counted(tasks, 'task')}{_place(job, setting)}"
 
 
 def _without_process_count(job: Job, launch: Launch, launcher: Mpi, tasks: int) -> Finding | None:

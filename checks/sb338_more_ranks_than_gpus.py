@@ -26,6 +26,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.environment import LOCAL_RANKS
 from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
 from sbatchlint.job.steps import Step
+from sbatchlint.source.numbers import counted
 from sbatchlint.triggers import Steps
 
 CARD = Card(
@@ -55,7 +56,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         setting = next((each for each in job.request.gpu_settings() if not each.name.startswith("tres")), None)
         related = [(command.name_span, why)]
         if setting is not None:
-            related.append((setting.span, f"{gpus} GPU{'s' * (gpus > 1)} on each node"))
+            related.append((setting.span, f"{counted(gpus, 'GPU')} on each node"))
         lost = f"tasks {gpus} to {tasks - 1} find" if tasks - gpus > 1 else f"task {gpus} finds"
         yield Finding(
             place,

@@ -225,7 +225,7 @@ def _tested_in_other_case(job: Job) -> Iterator[Finding]:
         if len(re.findall(rf"\b{name}\b", job.source.text)) == len({each.span for each in reads if each.name == name}):
             line, meant = job.line(found[0].span.start), found[0].name
             always = f"{name} is never set, so this test always has the same result"
-            message = f"{always}; did you mean {meant}, which is set on line {line}?"
+            message = f"{always}; did you mean {meant} (line {line})?"
             yield Finding(read.span, message, "warning", related=[(found[0].name_span, "set here")])
 
 
@@ -278,9 +278,9 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     nothing = f"{read.name} is not set in this script: {'`set -u` ends the script here' if stops else empty}"
     if meant is not None:
         line = job.line(meant.span.start)
-        unread = " and never read" if similar_variable(job, read) is not None and not _is_read(job, meant) else ""
+        unread = ", never used" if similar_variable(job, read) is not None and not _is_read(job, meant) else ""
         yield Finding(
-            read.span, f"{nothing}; did you mean {meant.name}, which is set on line {line}{unread}?", severity
+            read.span, f"{nothing}; did you mean {meant.name} (line {line}{unread})?", severity
         )
     elif stops or kind == "print" and not is_lone_lowercase_name(job, read):
         return

@@ -101,7 +101,7 @@ def check(job: Job) -> Iterator[Finding]:
             if ends_script(job, command):
                 what, severity = "and under `set -e` the job ends here", "error"
             elif _is_last(job, command):
-                what, severity = "and the job always ends with its failure (127)", "error"
+                what, severity = "and the job ends with status 127 (not found)", "error"
             message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
             yield Finding(command.span, message, severity)
         elif _COMMAND_LINE.match(first) and _is_certain(command):

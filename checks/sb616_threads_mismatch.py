@@ -45,7 +45,7 @@ from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.programs import has_trait
-from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.numbers import counted, is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -136,8 +136,8 @@ def _with_threads(job: Job) -> list[Invocation]:
 def _says_one(job: Job) -> bool:
     """Whether the job asks for one task by itself, and so one CPU, and for no GPUs, with which a site may give more."""
     request = job.request
-    counted = request.has_option("ntasks") or request.has_option("ntasks-per-node")
-    return counted and request.effective_tasks() == 1 and request.asks_for_gpus is False
+    are_set = request.has_option("ntasks") or request.has_option("ntasks-per-node")
+    return are_set and request.effective_tasks() == 1 and request.asks_for_gpus is False
 
 
 def _works(step: Step) -> bool:
@@ -154,14 +154,14 @@ def _at_once(job: Job, group: AtOnce) -> Finding | None:
     request, cpus = job.request, cpus_of_process(job, None)
     if cpus is None or group.number < 2 or total <= max(cpus * _A_FEW_MORE, 2):
         return None
-    counted = any(map(request.has_option, ("cpus-per-task", "ntasks", "ntasks-per-node")))
+    are_set = any(map(request.has_option, ("cpus-per-task", "ntasks", "ntasks-per-node")))
     each = f", {total} threads in all," if total > group.number else ""
-    has = f"{cpus} CPU{'s' * (cpus > 1)}"
+    has = counted(cpus, "CPU")
     return Finding(
         group.first.name_span,
         f"{group.number} programs run here at once{each} on the {has} of the job; request {total} with "
         "`--cpus-per-task`, or start fewer",
-        "warning" if counted and total >= 2 * cpus else "info",
+        "warning" if are_set and total >= 2 * cpus else "info",
     )
 
 
@@ -185,8 +185,8 @@ def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]
             yield Use(setting.shown, setting.span, number, of_job, setting.multiplied)
     if step is None and command.kind != "mpi" and any(map(_works, job.steps)):
         return  # the variable is for the steps, not for what the batch shell itself runs
-    counted = job.request.has_option("cpus-per-task") or step is not None and "cpus-per-task" in step.options
-    if not counted and any("cpus-per-task" in each.options for each in job.steps):
+    are_set = job.request.has_option("cpus-per-task") or step is not None and "cpus-per-task" in step.options
+    if not are_set and any("cpus-per-task" in each.options for each in job.steps):
         return  # the variable is for those steps
     if _is_tool(command.words[0].rpartition("/")[2]):
         return

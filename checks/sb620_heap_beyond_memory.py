@@ -147,10 +147,10 @@ def _named(command: Invocation) -> tuple[str, str]:
     if command.name in ORCA:
         return "the memory of all processes is", "%maxcore"
     if command.name in GAUSSIAN:
-        return "its limit is", "%mem"
+        return "the memory limit is", "%mem"
     buffer = _buffer(command)
     if buffer is not None:
-        return "the buffers of all threads are" if command.name == "samtools" else "its limit is", buffer[0]
+        return "the buffers of all threads are" if command.name == "samtools" else "the memory limit is", buffer[0]
     return "the heap is", "-Xmx"
 
 

@@ -255,19 +255,20 @@ def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> 
     single = _RANGE.fullmatch(setting.text or "")
     missing = array.maximum - max(array.minimum, choice.length + shift) + 1
     if single is None:
-        many = "the last tasks"
+        many = "the last array tasks get"
     else:
-        many = f"{missing} tasks" if missing > 1 else f"task {array.maximum}"
+        many = f"{missing} array tasks get" if missing > 1 else f"array task {array.maximum} gets"
         good += single[3] or ""
     fix = None
     if single is not None and job.source.slice(span) == setting.text:
         fix = Fix("match the range to the list", [replace(span, good)], safe=False)
-    entries = f"has {choice.length} entries, counted from 0" if choice.length != 1 else "has one entry, number 0"
+    entries = "has one entry, number 0"
+    if choice.length != 1:
+        entries = f"has {choice.length} entries (0 to {choice.length - 1})"
     row = job.line(choice.read.span.start)
     return Finding(
         span,
-        f"`{choice.name}` {entries}, so {many} of this array "
-        f"{'gets' if many.startswith('task ') else 'get'} an empty one on line {row}; "
+        f"`{choice.name}` {entries}, so {many} an empty one on line {row}; "
         f"write `--array={good}`, or complete the list",
         "warning" if first == 0 else None,  # the other tasks do all the work
         related=[(choice.read.span, "uses an entry")],
@@ -287,13 +288,14 @@ def _beyond_parts(job: Job, setting: Setting, array: Indexes, choice: Choice) ->
     beyond = [task for task, value in values.items() if value is None or value >= choice.length]
     if not beyond or None in values.values() or beyond[0] == array.minimum or beyond != [*tasks][-len(beyond) :]:
         return None
-    many = f"tasks {beyond[0]} to {beyond[-1]}" if len(beyond) > 1 else f"task {beyond[0]}"
+    many = f"array task {beyond[0]} gets"
+    if len(beyond) > 1:
+        many = f"array tasks {beyond[0]} to {beyond[-1]} get"
     good = f"{array.minimum}-{beyond[0] - 1}{single[3] or ''}"
     row = job.line(choice.read.span.start)
     return Finding(
         setting.value_span or setting.span,
-        f"`{choice.name}` has {choice.length} entries, so {many} of this array "
-        f"{'gets' if many.startswith('task ') else 'get'} an empty one on line {row}; "
+        f"`{choice.name}` has {choice.length} entries, so {many} an empty one on line {row}; "
         f"write `--array={good}`, or complete the list",
         "warning" if {*values.values()}.issuperset(range(choice.length)) else None,
         related=[(choice.read.span, "uses an entry")],
@@ -317,7 +319,7 @@ def _too_short(setting: Setting, array: Indexes, choice: Choice, first: int, las
     good = f"{array.minimum - first}-{array.minimum - first + choice.length - 1}{single[3] or ''}"
     return Finding(
         setting.value_span or setting.span,
-        f"`{choice.name}` has {choice.length} entries, counted from 0, and no task uses {unused}; "
+        f"`{choice.name}` has {choice.length} entries (0 to {choice.length - 1}), and no task uses {unused}; "
         f"if all are wanted, write `--array={good}`",
         "info",
         related=[(choice.read.span, "uses an entry")],

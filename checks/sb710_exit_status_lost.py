@@ -327,11 +327,10 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     """The message on a loss, and its fix. `outcome`: what happens though the work fails."""
     name = f"`{shortened(job.source.slice(_word(job, loss)), 25)}`"
     many = f" (or {other_things(others, 'command')})" if others else ""
-    each = "each" if others else "it"
-    each = "each that matters" if others > _FEW else each
-    leave = f"`|| exit` after {each}" if found.risky else "`set -e` near the top"
+    each = "after each that matters" if others > _FEW else "after each" if others else "here"
+    leave = f"`|| exit` {each}" if found.risky else "`set -e` near the top"
     if others and _are_independent(found) or _cleans_up_after(job, loss):
-        leave = f"`|| status=1` after {each} and end with `exit ${{status:-0}}`"
+        leave = f"`|| status=1` {each} and end with `exit ${{status:-0}}`"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)
     if loss.how == "overwritten":
@@ -350,7 +349,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     if loss.how == "iterations":
         return (f"an earlier failure of {name} is ignored: only the last iteration's status counts; add {leave}"), None
     if loss.how == "ignored":
-        return f"{outcome} even if {name}{many} fails; add `|| exit` after it to stop", None
+        return f"{outcome} even if {name}{many} fails; add `|| exit` here to stop", None
     if loss.how == "trap":
         exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
@@ -374,7 +373,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         return message, None
     if loss.command.context.parent is not None:
         begin = f"{outcome} even if {name}{many} fails, as its shell runs another command after it"
-        return f"{begin}; add `|| exit` after {each}", None
+        return f"{begin}; add `|| exit` {each}", None
     if _cancels_itself(found):
         begin = f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} fails"
         return f"{begin}; add {leave}", None
@@ -389,7 +388,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         begin = f"`rm` on line {line} runs, and {outcome}, even if {name} fails"
         return f"{begin}; write `{name[1:-1]}{rest} && rm …`", None
     fix = _keep(job, loss, last) if last is not None else None
-    advice = "add `status=$?` after it and end with `exit $status`" if fix is not None else f"add {leave}"
+    advice = "add `status=$?` below and end with `exit $status`" if fix is not None else f"add {leave}"
     fails = "fails"
     if found.last is not None and id(loss.command) in needed_producers(job):
         fails += f" after writing what `{found.last.name}` needs"

@@ -95,12 +95,12 @@ def _of_command(job: Job, command: Invocation) -> Iterator[Finding]:
     ends = _ENDS.search(text) is not None or program is not None and _ENDS.search(program) is not None
     option = span_of(command.argv[at])
     fix: Fix | None = Fix("run it with -batch", [replace(option, "-batch")], safe=False)
-    advice = f"write `-batch` (R2019a){'' if ends else ', which also ends MATLAB'}"
+    advice = f"write `-batch` (R2019a or later){'' if ends else ', which also ends MATLAB'}"
     if _is_before_batch(job, command):
         fix, advice = None, "write `try …, catch e, disp(getReport(e)), exit(1), end, exit`"
     yield Finding(
         option,
-        f"after an error MATLAB returns to its prompt and ends with 0, so the failure is lost; {advice}",
+        f"if a statement fails, MATLAB still exits with status 0, so the failure is lost; {advice}",
         "info" if ends or not _is_status_read(job, command) else "warning",
         fix=fix if job.source.slice(option) == "-r" else None,
     )
@@ -138,8 +138,8 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
     advice = f"`-batch {name}`" if name.isidentifier() else '`-batch "STATEMENTS"`'
     yield Finding(
         command.name_span,
-        "MATLAB types its input at the prompt: after an error the next line runs, and it ends with 0; "
-        f"write {advice} (R2019a)",
+        "MATLAB reads its input as if it was typed: after an error it runs the next line, and ends with 0; "
+        f"write {advice} (R2019a or later)",
         "warning" if _is_status_read(job, command) else "info",
     )
 

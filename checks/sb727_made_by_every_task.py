@@ -68,15 +68,15 @@ def check(job: Job) -> Iterator[Finding]:
                 happens = "and all but one fail" if what == "clone" else "and may damage it"
                 act = f"clone into{shown}" if what == "clone" else f"create the environment{shown}"
                 yield Finding(
-                    span, f"all tasks of this array {act} at the same time, {happens}; do it once before the array"
+                    span, f"all array tasks {act} at the same time, {happens}; do it once, before the array starts"
                 )
             continue
         missing = _tested(job, command)
         if missing is not None and _is_shared(job, command, missing):
             yield Finding(
                 command.name_span,
-                f"tasks of this array that start together all find `{shown_text(missing)}` missing, and write it at "
-                "the same time; make it before the array",
+                f"array tasks that start together all write `{shown_text(missing)}`, as each finds it missing; make it "
+                "before the array starts",
             )
 
 

@@ -63,7 +63,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     word = command.words[option]
     yield Finding(
         span_of(field),
-        f"with `{word}` {command.name} only shows what it would do, and the job ends without it; remove `{word}`",
+        f"with `{word}` {command.name} only shows what it would do, and the job does no work; remove `{word}`",
     )
 
 

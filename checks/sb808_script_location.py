@@ -94,11 +94,11 @@ def check(job: Job) -> Iterator[Finding]:
     for read, found in uses.items():
         use = next((each for each in found if each.certain), found[0])
         other = is_submitted_from_elsewhere(job) or any(each.leaves for each in found)
-        what = "the path from `$SLURM_SUBMIT_DIR`" if other else "`$SLURM_SUBMIT_DIR`"
+        advice = "build the path from `$SLURM_SUBMIT_DIR`" if other else "write `$SLURM_SUBMIT_DIR`"
         yield Finding(
             read,
             "Slurm runs a copy of the script from its spool folder, so line "
-            f"{job.line(use.command.span.start)} {use.what}; write {what}",
+            f"{job.line(use.command.span.start)} {use.what}; {advice}",
             None if use.certain else "warning",
             related=[(use.command.span, "needs the folder")],
             fix=None if other else _fix(job, read),

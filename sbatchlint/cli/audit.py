@@ -27,11 +27,10 @@ from sbatchlint.cli.arguments import (
 from sbatchlint.cli.outcome import Outcome
 from sbatchlint.cli.process import Mode, cpus, process, worked
 from sbatchlint.report.cells import escape
-from sbatchlint.report.summary import count
 from sbatchlint.settings import Resolver
 from sbatchlint.slurm.grammar.arrays import indexes
 from sbatchlint.source.files import InputError, reason, regular, unreadable
-from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.numbers import counted, is_number, parse_integer
 
 if TYPE_CHECKING:
     from sbatchlint.job import Job
@@ -390,7 +389,7 @@ def _show(totals: Totals, output_format: str) -> None:
         return
     whole = totals.all
     print(
-        f"{count(whole.scripts, 'script')}, {whole.failing} with errors, {count(whole.findings, 'finding')};"
+        f"{counted(whole.scripts, 'script')}, {whole.failing} with errors, {counted(whole.findings, 'finding')};"
         f" {whole.at_stake // 100:,} of {whole.hours // 100:,} GPU hours at stake"
         + (f" ({whole.unknown} scripts without a known number)" if whole.unknown else "")
         + (f"; {totals.problems} could not be read" if totals.problems else "")

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 from sbatchlint import ISSUES
 from sbatchlint.cli.arguments import LINT_VERBS, VERBS, configured, listed
 from sbatchlint.cli.outcome import Outcome
-from sbatchlint.cli.process import Mode, counted, process, process_all
+from sbatchlint.cli.process import Mode, process, process_all, watched
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.registry import did_you_mean, registry
 from sbatchlint.report.cells import escape
 from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report, by_file, shown_path
-from sbatchlint.report.summary import count, statistics, statistics_json, summary
+from sbatchlint.report.summary import statistics, statistics_json, summary
 from sbatchlint.report.terminal import REDACTED, Terminal, is_read_by_people
 from sbatchlint.settings import Overrides, Resolver, Settings
 from sbatchlint.source.discover import BATCH_ENDINGS, candidates, is_batch_script, is_document, is_lintable
 from sbatchlint.source.files import InputError, content, reason, standard_input_bytes, write
-from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.numbers import counted, is_number, parse_integer
 from sbatchlint.source.text import Source, Span, begins_as_script
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def lint(options: Namespace) -> int:
     if options.unsafe_fixes and not (options.fix or options.fix_only or options.diff) and not options.quiet:
         print("note: --unsafe-fixes repairs nothing without --fix or --diff", file=sys.stderr)
     if not scripts and not run.errors and not options.quiet:
-        looked = f" ({count(run.left_out, 'other file')})" if run.left_out else ""
+        looked = f" ({counted(run.left_out, 'other file')})" if run.left_out else ""
         one = "a batch script is a file with an #SBATCH line"
         print(f"note: no batch script found{looked}; {one}{run.unread_documents()}", file=sys.stderr)
     if options.upgrade_to is not None:
@@ -149,7 +149,7 @@ class Run:
         others = 0
         told = left_out if self.options.verbose else None
         found = candidates(existing, excluded, self.options.force_exclude, unreadable, told)
-        for path, named in counted(found, None, begun):
+        for path, named in watched(found, None, begun):
             if wanted is not None and not wanted(path):
                 continue
             try:
@@ -168,13 +168,13 @@ class Run:
                 if why:
                     self.note(f"{path} is left out: {why}")
         if others:
-            self.note(f"{count(others, 'other file')} left out: neither shell scripts nor documents")
+            self.note(f"{counted(others, 'other file')} left out: neither shell scripts nor documents")
 
     def unread_documents(self) -> str:
         """What to do about documents that were found in folders, as the end of a sentence."""
         if not self.left_out_documents:
             return ""
-        found = count(self.left_out_documents, "document")
+        found = counted(self.left_out_documents, "document")
         return f"; {found} with such lines can be read: name them, or `include` them in the settings"
 
     def _is_wanted(self, path: str, data: bytes, named: bool) -> bool:
@@ -235,7 +235,7 @@ class Run:
                 path = escape(shown_path(outcome.path))
                 print(f"note: no script was read in {path}: {escape(outcome.unread)}", file=sys.stderr)
         elif len(unread) == len(outcomes):
-            print(f"note: no script was read in {count(len(unread), 'document')} (-v says why)", file=sys.stderr)
+            print(f"note: no script was read in {counted(len(unread), 'document')} (-v says why)", file=sys.stderr)
 
     def tell_of_yaml(self, scripts: list[tuple[str, bytes]]) -> None:
         """Says that YAML files are read in part alone, where scripts name some."""
@@ -244,7 +244,7 @@ class Run:
         naming = sum(_YAML.search(data) is not None for _, data in scripts)
         if naming and not has_reader():
             self.note(
-                f"PyYAML is not installed: of the YAML files named in {count(naming, 'script')}, only plain lines"
+                f"PyYAML is not installed: of the YAML files named in {counted(naming, 'script')}, only plain lines"
                 " are read (pip install 'sbatchlint[yaml]')"
             )
 
@@ -286,7 +286,7 @@ class Run:
                 print(self._rendered(report, Terminal.of_stream(sys.stderr, options.color)), end="", file=sys.stderr)
         elif options.fix_only:
             if not options.quiet:
-                print(f"{report.fixed} fixed in {count(report.scripts, 'script')}")
+                print(f"{report.fixed} fixed in {counted(report.scripts, 'script')}")
         elif scripts or not self.errors:
             self._write(report)
         if options.show_fixes and not options.diff:
@@ -328,7 +328,7 @@ class Run:
             raise InputError("--update-baseline: neither --baseline nor the settings name one")
         options = self.options
         if gone and not (options.update_baseline or options.quiet or options.diff or self._narrowed()):
-            held = f"{count(gone, 'finding')} of the baseline {'is' if gone == 1 else 'are'} gone"
+            held = f"{counted(gone, 'finding')} of the baseline {'is' if gone == 1 else 'are'} gone"
             print(f"note: {held}; remove {'it' if gone == 1 else 'them'} with --update-baseline", file=sys.stderr)
         chosen = set(map(id, new))
         return [each for each in found if id(each) in chosen], known
@@ -361,7 +361,7 @@ class Run:
             raise InputError(f"{path} exists; remove it to start over, or shrink it with --update-baseline")
         baseline = baseline_of(path, found)
         baseline.write()
-        held = f"{count(baseline.count, 'finding')} in {count(len(baseline.entries), 'file')}"
+        held = f"{counted(baseline.count, 'finding')} in {counted(len(baseline.entries), 'file')}"
         named, origin = self.settings.baseline, self.settings.origin
         if named is not None and origin is not None and os.path.realpath(named) == os.path.realpath(path):
             print(f"{path}: {held}; {shown_path(origin)} names it already")
@@ -416,7 +416,7 @@ class Run:
                         others[_identity(diagnostic)] -= 1
                     elif not diagnostic.reached and _identity(diagnostic) in mine:
                         left.append(diagnostic)
-        print(f"{count(added - len(left), 'finding')} ignored by comments in {count(files, 'file')}")
+        print(f"{counted(added - len(left), 'finding')} ignored by comments in {counted(files, 'file')}")
         for diagnostic in left:
             place = f"{escape(shown_path(diagnostic.source.path))}:{diagnostic.source.row(diagnostic.span.start)}"
             print(
@@ -484,8 +484,8 @@ class Run:
             print(f"note: {REDACTED}", file=sys.stderr)
         if not self.options.quiet:
             changed = sum(bool(outcome.applied) for outcome in outcomes)
-            scripts = count(report.scripts, "script")
-            print(f"{count(report.fixed, 'finding')} would be fixed in {changed} of {scripts}", file=sys.stderr)
+            scripts = counted(report.scripts, "script")
+            print(f"{counted(report.fixed, 'finding')} would be fixed in {changed} of {scripts}", file=sys.stderr)
 
     def _show_fixes(self, outcomes: list[Outcome]) -> None:
         out = sys.stderr if self.mode.standard_input else sys.stdout

@@ -149,7 +149,7 @@ def _processed(
     for path, _ in scripts[: jobs > 1]:
         resolver.settings(path)  # an invalid configuration is an error before anything starts
     work = partial(process, resolver=resolver, mode=mode, recording=recording)
-    numbered = dict(counted(worked(scripts, work, jobs, not mode.fix), len(scripts), begun))
+    numbered = dict(watched(worked(scripts, work, jobs, not mode.fix), len(scripts), begun))
     return [numbered[number] for number in range(len(scripts))]
 
 
@@ -171,7 +171,7 @@ def worked(
     yield from work_in_processes(scripts, jobs, partial(_begin, work, unchanged))  # type: ignore[arg-type]
 
 
-def counted(outcomes: Iterator[Item], total: int | None, begun: float | None) -> Iterator[Item]:
+def watched(outcomes: Iterator[Item], total: int | None, begun: float | None) -> Iterator[Item]:
     """The outcomes, counted on a terminal; see `with_progress`."""
     if begun is None:
         return outcomes

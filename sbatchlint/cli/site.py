@@ -10,6 +10,7 @@ from sbatchlint.site.collecting import ASSOCIATIONS, COMMANDS, Output, carried_o
 from sbatchlint.site.reading import examples, path_of, read_profile
 from sbatchlint.site.writing import as_toml
 from sbatchlint.source.files import InputError, create, read_bytes, reason, standard_input_bytes, write
+from sbatchlint.source.numbers import counted
 
 
 def parser() -> Parser:
@@ -58,7 +59,7 @@ def site(arguments: list[str]) -> int:
     else:
         _create(options.output_file, as_toml(profile).encode())
     kinds, names = len(profile.nodes), len(profile.partitions)
-    said = f"{names} partition{'s' * (names != 1)}, {kinds} kind{'s' * (kinds != 1)} of nodes"
+    said = f"{counted(names, 'partition')}, {counted(kinds, 'kind')} of nodes"
     print(f"{escape(options.output_file)}: {said}", file=sys.stderr)
     return 0
 

@@ -20,13 +20,13 @@ from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import escape
 from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report, shown_path
-from sbatchlint.report.summary import count
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.slurm.getopt import Parsed, parse
 from sbatchlint.slurm.options import all_options
 from sbatchlint.slurm.rewriting import quote
 from sbatchlint.source.files import InputError, content, read_bytes, reason, unreadable
+from sbatchlint.source.numbers import counted
 from sbatchlint.source.text import COMMAND_LINE
 
 # What sbatch answers without a job, or reads apart from the options.
@@ -301,7 +301,7 @@ def _lint(script: Script, options: Namespace) -> bool:
         sys.stderr.write(renderer(chosen if chosen == "concise" else "full")(report, terminal))
         lines = []
     if refused:
-        held = count(outcome.failing, "finding")
+        held = counted(outcome.failing, "finding")
         way = f"{FORCED}=1" if options.lint_only else "sbatchlint submit --force"
         lines.append(f"not submitted for {held}; repair the script, or submit it all the same by {way}")
     elif outcome.failing and forced:

@@ -15,11 +15,11 @@ from sbatchlint.cli.process import Mode, process, worked, worthwhile_jobs
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import escape
 from sbatchlint.report.model import shown_path
-from sbatchlint.report.summary import count
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.slurm.environment import variables
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.files import InputError
+from sbatchlint.source.numbers import counted
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source
 
@@ -247,7 +247,7 @@ def as_text(found: list[Change], scripts: int, pair: Releases) -> str:
         for each in found
     ]
     files = len({each.path for each in found})
-    what = f"{count(len(found), 'change')} in {files} of {count(scripts, 'script')}"
+    what = f"{counted(len(found), 'change')} in {files} of {counted(scripts, 'script')}"
     kinds = ", ".join(f"{number} {kind}" for kind in KINDS if (number := sum(each.kind == kind for each in found)))
     return "".join(lines) + f"Slurm {pair.old} to {pair.new}: {what}{f' ({kinds})' if kinds else ''}\n"
 

@@ -43,6 +43,7 @@ from sbatchlint.job.reevaluation import changed_job
 from sbatchlint.programs import has_trait
 from sbatchlint.settings import Settings
 from sbatchlint.source.edits import Edit, edited
+from sbatchlint.source.numbers import counted
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source
 
@@ -252,13 +253,14 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
     repairs += dict.fromkeys(note for each in changed for note in _stale_prints(*each, converted))
     if cpu_only:
         one = "task" if target == "srun" else "worker"
-        decision = f"{gpus} {one}{'s' * (gpus > 1)} on each of {goal.nodes} nodes, without GPUs"
+        decision = f"{counted(gpus, one)} on each of {goal.nodes} nodes, without GPUs"
         decision += "" if goal.gpus == 0 else ", as the script asks for none; else say --gpus-per-node"
     elif target == "srun":
         decision = f"a task for each of the {gpus} GPUs of {goal.nodes} nodes, which gets its rank from Slurm"
     else:
-        decision = f"one {_LAUNCHED[target]} on each of {goal.nodes} nodes, started by srun, with {gpus} worker"
-        decision += "s" * (gpus > 1)
+        decision = (
+            f"one {_LAUNCHED[target]} on each of {goal.nodes} nodes, started by srun, with {counted(gpus, 'worker')}"
+        )
     growth = _growth(before, proof.plan) + _grown_batch(script, proof.plan)
     return script.conversion(after, proof, [decision, *notes, growth, *repairs], todos)
 
@@ -387,7 +389,7 @@ def _edits(job: Job, start: Start, target: str, goal: Goal, gpus: int) -> Iterat
             yield from without_geometry(job, start.step)
             yield from shared_address(job, start.step)
         elif start.program is None:
-            raise NotConvertible("which program the tasks run is not known: start one command, after srun or bash -c")
+            raise NotConvertible("which program the tasks run is not known: start one command, behind srun or bash -c")
         else:
             yield from start_launcher(job, start.step, start.program, target, gpus)
     elif start.kind == "mpi" and target == "srun":

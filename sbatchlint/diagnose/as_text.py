@@ -13,6 +13,7 @@ from sbatchlint.report.full import render_diagnostic
 from sbatchlint.report.model import shown_path
 from sbatchlint.report.snippet import Label, Line
 from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.numbers import counted
 from sbatchlint.source.secrets import masked
 from sbatchlint.source.text import Source, Span
 
@@ -40,7 +41,7 @@ def render(run: Run, terminal: Terminal) -> str:
     lines = [f"note: {_shown(each)}" for each in run.notes]
     if not found:
         logs = "1 log" if len(run.logs) == 1 else f"{len(run.logs)} logs"
-        where = f"{logs} ({run.lines} line{'' if run.lines == 1 else 's'})" if run.logs else "the record of the job"
+        where = f"{logs} ({counted(run.lines, 'line')})" if run.logs else "the record of the job"
         lines.append(f"Nothing in {where} says what went wrong.")
         lines.extend(_noise(run.diagnosis.noise, run, terminal))
         return "\n".join(lines) + "\n"

@@ -7,9 +7,10 @@ from sbatchlint.configuration import LEVELS
 from sbatchlint.report.cells import escape, width
 from sbatchlint.report.full import render_diagnostic
 from sbatchlint.report.model import Report, by_file, shown_path
-from sbatchlint.report.summary import Row, by_check, count, summary
+from sbatchlint.report.summary import Row, by_check, summary
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.slurm.versions import MAJORS
+from sbatchlint.source.numbers import counted
 
 # The files with the most findings.
 MOST_FILES = 5
@@ -23,8 +24,8 @@ def render(report: Report, terminal: Terminal, paths: Sequence[str], is_release_
     """The overview. `paths`: what was named on the command line; `is_release_named`: whether `slurm-version` is set."""
     rows = sorted(by_check(report), key=lambda row: -LEVELS.index(row.worst.severity))
     table = [*_checks(rows, terminal), "", *_files(report, terminal), ""]
-    counted = summary(report, terminal).removesuffix("\n").split("\n")
-    ending = [*counted, "", *_next_steps(report, rows, terminal, paths, is_release_named)]
+    totals = summary(report, terminal).removesuffix("\n").split("\n")
+    ending = [*totals, "", *_next_steps(report, rows, terminal, paths, is_release_named)]
     room = SCREENS * terminal.height - len(table) - len(ending)
     shown: list[str] = []
     brief: list[str] = []
@@ -93,7 +94,7 @@ def _files(report: Report, terminal: Terminal) -> list[str]:
     lines = [terminal.style("dim", f"{'findings':>{room}}  most in one file")]
     for path, found in files:
         errors = sum(each.severity == "error" for each in found)
-        told = f" ({count(errors, 'error')})" if errors else ""
+        told = f" ({counted(errors, 'error')})" if errors else ""
         lines.append(f"{len(found):>{room}}  {escape(shown_path(path))}{told}")
     return lines
 
@@ -113,10 +114,10 @@ def _next_steps(
         ("why a check exists, with examples", f"explain {code}"),
     ]
     if safe:
-        steps.append((f"what --fix repairs ({count(safe, 'finding')})", f"--diff{named}"))
+        steps.append((f"what --fix repairs ({counted(safe, 'finding')})", f"--diff{named}"))
     if not is_release_named:
         dated = sum(bool(each.versions) for each in report.diagnostics)
-        depend = f" ({count(dated, 'finding')} depend{'s' if dated == 1 else ''} on it)" if dated else ""
+        depend = f" ({counted(dated, 'finding')} depend{'s' if dated == 1 else ''} on it)" if dated else ""
         steps.append((f"for your Slurm release{depend}", f"--slurm-version {MAJORS[-2]}{named}"))
     if not report.known:
         steps.append(("from now on, only new findings", f"--write-baseline {BASELINE}{named}"))

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sbatchlint.source.numbers import counted
+
 Rows = list[tuple[str, str, str]]
 
 
@@ -24,7 +26,7 @@ def cluster_rows(view: Mapping[str, Any] | None) -> Rows:
     for partition in view["partitions"]:
         label = f"in {partition['name']}"
         for nodes in partition["nodes"]:
-            kind = f"{nodes['count']} node{'s' if nodes['count'] != 1 else ''} {nodes['names']}"
+            kind = f"{counted(nodes['count'], 'node')} {nodes['names']}"
             rows.append((label, f"{kind}: {_takes(nodes)}", ""))
             label = ""
         more = partition.get("more_nodes")
@@ -46,7 +48,7 @@ def _takes(nodes: Mapping[str, Any]) -> str:
             parts.append(f"{shown[0]} of {shown[1]} {units[key]}")
         said = f"{', '.join(parts)} of each"
     idle = nodes["idle_gpus"]
-    return said + (f"; {idle} GPU{'s' if idle != 1 else ''} of each stay idle" if idle else "")
+    return said + (f"; {counted(idle, 'GPU')} of each stay idle" if idle else "")
 
 
 def _hours(hours: Mapping[str, Any]) -> str:

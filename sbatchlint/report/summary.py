@@ -9,10 +9,7 @@ from sbatchlint.report.cells import wrap
 from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.slurm.versions import OLDEST_USUAL
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+from sbatchlint.source.numbers import counted
 
 
 def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained: bool = False) -> str:
@@ -22,14 +19,14 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained:
     """
     found = report.diagnostics
     left = " left" if report.fixed else ""
-    counted = (count(len(found), "finding") if found else "no findings") + left
+    all_of_them = (counted(len(found), "finding") if found else "no findings") + left
     parts = [f"{report.fixed} fixed"] if report.fixed else []
-    scripts = count(report.scripts, "script")
+    scripts = counted(report.scripts, "script")
     if found:
         files = len({each.source.path for each in found})
-        parts.append(f"{counted} ({by_severity(found)}) in {files} of {scripts}")
+        parts.append(f"{all_of_them} ({by_severity(found)}) in {files} of {scripts}")
     else:
-        parts.append(f"{counted} in {scripts}")
+        parts.append(f"{all_of_them} in {scripts}")
     safe = sum(each.fix is not None and each.fix.safe for each in found)
     unsafe = sum(each.fix is not None and not each.fix.safe for each in found)
     if safe and unsafe:
@@ -55,7 +52,7 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained:
     text = "; ".join(parts)
     if wrapped:
         text = "\n  ".join(wrap(text, terminal.width - 2, terminal.width))
-    return text.replace(counted, terminal.style("bold", counted), 1) + "\n"
+    return text.replace(all_of_them, terminal.style("bold", all_of_them), 1) + "\n"
 
 
 def by_severity(found: list[Diagnostic]) -> str:
@@ -63,7 +60,7 @@ def by_severity(found: list[Diagnostic]) -> str:
     severities = [each.severity for each in found]
     numbers = [(severity, severities.count(severity)) for severity in ("error", "warning", "info")]
     return ", ".join(
-        count(number, severity) if severity != "info" else f"{number} info" for severity, number in numbers if number
+        counted(number, severity) if severity != "info" else f"{number} info" for severity, number in numbers if number
     )
 
 
@@ -82,12 +79,13 @@ def statistics(report: Report, terminal: Terminal) -> str:
     """The number of findings by check, highest first, and of their files; `[*]` if some have a safe fix."""
     rows = by_check(report)
     room = max((len(str(row.findings)) for row in rows), default=0)
-    wide = max((len(count(row.files, "file")) for row in rows), default=0)
+    wide = max((len(counted(row.files, "file")) for row in rows), default=0)
     lines = []
     for row in rows:
         severity = row.worst.severity
+        files = counted(row.files, "file")
         lines.append(
-            f"{row.findings:>{room}} in {count(row.files, 'file'):<{wide}} {terminal.style(severity, f'{severity:<7}')}"
+            f"{row.findings:>{room}} in {files:<{wide}} {terminal.style(severity, f'{severity:<7}')}"
             f" {'[*]' if row.safe else '   '} {terminal.link(row.worst.url, f'{row.worst.code} {row.worst.name}')}"
             f"{f' ({row.severities})' if row.severities else ''}\n"
         )

@@ -10,6 +10,7 @@ from msgspec.structs import fields
 
 from sbatchlint.site.model import Nodes, Profile
 from sbatchlint.site.profile import gpus_of
+from sbatchlint.source.numbers import counted
 
 _HEAD = """\
 # The cluster{name} as sbatchlint knows it: `[site] profile` in the settings, or --site.
@@ -45,10 +46,10 @@ def as_toml(profile: Profile) -> str:
 
 def _summary(nodes: Nodes) -> str:
     gpus = gpus_of(nodes)
-    parts = [f"{nodes.count} node{'s' if nodes.count != 1 else ''}" if nodes.count is not None else "nodes"]
+    parts = [counted(nodes.count, "node") if nodes.count is not None else "nodes"]
     parts += [f"{nodes.cpus} CPUs"] if nodes.cpus is not None else []
     parts += [f"{nodes.memory // 1024} GB"] if nodes.memory is not None else []
-    return ", ".join([*parts, *([f"{gpus} GPU{'s' if gpus != 1 else ''}"] if gpus else [])])
+    return ", ".join([*parts, *([counted(gpus, "GPU")] if gpus else [])])
 
 
 def _assigned(table: Struct, without: tuple[str, ...] = ()) -> Iterator[str]:

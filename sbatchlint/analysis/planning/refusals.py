@@ -12,6 +12,7 @@ from sbatchlint.job.request import fixed_nodes
 from sbatchlint.job.step_cpus import cpus_per_task, missing_cpus, too_much_memory
 from sbatchlint.job.steps import Step, missing_nodes
 from sbatchlint.slurm.options import accepting_commands
+from sbatchlint.source.numbers import counted
 
 
 def refusal_of(job: Job, step: Step) -> str | None:
@@ -47,7 +48,7 @@ def refusal_of(job: Job, step: Step) -> str | None:
     if requested is not None and nodes is not None and (per_node or step.tasks is not None):
         least = requested.minimum if per_node else min(requested.minimum, step.tasks or 1)
         if least > nodes:
-            return f"the job has {nodes} node{'' if nodes == 1 else 's'} and srun requests {requested.minimum}"
+            return f"the job has {counted(nodes, 'node')} and srun requests {requested.minimum}"
     conflicts = [cpus_per_task(step, version) for version in job.versions.majors]
     if all(each.conflict and each.variable is not None for each in conflicts):
         first = conflicts[0]

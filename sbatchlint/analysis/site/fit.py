@@ -35,6 +35,7 @@ from sbatchlint.site.profile import gpu_types, gpus_of, limit, lists, nodes_of, 
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.numbers import counted
 
 if TYPE_CHECKING:
     from sbatchlint.site.model import Nodes, Partition
@@ -204,17 +205,17 @@ def _beyond_limits(target: Target, name: str, demand: Demand, kinds: list[Nodes]
         asked = len(named) if named else counts.min_nodes  # where it may wait, it gets as many as the partition needs
     bounded = partition.max_nodes is not None and not lifts_limits(target, "PartitionMaxNodes")
     if bounded and partition.max_nodes is not None and largest > partition.max_nodes:
-        asks = _nodes(largest) if largest == demand.nodes else f"{demand.nodes} to {_nodes(largest)}"
+        asks = counted(largest, "node") if largest == demand.nodes else f"{demand.nodes} to {counted(largest, 'node')}"
         if not request.has_option("nodes") and largest > demand.nodes:
-            asks = f"{tasks} tasks without --nodes, and so up to {_nodes(tasks)}"
-        yield Obstacle("nodes", asks, f"allows {_nodes(partition.max_nodes)}", waits, True)
+            asks = f"{tasks} tasks without --nodes, and so up to {counted(tasks, 'node')}"
+        yield Obstacle("nodes", asks, f"allows {counted(partition.max_nodes, 'node')}", waits, True)
     elif partition.min_nodes is not None and asked is not None and asked < partition.min_nodes:
-        yield Obstacle("nodes", _nodes(asked), f"needs {_nodes(partition.min_nodes)}", waits, True)
+        yield Obstacle("nodes", counted(asked, "node"), f"needs {counted(partition.min_nodes, 'node')}", waits, True)
     elif newest and counts is not None and counts.ntasks_given and asked is None and tasks < (partition.min_nodes or 0):
-        asks = f"{tasks} task{'s' if tasks != 1 else ''}"
-        yield Obstacle("nodes", asks, f"needs {_nodes(partition.min_nodes or 0)}", False, True)
+        asks = counted(tasks, "task")
+        yield Obstacle("nodes", asks, f"needs {counted(partition.min_nodes or 0, 'node')}", False, True)
     elif number is not None and demand.nodes > number and (kinds or partition.nodes):
-        yield Obstacle("nodes", _nodes(demand.nodes), f"has {_nodes(number)}", waits, True)
+        yield Obstacle("nodes", counted(demand.nodes, "node"), f"has {counted(number, 'node')}", waits, True)
     cpus = sum((each.cpus or 0) * (each.count or 0) for each in kinds)
     if kinds and all(each.cpus and each.count for each in kinds) and demand.total_cpus > cpus:
         yield Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus}", waits, True)
@@ -251,8 +252,8 @@ def _least_memory(target: Target, partition: Partition, demand: Demand, kinds: l
     memory = request.memory
     if not request.has_any_option(MEMORY_OPTIONS):
         by_gpu = partition.default_memory_per_gpu or profile.default_memory_per_gpu
-        counted = any("MEMORY" in each.upper() for each in profile.select_parameters)
-        memory = default_memory(profile, partition) if counted and not by_gpu else None
+        by_memory = any("MEMORY" in each.upper() for each in profile.select_parameters)
+        memory = default_memory(profile, partition) if by_memory and not by_gpu else None
     if memory is None:
         return 0
     if memory.per == "node":
@@ -333,12 +334,14 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
     count = total(fitting)
     if count is not None and demand.nodes > count and len(fitting) < len(kinds) and demand.nodes <= most:
         what = next(what for what in _ORDER if any(what in missing[id(each)] for each in kinds))
-        asks = f"{_nodes(demand.nodes)} with {_asked(what, demand, partition)}"
-        return [Obstacle(what, asks, f"has {_nodes(count)} with that", False)]
+        asks = f"{counted(demand.nodes, 'node')} with {_asked(what, demand, partition)}"
+        return [Obstacle(what, asks, f"has {counted(count, 'node')} with that", False)]
     if count is not None and demand.spread > min(count, most):
-        asks = f"{_nodes(demand.spread)}, by its tasks and --ntasks-per-node"
+        asks = f"{counted(demand.spread, 'node')}, by its tasks and --ntasks-per-node"
         return [
-            Obstacle("nodes", asks, f"has {_nodes(min(count, most))} for it", demand.spread <= count or bool(listed))
+            Obstacle(
+                "nodes", asks, f"has {counted(min(count, most), 'node')} for it", demand.spread <= count or bool(listed)
+            )
         ]
     lacking = _lacking_features(demand, fitting, target, name)
     if lacking is not None:
@@ -347,8 +350,8 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
         return []  # nodes are looked for by feature, with a CPU each
     for feature in demand.constraint.alike:  # the last one says what is lacking
         same = [nodes for nodes in fitting if nodes.features is None or feature.holds(set(nodes.features))]
-        counted = total(same)
-        if counted is not None and counted < demand.nodes:
+        number_of_these = total(same)
+        if number_of_these is not None and number_of_these < demand.nodes:
             continue
         found = _of_all(demand, same, min(demand.most_nodes or most, most), partition, bool(listed))
         if not found:
@@ -374,18 +377,18 @@ def _lacking_features(demand: Demand, kinds: list[Nodes], target: Target, name: 
     allowed = min((each for each in (allowed, most_nodes(target, name)) if each), default=None)
     if most > (given := _most_nodes(demand.most_nodes, allowed)) >= least:
         asks = " and ".join(f"{each.said()} ({each.number})" for each in of_some)
-        return Obstacle("features", asks, f"gives it {_nodes(given)}", False)
+        return Obstacle("features", asks, f"gives it {counted(given, 'node')}", False)
     for place, each in enumerate(of_some):
         nodes = having(each)
         if nodes is not None and nodes < each.number:
             asks = each.said() if each.number < 2 else f"{each.said()} ({each.number})"
-            says = f"has {_nodes(nodes)} with it" if nodes else "has no node with it"
+            says = f"has {counted(nodes, 'node')} with it" if nodes else "has no node with it"
             return Obstacle("features", asks, says, place > 0)  # a job that only lacks a later one is taken, and waits
     counts = [having(each) for each in alike]
     known = [each for each in counts if each is not None]
     if alike and len(known) == len(counts) and demand.nodes > max(known):
         asks = f"{' or '.join(each.said(True) for each in alike)} ({demand.nodes})"
-        return Obstacle("features", asks, f"has {_nodes(max(known))} with the same of them", False)
+        return Obstacle("features", asks, f"has {counted(max(known), 'node')} with the same of them", False)
     return None
 
 
@@ -396,13 +399,15 @@ def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition,
     """The obstacles where the nodes, as many as the job may have, have too little together."""
     found = []
     if 0 < demand.total_gpus < demand.nodes:
-        asks = f"{demand.total_gpus} GPU{'s' if demand.total_gpus > 1 else ''}"
-        found.append(Obstacle("gpus", asks, f"gives it {_nodes(demand.nodes)}", waits))
+        asks = counted(demand.total_gpus, "GPU")
+        found.append(Obstacle("gpus", asks, f"gives it {counted(demand.nodes, 'node')}", waits))
     nodes = sum(each.count or 0 for each in kinds) if demand.more_nodes and most == 1 else most
     gpus = _largest([(gpus_for_job(each, demand), each.count) for each in kinds], nodes)
     if gpus is not None and demand.total_gpus > gpus:
         memory = f" with {demand.memory_per_gpu}M of memory each" if demand.memory_per_gpu else ""
-        found.append(Obstacle("gpus", f"{demand.total_gpus} GPUs{memory}", f"has {gpus} on {_nodes(nodes)}", waits))
+        found.append(
+            Obstacle("gpus", f"{demand.total_gpus} GPUs{memory}", f"has {gpus} on {counted(nodes, 'node')}", waits)
+        )
     room = [(tasks_on(each, demand, partition), each.count) for each in kinds]
     needs = [what for what in _NEEDS if all(what in each for each, _ in room)] if demand.tasks.number else []
     for several in (*([what] for what in needs), needs):
@@ -411,9 +416,9 @@ def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition,
         if tasks is None or demand.tasks.number <= tasks:
             continue
         kind = several[0] if len(several) == 1 else "together"
-        asks, says = _tasks(demand, several), f"has room for {tasks} on {_nodes(most)}"
+        asks, says = _tasks(demand, several), f"has room for {tasks} on {counted(most, 'node')}"
         if kind == "cpus" and demand.tasks.cpus == 1:
-            asks, says = f"{demand.tasks.number} CPUs", f"has {tasks} on {_nodes(most)}"
+            asks, says = f"{demand.tasks.number} CPUs", f"has {tasks} on {counted(most, 'node')}"
         return [*found, Obstacle(kind, asks, says, waits)]
     return found
 
@@ -425,9 +430,9 @@ def _tasks(demand: Demand, needs: list[str]) -> str:
     """`9 tasks of 6 CPUs and 60000M of memory`, of what matters."""
     tasks = demand.tasks
     said = {
-        "cpus": f"{tasks.cpus} CPU{'s' if tasks.cpus != 1 else ''}",
+        "cpus": counted(tasks.cpus, "CPU"),
         "memory": f"{tasks.memory}M of memory",
-        "gpus": f"{tasks.gpus} GPU{'s' if tasks.gpus != 1 else ''}",
+        "gpus": counted(tasks.gpus, "GPU"),
     }
     return f"{tasks.number} tasks of {' and '.join(said[each] for each in needs)}"
 
@@ -491,14 +496,14 @@ def _asked(what: str, demand: Demand, partition: Partition) -> str:
     kind = f" of type {demand.kind}" if demand.kind else ""
     cpus, memory, gpus = max(demand.least.cpus, demand.listed.cpus), demand.least.memory, demand.least.gpus
     said = {
-        "cpus": f"{cpus} CPU{'s' if cpus != 1 else ''} on a node",
+        "cpus": f"{counted(cpus, 'CPU')} on a node",
         "shape": _shape(demand.shape, demand.shape),
         "memory": f"{memory}M of memory on a node"
         if not (demand.whole and (demand.memory_per_cpu or demand.memory_per_gpu))
         else f"{demand.memory_per_cpu or demand.memory_per_gpu}M of memory for each"
         f" {'CPU' if demand.memory_per_cpu else 'GPU'} of whole nodes",
         "tmp": f"{demand.tmp}M of temporary disk on a node",
-        "gpus": f"{gpus} GPU{'s' if gpus != 1 else ''}{kind} on a node",
+        "gpus": f"{counted(gpus, 'GPU')}{kind} on a node",
         "gres": " and ".join(f"{name}{f':{kind}' if kind else ''}:{number}" for name, kind, number in demand.gres),
         "features": demand.constraint.of_each.said() if demand.constraint.of_each is not None else "",
     }
@@ -517,10 +522,6 @@ def _asked(what: str, demand: Demand, partition: Partition) -> str:
     parts = [said[each].removesuffix(" on a node") for each, value in asked.items() if value]
     parts += [said["features"]] if said["features"] else []
     return ", ".join(parts)
-
-
-def _nodes(count: int) -> str:
-    return f"{count} node{'s' if count != 1 else ''}"
 
 
 def _shape(numbers: Iterable[int], asked: tuple[int, int, int]) -> str:

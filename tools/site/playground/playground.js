@@ -83,7 +83,9 @@ function show() {
   drawGutter(lines);
   findings.replaceChildren(...shown.map(described));
   const count = shown.length === 1 ? "1 finding" : `${shown.length || "No"} findings`;
-  say(`${count}${hidden ? `; ${hidden} more of advice` : ""}. ${shown.length ? "" : "No findings: nothing certain is wrong."}`);
+  const ends = answered.failed.length || shown.length || hidden ? "." : ": nothing certain is wrong.";
+  const bugs = answered.failed.map((each) => ` A bug in sbatchlint: ${each}.`).join("");
+  say(`${count}${hidden ? `; ${hidden} more of advice` : ""}${ends}${bugs}`);
   fix.disabled = answered.fixed === script.value;
   URL.revokeObjectURL(picture.src);
   picture.src = URL.createObjectURL(new Blob([answered.picture], { type: "image/svg+xml" }));

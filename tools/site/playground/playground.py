@@ -16,7 +16,10 @@ PATH = "job.sbatch"
 
 
 def answer(text: str, version: str) -> str:
-    """The findings, the script after its safe fixes and the plan, as JSON. An empty version: all releases."""
+    """The findings, the checks that failed, the script after its safe fixes and the plan, as JSON.
+
+    An empty version: all releases.
+    """
     settings = Resolver(Overrides(slurm_version=version or None, isolated=True)).settings(PATH)
     source = Source(text, PATH)
     with lookups.confined([]):
@@ -33,6 +36,7 @@ def answer(text: str, version: str) -> str:
     return json.dumps(
         {
             "findings": found,
+            "failed": [f"{each.where} failed ({each.error})" for each in inspection.faults],
             "fixed": clean(fixed),
             "picture": as_svg(plan.plan, plan.marks),
             "plan": as_text(plan.plan, Terminal(80), plan.marks),
