@@ -5,7 +5,7 @@ run, maybe after hours; sbatch does not look at the commands, and accepts the sc
 
 An error is reported where both the parser of sbatchlint and `bash -n`, which reads without running anything, find one.
 On a machine without bash nothing is reported. Templates (`{{ … }}`, `<% … %>`) are not scripts yet, and are ignored.
-So is what stands behind a line with `exit` or `exec PROGRAM`: bash never reads it.
+So is what stands after a line with `exit` or `exec PROGRAM`: bash never reads it.
 
 ## Fix
 

@@ -41,7 +41,7 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f"write `{option}{gap.sign or '='}{text.string[gap.end : gap.last]}`"
             fix = Fix("remove the spaces", [replace(text.span(gap.start, gap.end), gap.sign)], safe=True)
         span = Span(setting.option_span.start, text.span(gap.start, gap.last).end)
-        # What stands behind a value that is taken is a stray word, for which sbatch refuses the script.
+        # What stands after a value that is taken is a stray word, for which sbatch refuses the script.
         is_accepted = setting.value_token is not None and setting.value_token.end == gap.last
         severity = severity_of_loss(job, [setting]) if is_accepted else None
         yield Finding(span, f"the space ends the option, so --{setting.name} gets {value}; {advice}", severity, fix=fix)

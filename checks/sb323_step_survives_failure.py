@@ -157,6 +157,6 @@ CASES = [
         srun torchrun --nnodes=1:2 --max_restarts=3 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=n1:1 train.py
         srun ./simulate
         """,
-        title="torchrun starts the workers anew; what is no distributed training",
+        title="torchrun starts the workers again; and what is not distributed training",
     ),
 ]

@@ -137,7 +137,7 @@ def _breaks(commands: list[Simple], string: str) -> Iterator[Break]:
         if indent.strip(" \t") or not before.words or "\n" not in gap or not _GAP.fullmatch(gap):
             continue
         if _text(before.words[0], string) in _LEAVING:
-            continue  # these take no options, and what stands behind them is not run
+            continue  # these take no options, and what stands after them is not run
         if string[before.end - 1] == UNKNOWN_CHARACTER:
             continue  # what an outer shell writes here may end in a backslash
         if _false_comment(before, string) is not None:
@@ -458,7 +458,7 @@ CASES = [
             --lr 0.1 \\
             --epochs 3
         """,
-        title="a blank behind the backslash",
+        title="a blank after the backslash",
     ),
     Bad(
         """\
@@ -476,7 +476,7 @@ CASES = [
             --lr 0.1 \\
             --epochs 3
         """,
-        title="a comment behind the backslash",
+        title="a comment after the backslash",
     ),
     Bad(
         """\
@@ -513,7 +513,7 @@ CASES = [
             --trace \\
             --print
         """,
-        title="kept behind the end of the script",
+        title="kept after the end of the script",
     ),
     Good(
         """\

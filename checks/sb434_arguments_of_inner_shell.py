@@ -70,7 +70,7 @@ def _passed(command: Invocation) -> tuple[Sequence[Pieces], str] | None:
 
 
 def _is_name(word: str, text: str) -> bool:
-    """Whether a word behind the text names a shell or a command of the text, and so was meant as `$0`."""
+    """Whether a word after the text names a shell or a command of the text, and so was meant as `$0`."""
     return word in SHELLS or word in [each.rpartition("/")[2] for each in text.split()]
 
 

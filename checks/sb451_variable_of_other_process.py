@@ -118,7 +118,7 @@ CASES = [
         done
         srun ./solver --files «$count»
         """,
-        title="a loop behind a pipe",
+        title="a loop after a pipe",
     ),
     Bad(
         """\

@@ -369,7 +369,7 @@ CASES = [
         docker run --gpus all --rm train:1 python train.py
         """,
         severity="error",
-        title="behind the image",
+        title="after the image",
     ),
     Bad(
         """\

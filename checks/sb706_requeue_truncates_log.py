@@ -5,10 +5,10 @@ preempted or requeued itself, not even the reason why it ended. Sites may set th
 (`JobFileAppend`).
 
 Reported where the script itself requests requeueing: by `--requeue` or, as advice, by `scontrol requeue`. Advice, too,
-for a session that somebody works in, such as Jupyter: its log only tells its address; and for a program that begins
-anew, and writes its whole log again: without GPUs, and without a word of checkpoints or restarts, or in a job of a few
-minutes. Not reported where
-`--open-mode` is set, or where the name of the log contains the number of restarts (`%r`, from 25.11 on).
+for a session that somebody works in, such as Jupyter, whose log only holds its address; and for a program that starts
+over and writes its whole log again: without GPUs, and without a word of checkpoints or restarts, or in a job of a few
+minutes. Not reported where `--open-mode` is set, or where the name of the log contains the number of restarts (`%r`,
+from 25.11 on).
 
 ## Fix
 
@@ -40,7 +40,7 @@ CARD = Card(
 
 # Words of a script whose program goes on where it was; training does so, too.
 _CONTINUING = Regex(r"(?i)check[-_]?point|resum|(?<![a-z])(?:ckpt|restart|continue[-_]from)")
-_SHORT = 15  # minutes, after which a run that begins anew has lost nothing
+_SHORT = 15  # minutes, after which a run that starts over has lost nothing
 _OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID"})
 
 # A script that says itself that its log may go, or sends its results by mail.

@@ -65,7 +65,7 @@ CASES = [
             srun ./solver
         fi
         """,
-        title="behind an assignment",
+        title="after an assignment",
     ),
     Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver\nstatus=$?\necho done\n[ $status -eq 0 ] || exit 1\ntar -cf o out\n"),
     Good('#!/bin/bash\n#SBATCH -N2\nsrun ./solver\necho "ended with $?"\n', title="only printed"),

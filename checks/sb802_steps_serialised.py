@@ -578,7 +578,7 @@ CASES = [
         srun nvidia-smi dmon -f usage.log &
         «srun» python train.py
         """,
-        title="behind a monitor, which does not end",
+        title="after a monitor, which does not end",
     ),
     Good(
         """\

@@ -167,7 +167,7 @@ CASES = [
             run "$file"
         done
         """,
-        title="in a function, behind a pipe",
+        title="in a function, after a pipe",
     ),
     Bad(
         """\

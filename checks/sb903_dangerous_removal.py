@@ -367,6 +367,6 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH --nodes=1\nrm -rf ${SCRATCH:?}/*\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nSCRATCH=/scratch/$USER\nrm -rf $SCRATCH/*\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nset -u\nrm -rf $SCRATCH/*\n"),
-    Good("#!/bin/bash\n#SBATCH --nodes=1\nrm -rf $SCRATCH/$SLURM_JOB_ID\n", title="a name behind it"),
+    Good("#!/bin/bash\n#SBATCH --nodes=1\nrm -rf $SCRATCH/$SLURM_JOB_ID\n", title="a name after it"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\ncd $SCRATCH/run || exit 1\nrm -rf *\n"),
 ]

@@ -1,7 +1,7 @@
 """sbatch refuses the job: no node of the cluster has the feature that --constraint names.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md). `sbatch: error: Batch job submission
-failed: Invalid feature specification`: one unknown name is enough, also behind an `|`.
+failed: Invalid feature specification`: one unknown name is enough, also after an `|`.
 
 ## Fix
 

@@ -459,8 +459,8 @@ def belies_comment(text: str, fix: Fix) -> bool:
             continue
         gone = set(_COUNTED.findall(text[start:end])) - set(_COUNTED.findall(content))
         newline = text.find("\n", end)
-        behind = text[end : newline if newline >= 0 else len(text)]
-        comment = behind.partition(" #")[2]
+        after = text[end : newline if newline >= 0 else len(text)]
+        comment = after.partition(" #")[2]
         speaks = _OF_COUNTS.search(comment) is not None or not gone.isdisjoint(re.findall(r"\d+", comment))
         if gone and speaks and COMMENT_MARK not in comment:
             return True

@@ -22,7 +22,7 @@ def written(value: object) -> str:
 
 
 def size(value: object) -> int:
-    """How many characters a value has in an answer, with the comma behind it."""
+    """How many characters a value has in an answer, with the comma after it."""
     return len(written(value)) + 1
 
 

@@ -77,7 +77,7 @@ def gpus_argument(text: str) -> int:
 
 
 def command_after_dashes(arguments: list[str]) -> tuple[list[str], list[str] | None]:
-    """The arguments before `--`, and the command behind it; None without one. Raises `InputError`."""
+    """The arguments before `--`, and the command after it; None without one. Raises `InputError`."""
     if "--" not in arguments:
         return arguments, None
     at = arguments.index("--")
@@ -87,7 +87,7 @@ def command_after_dashes(arguments: list[str]) -> tuple[list[str], list[str] | N
 
 
 def arguments_and_paths(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """The arguments before `--`, and the paths behind it, whatever these look like.
+    """The arguments before `--`, and the paths after it, whatever these look like.
 
     `--add-ignore` becomes `--add-ignore=`, as the reason never is an argument of its own: that would be a path.
     """

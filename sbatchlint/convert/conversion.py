@@ -389,7 +389,7 @@ def _edits(job: Job, start: Start, target: str, goal: Goal, gpus: int) -> Iterat
             yield from without_geometry(job, start.step)
             yield from shared_address(job, start.step)
         elif start.program is None:
-            raise NotConvertible("which program the tasks run is not known: start one command, behind srun or bash -c")
+            raise NotConvertible("which program the tasks run is not known: start one command, after srun or bash -c")
         else:
             yield from start_launcher(job, start.step, start.program, target, gpus)
     elif start.kind == "mpi" and target == "srun":

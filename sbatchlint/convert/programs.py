@@ -69,7 +69,7 @@ def program_of(job: Job) -> Program:
     if spawning is not None:
         if number >= 0:
             raise NotConvertible(
-                f"the program on line {lines} stands under srun: leave that out, which is written anew"
+                f"the program on line {lines} stands under srun: leave that out; a new one is written"
             )
         of_node = RankSign(spawning.kind, spawning.words, invocation.name_span, spawning.devices)
         return Program(invocation, of_node, False, number, spawning)

@@ -201,7 +201,7 @@ class CommandWords:
         return self.text[span.start : span.end]
 
     def origin(self, setting: Setting, value: str, variable: str) -> Edit | None:
-        """The edit that sets the script's variable behind a value to `value`, or the option itself to `variable`."""
+        """The edit that sets the script's variable after a value to `value`, or the option itself to `variable`."""
         piece = self._literal(setting.value)
         if piece is None:
             whole = self._expanded(setting)

@@ -52,7 +52,7 @@ def _records(text: str, path: str) -> list[Mapping[str, str]]:
     elif re.search(r"\bJobId=\S", stripped):
         records = [dict(re.findall(r"([A-Z][A-Za-z:/]*)=(\S*)", part)) for part in re.split(r"\n\s*\n", stripped)]
     else:
-        records = _of_table(stripped)
+        records = _of_table(text.strip("\n"))
     records = [each for each in records if _of(each, "state")]
     if not records:
         raise InputError(

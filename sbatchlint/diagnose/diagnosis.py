@@ -1,10 +1,12 @@
 """The diagnosis of a failure from logs and a script."""
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from sbatchlint.diagnose.answers import Answer, Picture, answers, blaming
 from sbatchlint.diagnose.bearing import speaking_of
+from sbatchlint.diagnose.complaints import last_complaint
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.nodes import node_of, only_node
 from sbatchlint.diagnose.printed import own_advice
@@ -68,14 +70,58 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
             break
     if not best and not done and not failed:
         best = silent_answers(findings.last, picture)
+    best = _complained(best, picture) or _before_cut(best, ranked.noise, ranked.teardown) or best
     best = [_naming_node(each, findings.events.values()) for each in best]
     root = best[0].event if best else None
+    if root is not None:
+        root.rows = _with_repetition(root, findings.events.values())
     noise = (
         [Noise(each, EARLIER) for each in earlier]
         + ranked.noise
         + _follow(ranked.causes + ranked.warnings + ranked.consequences + ranked.outlived, ranked.teardown, root)
     )
     return Diagnosis(best, sorted(noise, key=lambda each: (each.event.file, each.event.offset)))
+
+
+def _complained(best: list[Answer], picture: Picture | None) -> list[Answer]:
+    """The answers for what a process complained of before its end, where the log otherwise only tells of this end."""
+    if not best or best[0].proven or best[0].confidence != "possible" or not best[0].event.symptom.tells_end:
+        return []
+    event = last_complaint(best[0].event)
+    return _first([event], picture, False, True) if event is not None else []
+
+
+# A command that ends too early, as its line is not continued: what its program then lacks.
+_CUT = "SB411"
+_LACKS = re.compile(
+    r"(?i)\b(?:not (?:\w+ )?(?:specified|given|provided|set|defined|supplied)|missing|required?s?"
+    r"|no (?:\w+ ){0,2}(?:given|specified)|must|expect\w*|usage:?)\b"
+)
+
+
+def _before_cut(best: list[Answer], noise: Iterable[Noise], teardown: Iterable[Event]) -> list[Answer]:
+    """The answers with the earlier message of a program that lacks the words after a line which is not continued."""
+    if not best or not any(each.code == _CUT for each in best[0].findings):
+        return []
+    event = best[0].event
+    others = [each for each in (*(item.event for item in noise), *teardown) if each.symptom.near_end]
+    before = [each for each in others if each.file == event.file and each.row < event.row and _LACKS.search(each.text)]
+    return [best[0]._replace(event=before[0]), *best[1:]] if before else []
+
+
+def _with_repetition(event: Event, others: Iterable[Event]) -> tuple[int, ...]:
+    """The rows of an event, and of the next line that says the same once more in its own way."""
+    said = (event.groups.get("text") or event.text).strip()
+    if len(said) < _SHORTEST_SAID:
+        return event.rows
+    again = [
+        each.row for each in others if each.file == event.file and each.row > event.row and each.text.endswith(said)
+    ]
+    return (*event.rows, min(again)) if again else event.rows
+
+
+# A shorter message may be the end of another one by chance.
+_SHORTEST_SAID = 20
 
 
 def _naming_node(answer: Answer, others: Iterable[Event]) -> Answer:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sbatchlint.diagnose.lines import LONGEST, Line, read_line, segments
+from sbatchlint.diagnose.pasted import Pasted
 from sbatchlint.diagnose.prefilter import compiled, parts
 from sbatchlint.diagnose.symptom import Event, Symptom
 
@@ -15,6 +16,8 @@ MOST_KNOWN, LONGEST_KNOWN, MOST_VARIANTS, MOST_TASKS = 20_000, 600, 40, 20_000
 MOST_ALIKE, MOST_SHAPES = 20_000, 10_000
 # Symptoms that count only within this many lines from the end are searched only in the last part of a log.
 FEW_LINES = 10
+# The most spaces before a line that is quoted from another log.
+DEEPEST = 8
 # After this many lines only the first literal is compared, and this many lines with it are looked at.
 MOST_LOOKED, FEW_ALIKE = 300_000, 200
 
@@ -96,6 +99,7 @@ class Findings:
         self.glances = 0
         self.lines: dict[str, int] = {}
         self.last: Event | None = None  # the last line of the last log
+        self.record: Pasted | None = None
 
     def glance(self, shape: bytes, raw: bytes, path: str, file: int, row: int, offset: int) -> None:
         """Looks at a line, or lets it wait if many lines had the same shape (the literals in it)."""
@@ -154,16 +158,29 @@ class Findings:
                 if symptom.recovered_by and re.search(symptom.recovered_by, line.text):
                     self.recoveries[symptom.id] = Recovery(file, offset)
                     recovered = True
-            for symptom in near:
-                match = symptom.found(line.text)
-                if match:
-                    found = self._event(symptom, line, match, path, file, row, offset)
-                    break
+            found = self._found(near, line, path, file, row, offset) or found
         if key and not recovered:
             if len(self.known) >= MOST_KNOWN:
                 self.known.clear()
             self.known[key] = found
         return found
+
+    def _found(
+        self, near: Iterable[Symptom], line: Line, path: str, file: int, row: int, offset: int
+    ) -> Event | None:  # fmt: skip
+        """The event in a line; what a workflow quotes from the log of a task is indented."""
+        for symptom in near:
+            match = symptom.found(line.text)
+            if match:
+                return self._event(symptom, line, match, path, file, row, offset)
+        text = line.text.lstrip()
+        if not 0 < len(line.text) - len(text) <= DEEPEST:
+            return None
+        for symptom in near:
+            match = None if symptom.below else symptom.found(text)
+            if match:
+                return self._event(symptom, line._replace(text=text), match, path, file, row, offset)
+        return None
 
     def look_wrapped(self, first: bytes, second: bytes, path: str, file: int, row: int, offset: int) -> None:
         """Looks at two lines that may be one for a symptom that neither has alone."""

@@ -11,6 +11,7 @@ from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, cast
 
 from sbatchlint.diagnose.findings import Findings, Symptoms
+from sbatchlint.diagnose.pasted import pasted_record
 from sbatchlint.diagnose.reading import add_context, read_log
 from sbatchlint.diagnose.silent_faults import last_line
 from sbatchlint.diagnose.symptoms import symptoms
@@ -94,6 +95,7 @@ def findings_in(logs: Mapping[str, bytes]) -> Findings:
 def _read(stream: BinaryIO, shown: str, number: int, findings: Findings) -> None:
     findings.lines[shown] = read_log(stream, shown, number, findings)
     findings.last = last_line(stream, shown, number, findings.lines[shown]) or findings.last
+    findings.record = findings.record or pasted_record(stream, shown, number)
     add_context(stream, [each for each in findings.events.values() if each.file == number])
 
 

@@ -101,6 +101,8 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
         data = stream.read(event.offset - first + CONTEXT_BYTES)
         before = data[: event.offset - first].split(b"\n")
         after = data[event.offset - first :].split(b"\n")
+        if event.symptom.tells_end:
+            event.output = _output(before[:-1], event.row)
         above: list[str] = []
         for raw in reversed(before[:-1][-400:]):
             line = read_line(segments(raw)[-1] if raw.strip(b"\r") else b"")
@@ -114,6 +116,7 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
         if len(before) > 1 and _goes_on(before[-2], event):
             event.rows = (event.row - 1, event.row)
         below: list[str] = []
+        indent = event.text[: len(event.text) - len(event.text.lstrip())]
         wanted = event.symptom.below
         if wanted is not None and not re.search(wanted.after, event.text):
             wanted = None
@@ -125,10 +128,30 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
                 below.append(line.text)
             elif wanted is None or not wanted.instead:
                 break
-            if wanted is not None and (match := re.search(wanted.pattern, line.text)):
-                _announced(event, line.text, row, match, wanted.instead)
-                wanted = None
+            if wanted is not None:
+                text = line.text.removeprefix(indent)
+                if indent and text is line.text:
+                    wanted = None  # the end of what is quoted there
+                elif match := re.search(wanted.pattern, text):
+                    _announced(event, text, row, match, wanted.instead)
+                    wanted = None
         event.below = tuple(below)
+
+
+# The last lines of output before the message that a process ended.
+OUTPUT_LINES = 12
+
+
+def _output(lines: Sequence[bytes], row: int) -> tuple[tuple[int, str, str], ...]:
+    """The last lines of a log before a row, of whatever task: their rows, labels and texts."""
+    found: list[tuple[int, str, str]] = []
+    for back, raw in enumerate(reversed(lines[-100:]), 1):
+        line = read_line(segments(raw)[-1] if raw.strip(b"\r") else b"")
+        if line.text.strip():
+            found.append((row - back, line.label, line.text))
+            if len(found) == OUTPUT_LINES:
+                break
+    return tuple(reversed(found))
 
 
 def _early(stream: BinaryIO) -> tuple[str, ...]:

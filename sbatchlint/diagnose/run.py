@@ -99,8 +99,14 @@ def judge(
     notes: list[str],
 ) -> Run:  # fmt: skip
     """The diagnosis of what was read. `account_path`: where the record of the job comes from."""
+    record = findings.record
     if account is not None:
         _add_account(account, account_path, len(logs), findings.events)
+    elif record is not None:
+        account = record.account
+        event = _add_account(account, record.path, record.file, findings.events)
+        if event is not None:
+            event.text, event.row, event.last, event.rows = record.line, record.row, record.row, (record.row,)
     result = diagnose(findings, picture, account)
     return Run(result, logs, picture, account, notes, sum(findings.lines.values()))
 
@@ -119,12 +125,12 @@ def _found(paths: list[str], known: dict[str, list[Candidate]] | None) -> tuple[
     return None, []
 
 
-def _add_account(account: Account, path: str, file: int, events: dict[tuple[str, str], Event]) -> None:
-    """Adds the record of sacct as an event after those of all logs."""
+def _add_account(account: Account, path: str, file: int, events: dict[tuple[str, str], Event]) -> Event | None:
+    """Adds the record of sacct as an event after those of all logs, and returns it; None if it tells of no failure."""
     text = f"JobState={account.state} Reason={account.reason or 'None'} ExitCode={account.exit_code}"
     for symptom in symptoms().values():
         match = symptom.search(text)
         if match:
             groups = {name: value for name, value in match.groupdict().items() if value}
-            events[(symptom.id, text)] = Event(symptom, text, groups, path, 1, 0, file)
-            return
+            return events.setdefault((symptom.id, text), Event(symptom, text, groups, path, 1, 0, file))
+    return None

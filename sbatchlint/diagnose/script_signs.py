@@ -106,10 +106,14 @@ def _paths(text: str) -> Iterator[str]:
             yield path.rstrip(".,")
 
 
+# The linker looks for libraries in folders of its own.
+_LINKED = Regex(r"loading shared libraries|cannot open shared object|symbol lookup error|version `")
+
+
 def _folder_changed(first: Answer, picture: Picture) -> Answer | None:
     """A file that a command names by a relative path, after the script has changed the folder."""
     event = first.event
-    if not _MISSING.search(event.text):
+    if not _MISSING.search(event.text) or _LINKED.search(event.text):
         return None
     for job in picture.jobs[:1]:
         commands = _own(job)

@@ -68,7 +68,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     ("file", re.compile(r"(?i)no such (?:file|directory|path|dataset)|FileNotFound|NotADirectory|\benoent\b|does ?(?:n['o]t| not) exist|file not found|not a directory|is a directory"
                         r"|(?:can ?not|can't|could not|couldn't|unable to|failed to|fail to|error|problem)(?: in| while| when| on)? (?:opening|reading|loading|finding|locating|accessing|open|read|find|locate|access|stat)\b"
                         r"|\.\w{1,6}['\"]?\)? (?:was |is |could )?not (?:be )?found|missing (?:input )?file|input file|\b(?:nf(?:90)?|nc|h5f)_open")),
-    ("data", re.compile(r"(?i)in reads input|fast[aq] (?:file|format|entry|record)|(?:incompatible|overlapping) contigs|\b(?:netcdf|hdf5?) ?(?::|error)|\bparse|parsing|malformed|corrupt|truncated|end[- ]of[- ]file|unexpected (?:eof|end)|read block operation|bad (?:format|header|magic)|invalid (?:format|header|data|record|character|literal|byte)"
+    ("data", re.compile(r"(?i)in reads input|\b(?:does not contain|lacks|has no|contains no) (?:an? |the |required |any )?(?:key|entry|field|variable|column|section|parameter|record|attribute)\b|fast[aq] (?:file|format|entry|record)|(?:incompatible|overlapping) contigs|\b(?:netcdf|hdf5?) ?(?::|error)|\bparse|parsing|malformed|corrupt|truncated|end[- ]of[- ]file|unexpected (?:eof|end)|read block operation|bad (?:format|header|magic)|invalid (?:format|header|data|record|character|literal|byte)"
                         r"|\bno (?:\w+ ){1,3}(?:read|found) in\b|wrong format|empty (?:file|input|data)|codec can't|UnicodeDecode|JSONDecode|EOFError|BadZip|EmptyData|ParserError|checksum|not in gzip")),
 )  # fmt: skip
 
@@ -326,6 +326,30 @@ _TAKEN = Regex(
 )
 
 
+_REMOVED = Regex(
+    r"(?i)\b(?:unlink|rmdir|remov\w*|renam\w*|delet\w*)\b.*(?:no such|not exist|not found|enoent)"
+    r"|(?:no such|not exist|not found|enoent).*(?:unlink|rmdir|renam)"
+)
+_REMOVES = Regex(r"\b(?:os\.(?:remove|unlink|rename|replace|rmdir)|shutil\.(?:rmtree|move)|unlink|rmtree)\(")
+
+
+def _of_removed(event: Event) -> bool | None:
+    """A file that is gone when the program removes or renames it: another one did so before."""
+    lost = _NO_DATA.search(event.text) and any(_REMOVES.search(line) for line in event.above[-3:])
+    return possible(_REMOVED.search(event.text) or lost)
+
+
+def _shares_folder(job: Job, event: Event) -> Verdict:
+    """The array whose elements all work in the folder of submission, or the step whose tasks do."""
+    own = [each for each in job.invocations if each.span.end <= len(job.source.text)]
+    text = job.source.text
+    if any(each.name in ("cd", "pushd") and "ARRAY" in text[each.span.start : each.span.end] for each in own):
+        return None
+    return (
+        shown((*options(job, "array"), *[each.span for _, each in working(job)][:1])) if options(job, "array") else None
+    )
+
+
 def _of_missing_data(event: Event) -> bool | None:
     """A program that has no data, where it expects some."""
     return possible(_NO_DATA.search(event.text))
@@ -340,6 +364,7 @@ _NO_DATA = Regex(
 GENERAL_CAUSES = (
     Cause("copies-of-script", "script", "several tasks of a step run the same program, and disturb each other in the same files", "start the program once (--ntasks=1), or give each task files of its own (SLURM_PROCID)", codes=("SB330", "SB416", "SB724", "SB713"), log=_of_copies),
     Cause("copies", "code", "several tasks do the same to the same file, and all but one fail at it", "let one rank do it while the others wait (a barrier), or give each its own file", log=_of_several),
+    Cause("removed-by-another", "script", "the elements of the array work in one folder, and remove each other's files there: this one was gone already", "give each element a folder of its own: mkdir -p run_$SLURM_ARRAY_TASK_ID && cd run_$SLURM_ARRAY_TASK_ID", script=_shares_folder, log=_of_removed, unproven="possible"),
     Cause("there-already", "code", "the program wants to make what is there already: from an earlier run, from this job before it was requeued, or by another of its processes just now", "let one process make it where several do; remove it (delete) or move it before the job starts again, name it after the job (SLURM_JOB_ID), or tell the program to overwrite or to resume", script=named, log=about("exists")),
     Cause("port", "submission", "the port that the program wants is taken by another program on the node", "take one from the number of the job: PORT=$((20000 + SLURM_JOB_ID % 20000))", script=named, log=about("port")),
     Cause("unlike", "data", "files that the program reads together are not of the same reference, release or size", "compare their headers, their order and their indexes; sort them alike, and make or fetch them from the same reference", log=about("unlike")),

@@ -50,12 +50,13 @@ class Event:
     `path`, `row` and `offset`: where it was printed first; `files`: the numbers of all logs that have it; `last`: the
     row where it was last; `rows`: all rows of the message where it was printed first; `time`: what the line or one
     near it says, as it sorts, and `before` what a line before it says; '' without. `early`: the first lines of the log
-    that stand before it.
+    that stand before it. `output`: the last lines before it of whatever task, with their rows and labels, where the
+    symptom only tells that a process ended.
     """
 
     __slots__ = (
         "above", "account", "before", "below", "count", "early", "file", "files", "groups", "label", "last", "offset",
-        "path", "row", "rows", "symptom", "symptoms", "tasks", "text", "time",
+        "output", "path", "row", "rows", "symptom", "symptoms", "tasks", "text", "time",
     )  # fmt: skip
 
     def __init__(
@@ -77,6 +78,7 @@ class Event:
         self.above: tuple[str, ...] = ()
         self.below: tuple[str, ...] = ()
         self.early: tuple[str, ...] = ()
+        self.output: tuple[tuple[int, str, str], ...] = ()
         self.symptoms: Mapping[str, int] = {}
         self.account: Account | None = None
         self.time = self.before = ""
@@ -156,6 +158,7 @@ class Symptom(NamedTuple):
     `recovered_by`: an expression for a later line that cancels the symptom, with `recovery` its literals.
     `near_end`: it counts only if at most this many lines follow, unless the logs otherwise show that the job failed:
     what a job survives is not a failure; 0 if it always counts. `below`: for a line that only announces the message.
+    `tells_end`: the message only says that a process ended, whatever for.
     `matches` and `others`: lines with the symptom, and similar lines without it.
     """
 
@@ -175,6 +178,7 @@ class Symptom(NamedTuple):
     recovery: tuple[str, ...] = ()
     near_end: int = 0
     below: Below | None = None
+    tells_end: bool = False
 
     def search(self, line: str) -> re.Match[str] | None:
         """The match of the message in a line; None without one."""

@@ -5,6 +5,8 @@ from sbatchlint.diagnose.answers import Answer, Picture
 from sbatchlint.diagnose.evidence import lacks, options_written, spans_of
 from sbatchlint.diagnose.subjects import related_options
 from sbatchlint.diagnose.symptom import Cause, Event
+from sbatchlint.diagnostics import Diagnostic
+from sbatchlint.source.text import Source
 
 # An option that is set twice counts once.
 _CODES = ("SB101", "SB102", "SB103", "SB110", "SB116")
@@ -33,12 +35,19 @@ def unread(event: Event, picture: Picture) -> Answer | None:
         finding
         for finding in picture.findings
         if finding.code in _CODES and (finding.severity == "error" or finding.code == "SB116")
-        if names & options_written(source.slice(source.line(source.row(finding.span.start))))
+        if names & _options_of(finding, source)
     )
     if not found:
         return None
     spans = spans_of(found)
     return Answer(event, UNREAD, "likely", UNREAD.says, UNREAD.advice, spans, found, proven=True)
+
+
+def _options_of(finding: Diagnostic, source: Source) -> set[str]:
+    """The options on the lines of a finding: of the directive, or of all directives after a command."""
+    places = (finding.span, *(place for place, _ in finding.related))
+    rows = {source.row(place.start) for place in places} | {source.row(place.end) for place in places}
+    return {each for row in rows for each in options_written(source.slice(source.line(row)))}
 
 
 OFF = Cause(

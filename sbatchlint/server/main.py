@@ -106,7 +106,7 @@ class Server(LanguageServer):
         self.reload()
 
     def reload(self) -> None:
-        """Reads configuration files anew, and evaluates all open files again."""
+        """Reads configuration files again, and reevaluates all open files."""
         self._resolver = Resolver(self._overrides)
         self._wrong_settings = ""
         for document in self.documents.values():

@@ -101,7 +101,7 @@ def values_of(job: Job, use: Use, plan: Plan | None) -> str:
         "gpus": "set in jobs that ask for GPUs",
         "array": "set in job arrays: another value for each job of it",
         "het": "set in heterogeneous jobs",
-        "requeue": "set in jobs that were begun anew",
+        "requeue": "set in jobs that were requeued",
     }.get(entry.when, "set at some sites")
 
 

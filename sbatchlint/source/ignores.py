@@ -34,7 +34,7 @@ class IgnoreComment(NamedTuple):
 
     `verb`: as written, and `near` the known one that is like it where it is unknown; `selectors` is None where no list
     is given; `closed`: whether its bracket is. `own_line`: nothing else stands on its line; `at_head`: it stands before
-    the first command. `meant`: where the names are not in brackets, or the bracket is not closed, what to write behind
+    the first command. `meant`: where the names are not in brackets, or the bracket is not closed, what to write after
     the verb, and in the place of what.
     """
 

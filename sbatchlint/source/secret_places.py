@@ -13,7 +13,7 @@ _READING = (
     r"|\bchpasswd\b|\bcryptsetup\b|-passphrase-fd\b)"
 )
 _PIPED = rf"(?=['\"]?[^\s'\"]{{4}})(?=[^\n|]{{1,1000}}\|[^\n|]{{0,200}}{_READING})"
-# A format whose first conversion is set to the name of a secret, and a verb with a name and a value behind it.
+# A format whose first conversion is set to the name of a secret, and a verb with a name and a value after it.
 _OF_FORMAT = (
     r"\bprintf[ \t]+(?:-v[ \t]+\w+[ \t]+)?(?P<format>['\"])(?:(?!(?P=format))[^\n%]){0,80}?"
     r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|credentials?|jwt|[_-]pat|pw|pwd|_auth|_dsn)\\?['\"]?[ \t]*[=:]"

@@ -31,7 +31,7 @@ class IncludedRow(int):
 
 
 class Workspace(Source):
-    """`own`: the script. `text`: its characters, and behind them, each after a newline, those of the attached files."""
+    """`own`: the script. `text`: its characters, and after them, each after a newline, those of the attached files."""
 
     __slots__ = ("_bases", "_parts", "own")
 

@@ -227,7 +227,7 @@ class _Evaluator:
         return value
 
     def skip_target(self) -> None:
-        """Goes behind a name and its subscript, if there is a name."""
+        """Goes past a name and its subscript, if there is a name."""
         if self.at >= len(self.tokens) or self.tokens[self.at][0] != "name":
             return
         self.at += 1

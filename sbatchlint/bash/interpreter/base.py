@@ -294,7 +294,7 @@ class Interpreter(Substituter):
         return result, escaped
 
     def returning(self, scope: Scope, walk: Callable[[], State | None]) -> State | None:
-        """Walks what `return` leaves, a function or a sourced file, and returns the state behind it."""
+        """Walks what `return` leaves, a function or a sourced file, and returns the state after it."""
         escaped, exits = scope.state.escaped, len(self.exit_states)
         self.return_states.append([])
         end = walk()

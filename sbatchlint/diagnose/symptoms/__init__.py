@@ -13,7 +13,7 @@ _GENERAL = ("files", "languages", "programs", "shell", "account", "crashes", "ge
 @cache
 def symptoms() -> dict[str, Symptom]:
     """All symptoms by id. Every module of this package has a tuple `SYMPTOMS`; of two that match a line, the first is
-    taken: that of the module whose name comes first, those of `_GENERAL` behind all others."""
+    taken: that of the module whose name comes first, those of `_GENERAL` after all others."""
     found: dict[str, Symptom] = {}
     special = sorted({each.name for each in iter_modules(__path__)} - set(_GENERAL))
     for module in (*special, *_GENERAL):

@@ -1,4 +1,4 @@
-"""What sacct and scontrol say of a job's end, as `JobState=… Reason=… ExitCode=…`: looked for behind all logs.
+"""What sacct and scontrol say of a job's end, as `JobState=… Reason=… ExitCode=…`: looked for after all logs.
 
 JOB_STATE_FLAGS and enum job_states, slurm/slurm.h; the names are those of src/common/slurm_protocol_defs.c.
 """
@@ -25,6 +25,13 @@ def _memory(job: Job, event: Event) -> Verdict:
 def _ended_by(codes: tuple[str, ...], signals: tuple[str, ...]) -> Callable[[Event], bool | None]:
     """Rules a cause out where the job ended otherwise. A shell reports a signal as 128 more."""
     return lambda event: None if event.groups.get("code") in codes or event.groups.get("signal") in signals else False
+
+
+def _at_once(event: Event) -> bool | None:
+    """Whether the record says that the job ran for no second."""
+    limits = {} if event.account is None else event.account.limits
+    ran = limits.get("RunTime") or limits.get("Elapsed") or ""
+    return None if ran and not ran.strip("0:-") and event.groups.get("code") not in ("126", "127") else False
 
 
 def _log_folder(job: Job, event: Event) -> Verdict:
@@ -259,6 +266,13 @@ The exit code is that of the script's last command, or of `exit`. What failed st
                 "a program of the job crashed (exit code {code}, signal {signal})",
                 "look at what it printed last; a core file and `ulimit -c unlimited` tell where",
                 log=_ended_by(("132", "134", "135", "136", "139"), ("4", "6", "7", "8", "11")),
+            ),
+            Cause(
+                "at-once",
+                "submission",
+                "the job ended with exit code {code} in its first second: it could not begin, as where the folder of the job, or that of its log, is not there on the node for this user",
+                "submit from a folder that the nodes see and the user may write (root's home is not one); the log of slurmd on the node says what went wrong",
+                log=_at_once,
             ),
             Cause(
                 "last-command",

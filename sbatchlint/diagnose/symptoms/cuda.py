@@ -35,6 +35,39 @@ def _bound(job: Job, event: Event) -> Verdict:
     return shown(tuple(each for each in spans if text[each.start : each.end].split("=")[-1] not in off), "certain")
 
 
+_SIZES = {"GiB": 1.0, "MiB": 1 / 1024, "GB": 1.0, "MB": 1 / 1024}
+_SIZE = r"([\d.]+) ?([GM]i?B)"
+_AT_START = re.compile(r"Free memory on device \S* ?\(([\d.]+)/([\d.]+) GiB\) on startup")
+_TOTAL = re.compile(rf"total capacity of {_SIZE}|{_SIZE} total capacity")
+_FREE = re.compile(rf"of which {_SIZE} is free|{_SIZE} free")
+_OWN = re.compile(rf"this process has {_SIZE} memory in use|{_SIZE} reserved in total")
+
+
+def _amount(pattern: re.Pattern[str], text: str) -> float | None:
+    """The size of memory, in GiB, that a message gives; None where it gives none."""
+    match = pattern.search(text)
+    if match is None:
+        return None
+    number, unit = [each for each in match.groups() if each]
+    return float(number) * _SIZES[unit]
+
+
+def _held_by_others(event: Event) -> bool | None:
+    """Whether others hold most of the memory that the message misses: before the program took any, or beside it."""
+    started = _AT_START.search(event.text)
+    if started:
+        return possible(float(started[1]) < 0.9 * float(started[2]))
+    total, free, own = (_amount(each, event.text) for each in (_TOTAL, _FREE, _OWN))
+    if total is None or free is None or own is None:
+        return False
+    return possible(total - free - own > max(own, 0.3 * total))
+
+
+def _bound_perhaps(job: Job, event: Event) -> Verdict:
+    found = _bound(job, event)
+    return shown(found.spans) if isinstance(found, Shown) else found
+
+
 def _experts(job: Job, event: Event) -> Verdict:
     """The commands that split a model with experts over GPUs."""
     text = job.source.text
@@ -89,6 +122,7 @@ SYMPTOMS = (
         causes=(
             Cause("ranks-share-gpu", "script", "several ranks use one GPU", "give each rank its own: as many GPUs (--gpus-per-task=1 or --gpus-per-node) as tasks", codes=("SB301", "SB310", "SB317", "SB338", "SB513", "SB212", "SB211"), script=_more_tasks_than_gpus),
             Cause("experts", "script", "the experts of the model do not fit: --expert-model-parallel-size alone splits them over GPUs, tensor parallelism does not", "a higher --expert-model-parallel-size, with more nodes where the ranks do not suffice", script=_experts),
+            Cause("held-by-others", "cluster", "other processes hold memory of this GPU, as of a job or a container that was cancelled and still runs on the node", "look who they are (nvidia-smi, rocm-smi), and stop them, or submit with --exclude of that node and tell the site; a container goes with its job where it is started by srun, or removed in a trap", log=_held_by_others),
             Cause("model", "code", "model, batch and activations do not fit into the GPU's memory", "a smaller batch, gradient checkpointing, sharding over more GPUs; where other processes hold memory, look who they are"),
         ),
         matches="""\
@@ -99,6 +133,7 @@ RuntimeError: CUDA error: out of memory
 torch.OutOfMemoryError: allocation failed
 jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.
 ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.
+ValueError: Free memory on device cuda:0 (12.5/79.1 GiB) on startup is less than desired GPU memory utilization (0.9, 71.2 GiB).
 """,
     ),
     Symptom(
@@ -128,6 +163,33 @@ AssertionError: Invalid device id
 """,
         others="  File \"train.py\", line 3, in set_device\n",
         below=Below(r"invalid device ordinal|Invalid device id|hipErrorInvalidDevice|CUDA_ERROR_INVALID_DEVICE|^\w+Error: ", after=r"set_device\(|_cuda_setDevice", instead=True),
+    ),
+    Symptom(
+        id="gpu-peer-hidden",
+        title="a rank cannot open the memory of another rank's GPU",
+        docs="""\
+GPU-aware MPI, NCCL and UCX copy between the GPUs of a node through handles (CUDA IPC, HIP IPC), which a process can only
+open of GPUs that it sees. With `--gpus-per-task`, `--ntasks-per-gpu` or `--gpu-bind` each task sees one.
+""",
+        printed_by="CUDA, HIP, Cray MPICH (GTL), UCX, Open MPI",
+        releases="all releases",
+        role="cause",
+        literals=("IpcOpenMemHandle", "IpcGetMemHandle", "IpcOpenMemoryHandle"),
+        patterns=(
+            r"(?i)\b(?:cuda|cu|hip|ze)?(?:Mem)?Ipc(?:Open|Get)Mem(?:ory)?Handle\w*\b.{0,60}(?:invalid|fail|error|not|resource|denied)",
+            r"(?i)\b(?:call to|error in|failed:?) (?:cuda|cu|hip)Ipc(?:Open|Get)MemHandle",
+        ),
+        causes=(
+            Cause("bound", "script", "each task sees only its own GPU, so it cannot open the memory of the others on its node", "ask for the GPUs of the node as a whole (--gpus-per-node=N, --gres=gpu:N) without --gpus-per-task and --gpu-bind, and let each rank take the device of its SLURM_LOCALID", script=_bound_perhaps),
+            Cause("visible", "script", "the script lets each rank see some GPUs only, so it cannot open the memory of the others on its node", "let each rank see all GPUs of the node, and take one by its number", script=_hidden),
+            Cause("not-reachable", "cluster", "the GPUs of these ranks cannot read each other's memory: they are hidden from each other (a container, a cgroup, a binding of the site), or the driver does not allow it", "ask for the GPUs of a node as a whole, without a binding; else let MPI copy through the host (MPICH_GPU_IPC_ENABLED=0, UCX_TLS=^cuda_ipc, NCCL_P2P_DISABLE=1)"),
+        ),
+        matches="""\
+(GTL DEBUG: 1) cuIpcOpenMemHandle: invalid argument, CUDA_ERROR_INVALID_VALUE, line no 280
+cuda_ipc_cache.c:150 UCX  ERROR cuIpcOpenMemHandle() failed: invalid device context
+The call to cuIpcOpenMemHandle failed. This is an unrecoverable error
+""",
+        others="cuIpcOpenMemHandle: 12 handles\n",
     ),
     Symptom(
         id="gpu-busy",

@@ -2,6 +2,7 @@
 
 import re
 
+from sbatchlint.analysis.containers.container_starts import container_starts
 from sbatchlint.diagnose.evidence import (
     assigned,
     commands,
@@ -150,6 +151,12 @@ def _read_by_program(event: Event) -> bool | None:
 def _started(event: Event) -> bool | None:
     """It is a program that another one starts: subprocess looks for it."""
     return possible(any("_execute_child" in line for line in event.above[-4:]))
+
+
+def _any_container(job: Job, event: Event) -> Verdict:
+    """The commands and steps that enter a container."""
+    found = tuple(start.place for ways in container_starts(job) for start in ways)
+    return shown(found or spans_of([each for each in job.steps if each.container is not None]))
 
 
 def _of_slurm(event: Event) -> bool | None:
@@ -354,6 +361,7 @@ EOFError: Compressed file ended before the end-of-stream marker was reached
             Cause("empty-variable", "script", "the path is made of a variable that is not set", "see the finding", codes=("SB409", "SB414", "SB115", "SB405", "SB419", "SB424", "SB421", "SB708", "SB431", "SB429", "SB435", "SB415", "SB132", "SB432", "SB434")),
             Cause("not-mounted", "script", "{path} is not in the container, which sees only the folders that are mounted into it", "mount its folder (apptainer -B, docker -v, --container-mounts)", script=_named_in_container),
             Cause("path-of-script", "script", "{path}, which the script names, is not there on the node", "correct the path; a relative one is looked for where sbatch was called", script=_named),
+            Cause("slurm-in-container", "script", "{path}, which the program calls, is not in the container in which the script runs it", "start the program outside of the container, and let it run its parts in one; or mount Slurm's commands, their libraries, /etc/slurm and the socket of munge into it", codes=("SB515",), script=_any_container, log=_of_slurm),
             Cause("slurm-not-there", "submission", "{path}, which the program calls, is not found: Slurm's commands are not installed where it runs, as in a container, or on a machine that is none of the cluster", "start it where they are (a login node, outside of the container), or mount them into the container", log=_of_slurm),
             Cause("program", "submission", "{path}, which a program starts, is not found", "load or install in the job what brings it", log=_started),
             Cause("input", "data", "{path}, which the program wants to read, is not there on the node", "look for it from a node, and at the folder in which the job runs", log=_read_by_program),

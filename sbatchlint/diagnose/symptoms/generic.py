@@ -9,7 +9,7 @@ from sbatchlint.diagnose.symptom import Below, Cause, Event, Example, Symptom
 # Exceptions are called so, with few exceptions.
 _TYPE = r"(?P<type>(?:[A-Za-z_]\w*\.){0,8}(?:[A-Z]\w*Error|(?:[A-Z]\w*)?(?:Exception|Interrupt|Failure|Fault|Timeout|Exit)))"
 # What logging puts before a line of a traceback that it prints.
-_LOGGED = r"^(?:\[?(?:ERROR|CRITICAL)\]?[\s:|-][^\]]{0,60}\][:\s]+)?"
+_LOGGED = r"^ {0,8}(?:\[?(?:ERROR|CRITICAL)\]?[\s:|-][^\]]{0,60}\][:\s]+)?"
 # Rulers and marks that programs draw before a message.
 _DRAWN = r"^[\s*#!|=>%<-]{0,30}(?:\"\w+\": ?\")?"
 

@@ -340,6 +340,7 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         docs="What it printed itself stands above: these lines only name its rank and signal (9: killed, memory as a rule; 11: segmentation fault).\n",
         printed_by="mpirun, mpiexec (Hydra), MPI libraries",
         releases="all releases",
+        tells_end=True,
         role="consequence",
         literals=("noticed that process rank", "BAD TERMINATION OF ONE OF YOUR", "MPI_ABORT was invoked", "MPI_Abort(", "Abort(", "Fatal error in ", "Primary job  terminated normally", "terminated normally, but", "has exited due to process rank", "It looks like ", "MPI_ERRORS_ARE_FATAL", "application called MPI_Abort", "exited on signal", "An error occurred in MPI_", "PMIX ERROR"),
         patterns=(

@@ -70,9 +70,9 @@ def refusal(
     of_submission: tuple[str, ...] = (),
     examples: tuple[Example, ...] = (),
 ) -> Symptom:
-    """A text of the table in slurm_errno.c, behind what the command was about or alone on its line.
+    """A text of the table in slurm_errno.c, after what the command was about or alone on its line.
 
-    `of_submission`: texts that other commands have for other reasons, and that count only behind a submission.
+    `of_submission`: texts that other commands have for other reasons, and that count only after a submission.
     """
     texts = (text, *more)
     submitted = tuple(rf"(?:submission failed|allocate resources): {each}" for each in of_submission)

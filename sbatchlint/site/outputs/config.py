@@ -1,4 +1,4 @@
-"""`scontrol show config`: `Name = value` lines, and sections for cgroup, MPI and others behind them.
+"""`scontrol show config`: `Name = value` lines, and sections for cgroup, MPI and others after them.
 
 22.05 was seen live. Later releases drop and add names (23.02: `CgroupPlugin` in a section of its own; 24.05: no
 `SLURM_CONF` of others), but keep those that are read here.

@@ -61,7 +61,7 @@ def _partition(record: Record, name: str, private: bool) -> Partition:
 
 
 def _job_defaults(record: Record) -> list[str]:
-    """`DefCpuPerGPU=4,DefMemPerGPU=1000`: behind `JobDefaults=`, which the first pair swallows whole."""
+    """`DefCpuPerGPU=4,DefMemPerGPU=1000`: after `JobDefaults=`, which the first pair swallows whole."""
     value = record.get("JobDefaults", "")
     return [] if value in ("", "(null)") else value.split(",")
 

@@ -29,7 +29,7 @@ _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _DIRECTIVE = re.compile(r"^#SBATCH\b", re.MULTILINE)
 _COMMAND = re.compile(r"\b(?:sbatch|srun|salloc)\b")
 _HEAD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*")
-# Something is left out: `...`, `# ...`, `[...]`, `<...>`, also with a word behind it.
+# Something is left out: `...`, `# ...`, `[...]`, `<...>`, also with a word after it.
 _ELISION = re.compile(r"^[ \t]*(?:#+[ \t]*|#SBATCH[ \t]+)?[\[(<{]*[ \t]*(?:\.{3,}|…|\. \. \.)", re.MULTILINE)
 # What a shell prints before a command: `$ `, `[ada@login ~]$ `, `(base) ada@login:~> `.
 _PROMPT = re.compile(

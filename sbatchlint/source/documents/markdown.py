@@ -86,7 +86,7 @@ def _inner(text: str, lines: Sequence[Span], content: str) -> list[Span] | None:
 
 
 def _without_options(text: str, lines: list[Span]) -> list[Span]:
-    """The lines of a directive behind its options."""
+    """The lines of a directive after its options."""
     at = 0
     while at < len(lines) and _OPTION.match(text, lines[at].start, lines[at].end):
         at += 1

@@ -1,4 +1,4 @@
-"""The blocks of code of a document in reStructuredText: `.. code-block:: bash`, and those behind `::`.
+"""The blocks of code of a document in reStructuredText: `.. code-block:: bash`, and those after `::`.
 
 Both are indented text, so that reading lines is enough to know every character's place.
 """

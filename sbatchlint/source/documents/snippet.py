@@ -132,7 +132,7 @@ class Snippet(Embedded):
     # --- from the snippet to the document -----------------------------------------------------
 
     def place(self, offset: int) -> int:
-        """Where a character stands in the document; the end of the text maps behind its last character."""
+        """Where a character stands in the document; the end of the text maps to after its last character."""
         if offset >= len(self.text) or not self._places:
             return self._places[-1].end if self._places else 0
         number = bisect_right(self._starts, offset) - 1
@@ -292,7 +292,7 @@ class Snippet(Embedded):
         return self.outer.line_of(self.lines[number].start).start
 
     def _behind(self, number: int) -> int:
-        """Where the line behind a line begins."""
+        """Where the line after a line begins."""
         assert self.lines is not None
         return self.outer.full_line(Source.row(self.outer, self.lines[number].end)).end
 

@@ -1,0 +1,49 @@
+"""What a process complained of before its end, in words that no symptom knows."""
+
+import re
+
+from sbatchlint.diagnose.symptom import Event
+from sbatchlint.diagnose.symptoms import symptoms
+from sbatchlint.source.regex import Regex
+
+# Words of a complaint, whatever the program calls it.
+_COMPLAINS = Regex(
+    r"(?i)(?<![\w=/.-])(?:not|no|never|cannot|can't|couldn't|doesn't|isn't|unable|missing|lacks?|without|wrong|bad|illegal"
+    r"|invalid|unknown|unexpected|undefined|unsupported|inconsistent|incompatible|mismatch\w*|corrupt\w*|fail(?:s|ed|ure)?"
+    r"|errors?|abort\w*|stop(?:ped|ping|s)?|exit(?:ed|ing)?|halt\w*|exceed\w*|too|must|should|requires?|required|needs?"
+    r"|expect\w*|denied|refused|lost|overflow|diverg\w*|nan|killed|terminat\w*|problem|out of)(?![\w=/])"
+)
+# Words that only say that the program ends.
+_ENDS = Regex(
+    r"(?i)^\W*(?:(?:fatal )?errors? (?:detected|occurred|found)\b.*|(?:(?:the )?(?:program|run|job|simulation|model"
+    r"|code|process|now|is) )*(?:abort|stop|exit|terminat|halt)\w*(?: .{0,60})?)$"
+)
+# What launchers and Slurm draw and print themselves.
+_OF_LAUNCHER = re.compile(r"^\W*$|^(?:srun|slurmstepd|slurmd|mpirun|mpiexec|prterun|orterun)[:\[ ]|^=  |^\*{3} ")
+# The most lines of a complaint.
+_MOST = 4
+
+
+def last_complaint(end: Event) -> Event | None:
+    """The first line of the complaint that stands last before the end of a process, as an event; None without one."""
+    lines = [each for each in end.output if not _OF_LAUNCHER.search(each[2])]
+    while lines and not _COMPLAINS.search(lines[-1][2]):
+        lines.pop()
+        if len(lines) + _MOST < len(end.output):
+            break
+    run: list[tuple[int, str, str]] = []
+    for each in reversed(lines):
+        if len(run) == _MOST or not _COMPLAINS.search(each[2]):
+            break
+        run.append(each)
+    run.reverse()
+    while len(run) > 1 and _ENDS.search(run[0][2]):
+        run.pop(0)
+    if not run:
+        return None
+    row, label, text = run[0]
+    event = Event(symptoms()["last-words"], text, {}, end.path, row, end.offset, end.file, label)
+    event.early, event.symptoms, event.account = end.early, end.symptoms, end.account
+    event.above = tuple(other for at, _, other in end.output if at < row)
+    event.below = tuple(other for at, _, other in end.output if at > row)
+    return event
