@@ -23,7 +23,8 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
-    "SB447", "test-always-same", severity="error", fix="sometimes", since="0.1.0", seen="public scripts",
+    "SB447", "test-always-same", severity="error", fix="sometimes", since="0.1.0", stage="preview",
+    seen="public scripts",
     unseen="The usage message of the script, or a branch that runs every time.",
 )  # fmt: skip
 

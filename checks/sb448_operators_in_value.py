@@ -30,7 +30,8 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
 CARD = Card(
-    "SB448", "operators-in-value", severity="error", fix="sometimes", since="0.1.0", when=Variables("*"),
+    "SB448", "operators-in-value", severity="error", fix="sometimes", since="0.1.0", stage="preview",
+    when=Variables("*"),
     seen="public scripts, run with bash 5.2",
     unseen="`unrecognized arguments: > train.log`, or a file not found; the log file is missing.",
 )  # fmt: skip

@@ -29,7 +29,8 @@ from sbatchlint.slurm.environment import find
 from sbatchlint.triggers import Variables
 
 CARD = Card(
-    "SB451", "variable-of-other-process", severity="warning", fix="never", since="0.1.0", when=Variables("*"),
+    "SB451", "variable-of-other-process", severity="warning", fix="never", since="0.1.0", stage="preview",
+    when=Variables("*"),
     batch=True, seen="bash(1), run with bash 5.2",
     unseen="Nothing, or a program that complains of a missing argument.",
 )  # fmt: skip

@@ -46,7 +46,7 @@ _FILTERS = frozenset(
 )
 
 CARD = Card(
-    "SB452", "file-emptied-before-read", severity="error", fix="never", since="0.1.0", batch=True,
+    "SB452", "file-emptied-before-read", severity="error", fix="never", since="0.1.0", stage="preview", batch=True,
     when=Commands(*sorted(_FILTERS)), seen="bash(1), run with bash 5.2",
     unseen="Nothing: the file is empty.",
 )  # fmt: skip

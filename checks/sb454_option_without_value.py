@@ -1,0 +1,145 @@
+"""An option gets no value unless the job is submitted with it: the variable after it is set by nothing in the script.
+
+`python train.py --lr $LR --epochs $EPOCHS` is right for a job that is submitted with `sbatch --export=ALL,LR=0.1,…`.
+With a plain `sbatch job.sh` the words `$LR` and `$EPOCHS` vanish: `--lr` takes `--epochs` for its value, and the last
+option has none, so that the program refuses its arguments, or works with a wrong one.
+
+Reported are variables without quotes that are the whole value of an option, and that the script neither sets, tests nor
+mentions in a comment, and gives no default. Names that a login, a module or Slurm sets are left out, as is everything
+after a sourced file that cannot be read. Where the script shows which variable was meant, it is
+[SB414](undefined-launcher-variable.md). Always advice, as the submit environment may set anything.
+
+## Fix
+
+None: only the author knows the value. `${LR:?}` stops the script at once where it is not set, `${LR:-0.1}` is a
+default.
+
+## References
+
+bash(1), "Word Splitting" and "Parameter Expansion"; sbatch(1), --export
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.expansion.nobody_sets import (
+    glued_name,
+    is_common_name,
+    is_lone_lowercase_name,
+    is_mentioned,
+    is_misspelt,
+    is_set_by_site,
+    may_come_from_files,
+    similar_variable,
+    unset_reads,
+    unusual_names,
+)
+from sbatchlint.bash.trace import Invocation, VariableRead
+from sbatchlint.bash.values import Phase, Pieces
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.programs import has_trait
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Variables
+
+CARD = Card(
+    "SB454", "option-without-value", severity="info", fix="never", since="0.1.0", when=Variables("*"), batch=True,
+    whole_script=True, seen="a review of public scripts",
+    unseen="`expected one argument`, or another option's value that is the name of the next option.",
+)  # fmt: skip
+
+_OPTION = Regex(r"--?[A-Za-z][\w.-]*")
+# A script that reads more unset names than this is filled in by another program.
+_MOST_NAMES = 12
+
+
+def check(job: Job) -> Iterator[Finding]:
+    if may_come_from_files(job) or len(unusual_names(job)) > _MOST_NAMES:
+        return
+    reads = {each.span: each for each in unset_reads(job) if _is_unknown(job, each)}
+    found: dict[str, tuple[Span, str]] = {}
+    for command in job.invocations if reads else ():
+        if command.phase is Phase.SUBMIT or command.state.option("nounset") is not False or not _takes_options(command):
+            continue
+        for option, place in _lost_values(command):
+            if place in reads:
+                found.setdefault(reads[place].name, (place, option))
+    if not found:
+        return
+    (name, (place, option)), *others = found.items()
+    many = f" ({', '.join(each for each, _ in others)} as well)" if others else ""
+    what = f"`{option}` has no value unless sbatch gets {name} from outside{many}"
+    yield Finding(
+        place,
+        f"{what}; set it, or write `${{{name}:?}}` to stop without it",
+        related=[(other, "not set either") for _, (other, _) in others[:3]],
+    )
+
+
+def _is_unknown(job: Job, read: VariableRead) -> bool:
+    """Whether only the submission may set a variable, and nothing in the script shows which other one was meant."""
+    name = read.name
+    if read.operator or is_common_name(name) or is_set_by_site(name) or _is_of_module(job, name):
+        return False
+    if is_mentioned(job, name) or is_misspelt(job, name):
+        return False
+    if glued_name(job, read) is not None or similar_variable(job, read) is not None:
+        return False
+    return not is_lone_lowercase_name(job, read)
+
+
+def _is_of_module(job: Job, name: str) -> bool:
+    """Whether a module of this name is loaded, which may set the variable: `module load picard`, then `$PICARD`."""
+    first = name.lower().partition("_")[0]
+    loaded = (each for each in job.invocations if has_trait(each.name, "loads"))
+    return any(word.lower().partition("/")[0] == first for each in loaded for word in each.words[1:])
+
+
+def _takes_options(command: Invocation) -> bool:
+    """Whether a command is a program with options of its own, which the words of the script are for."""
+    return not command.children and not has_trait(command.name, "prints", "minor") and not command.calls_function
+
+
+def _lost_values(command: Invocation) -> Iterator[tuple[str, Span]]:
+    """Each option of a command whose whole value is one variable without quotes, and where that stands."""
+    before = ""
+    for field in command.argv[1:]:
+        last = field[-1] if field else None
+        head = _head(field)
+        if last is not None and last.text is None and last.expansion is not None and last.open:
+            if len(field) == 1 and before:
+                yield before, last.expansion.span
+            elif head.endswith("=") and _OPTION.fullmatch(head[:-1]):
+                yield head[:-1], last.expansion.span
+        before = (
+            head if len(head) > 1 and _OPTION.fullmatch(head) and last is not None and last.text is not None else ""
+        )
+
+
+def _head(field: Pieces) -> str:
+    """The known text of a word before its last unknown piece; empty where there is another one."""
+    known = field[:-1] if field and field[-1].text is None else field
+    return "".join(each.text or "\0" for each in known)
+
+
+CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gpus=1
+        python train.py --data /data/v2 --lr «$LR» --epochs $EPOCHS
+        """,
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH -n 8\nout=run1\nmpirun ./flow --mesh=«$MESH» --scheme=$SCHEME --out=$out\n",
+        title="glued to it",
+    ),
+    Good('#!/bin/bash\n#SBATCH -n 8\nLR=0.1\npython train.py --lr $LR --epochs "${EPOCHS:-3}"\n'),
+    Good(
+        "#!/bin/bash\n# sbatch --export=ALL,LR=0.1,EPOCHS=3 job.sh\npython train.py --lr $LR --epochs $EPOCHS\n",
+        title="told how",
+    ),
+    Good("#!/bin/bash\n#SBATCH -n 8\nset -u\npython train.py --lr $LR --epochs $EPOCHS\n", title="stops there"),
+    Good(
+        "#!/bin/bash\n#SBATCH -n 8\nsource settings.sh\npython train.py --lr $LR --epochs $EPOCHS\n",
+        title="set elsewhere",
+    ),
+]
