@@ -7,6 +7,8 @@ A warning where the job's programs are known: published tools such as `samtools`
 whose modules could all be read, and which read neither their environment nor anything else that differs. So is an array
 whose tasks all load and save the same checkpoint. Advice for other programs, which may read the index themselves.
 
+A warning, too, where the same command stands in a comment, with the index.
+
 An error where a number replaces the index, or its only copy: `n=$SLURM_ARRAY_TASK_ID`, then `n=3`.
 
 Not reported: an array whose tasks run one after the other (`%1`), as long runs are continued this way from checkpoints;
@@ -25,14 +27,14 @@ sbatch(1), "Job arrays"; live runs of Slurm 22.05 (tests/slurm); CoBrALab/qbatch
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.array_elements import INDEX, several_elements
-from sbatchlint.analysis.expansion.reads import Use, use_of
+from sbatchlint.analysis.expansion.reads import TESTS, Use, use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.serial_programs import is_serial
 from sbatchlint.analysis.script.threads import is_tool
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import program_options
 from sbatchlint.job.python.program import python_program
 from sbatchlint.programs import has_trait
@@ -51,7 +53,12 @@ _IN_ANY_CASE = Regex(r"(?i)array_?(?:task|job)")
 _DIRECTIVE = Regex(r"(?m)^#SBATCH.*")
 # Variables and commands by which the tasks of an array may differ.
 _OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "RANDOM", "SRANDOM", "$", "BASHPID", "HOSTNAME", "EPOCHSECONDS"})
-_VARYING = frozenset({"date", "mktemp", "uuidgen", "shuf", "hostname", "squeue", "scontrol", "ls", "find"})
+_VARYING = frozenset({"date", "mktemp", "uuidgen", "shuf", "hostname", "squeue", "scontrol"})
+# What lists files: the same ones for all tasks, unless one of them takes a file away, or looks for results.
+_LISTING = frozenset({"ls", "find"})
+_TAKING = frozenset({"mv", "rm", "unlink", "rsync", "tar", "gzip", "flock", "mkdir"})
+# A command with the index that is commented out.
+_COMMENTED = Regex(r"(?m)^[ \t]*#(?!!|SBATCH)[^\n]*\$\{?SLURM_ARRAY_TASK_ID\b[^\n]*")
 _QUEUE = Regex(
     r"(?i)(?:^|[\W_])(?:agents?|workers?|clients?|runners?|celery|dask\w*|optuna|queue|consumer|engine)(?:[\W_]|$)"
 )
@@ -63,6 +70,7 @@ _FILE = Regex(r"[\w./-]*\w\.[A-Za-z]\w{0,3}")
 # Names in Python programs that may make tasks differ.
 _IDENTITY = ("array", "environ", "getenv", "random", "seed", "time", "subprocess", "glob", "exists", "lock")
 _MOST_BYTES = 1 << 18
+_SAME = 2  # how many words of two commands are equal where they run the same program: `python train.py`
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -79,7 +87,8 @@ def check(job: Job) -> Iterator[Finding]:
     works = [each for each in job.invocations if not each.children and weight(job, each) >= Weight.PROGRAM]
     if not works or any(is_unclear_source(each, personal=False) for each in job.invocations):
         return
-    if any(not has_trait(each.name, "prints") and _differs_between_tasks(each) for each in job.invocations):
+    varying = _VARYING | _LISTING if _takes_turns(job) else _VARYING
+    if any(not has_trait(each.name, "prints") and _differs_between_tasks(each, varying) for each in job.invocations):
         return
     known = [_reads_index(job, each) for each in works]
     if True in known:
@@ -90,6 +99,16 @@ def check(job: Job) -> Iterator[Finding]:
     if path is not None:
         message = f"{all_of(array.tasks, 'task')} of this array load and save {path} at once; to run them one by one"
         yield Finding(span, f"{message}, write `--array={setting.text}%1`", "warning", related)
+        return
+    off = _commented_out(job, works)
+    if off is not None:
+        yield Finding(
+            span,
+            f"{all_of(array.tasks, 'task')} of this array do the same: line {job.line(off.start)}, which passes the "
+            "index, is commented out; pass it on, or remove --array",
+            "warning",
+            [(off, "not run"), *related],
+        )
     elif None in known:
         yield Finding(
             span,
@@ -178,7 +197,18 @@ def _uses_index(job: Job) -> bool:
             printed[read.span] &= _is_only_printed(use_of(job, read))
         for span in sorted((span for span, only in printed.items() if only), reverse=True):
             text = text[: span.start] + text[span.end :]
-    return _IN_ANY_CASE.search(_DIRECTIVE.sub("", text)) is not None
+    return _IN_ANY_CASE.search(_COMMENTED.sub("", _DIRECTIVE.sub("", text))) is not None
+
+
+def _commented_out(job: Job, works: list[Invocation]) -> Span | None:
+    """A comment that is a command of the same program as the job's work, but gets the index; None without one."""
+    if job.source.text != job.source.own.text:
+        return None
+    for match in _COMMENTED.finditer(job.source.text):
+        words = match[0].lstrip(" \t#").split()
+        if any(words[:_SAME] == job.source.slice(each.span).split()[:_SAME] for each in works):
+            return Span(match.start() + len(match[0]) - len(match[0].lstrip()), match.end())
+    return None
 
 
 def _is_only_printed(use: Use) -> bool:
@@ -193,11 +223,16 @@ def _name(command: Invocation) -> str:
     return files[0] if files else name or "its program"
 
 
-def _differs_between_tasks(command: Invocation) -> bool:
+def _takes_turns(job: Job) -> bool:
+    """Whether tasks may share out the files that they list: they move or remove some, or test which are there."""
+    return any(each.name in TESTS or each.name in _TAKING for each in job.invocations)
+
+
+def _differs_between_tasks(command: Invocation, varying: frozenset[str]) -> bool:
     """Whether a command gets something that differs between the tasks, or takes its work from a queue."""
     fields = [*command.argv, *(value for _, value in command.variables), *(to.target or () for to in command.redirects)]
     for expansion in (each for field in fields for each in expansions(field)):
-        if expansion.name in _OWN or any(words and words[0] in _VARYING for words in expansion.commands):
+        if expansion.name in _OWN or any(words and words[0] in varying for words in expansion.commands):
             return True
     if command.name == "flock":
         return True
