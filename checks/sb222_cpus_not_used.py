@@ -4,7 +4,8 @@
 hours and the user's priority, and the job waited longer for them. Often one of the two numbers was changed, and the
 other forgotten.
 
-The same holds for `--ntasks=16` and a step `srun -n 4`: a warning if that is the only step.
+The same holds for `--ntasks=16`, or `--ntasks-per-node=16` on one node, and a step `srun -n 4`: a warning if that is
+the only step.
 
 In a job without steps it is reported only if every program of the job is given a number of threads, and that is at most
 half the number of CPUs. Where memory is requested for each CPU, more CPUs may have been requested for their memory.
@@ -28,16 +29,18 @@ from sbatchlint.analysis.script.threads import (
     thread_options,
 )
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.srun import StepOption
+from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB222", "cpus-not-used", severity="warning", fix="never", since="0.1.0", when=Options("cpus-per-task", "ntasks"),
+    "SB222", "cpus-not-used", severity="warning", fix="never", since="0.1.0",
+    when=Options("cpus-per-task", "ntasks", "ntasks-per-node"),
     batch=True, certain=True, homogeneous=True, whole_script=True, seen="a review of public scripts",
     unseen="Nothing: CPUs stay idle, and count against the project's hours.",
 )  # fmt: skip
@@ -46,7 +49,6 @@ CARD = Card(
 _UNCLEAR = (
     "mem-per-cpu", "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "threads-per-core",
     "extra-node-info", "gpus", "gpus-per-node", "gpus-per-task", "gres", "cpus-per-gpu", "ntasks-per-core", "hint",
-    "ntasks-per-node",
 )  # fmt: skip
 # Options of a step with which fewer tasks may be meant.
 _PLACING = frozenset({"cpus-per-task", "exclusive", "nodes", "overlap"})
@@ -58,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if job.steps and not job.launches:
         yield from _tasks_of_steps(job)
-    if job.steps or job.launches or not commands_with_threads(job):
+    if request.has_option("ntasks-per-node") or job.steps or job.launches or not commands_with_threads(job):
         return
     name = "cpus-per-task" if request.has_option("cpus-per-task") else "ntasks"
     setting, cpus = request.setting(name), whole(request.value(name))
@@ -89,7 +91,10 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _tasks_of_steps(job: Job) -> Iterator[Finding]:
     """The finding on a job whose steps, one after the other, all leave at least half of its tasks idle."""
-    setting, tasks = job.request.setting("ntasks"), whole(job.request.value("ntasks"))
+    setting, tasks, least = job.request.setting("ntasks"), whole(job.request.value("ntasks")), 1
+    if setting is None and job.request.exact_nodes() is not None:
+        # one task of several on a node may be for a program with threads
+        setting, tasks, least = job.request.setting("ntasks-per-node"), job.request.effective_tasks(), 2
     if setting is None or tasks is None or job.request.has_option("cpus-per-task") or job.request.has_option("array"):
         return
     most: tuple[int, StepOption] | None = None
@@ -102,13 +107,13 @@ def _tasks_of_steps(job: Job) -> Iterator[Finding]:
         working += 1
         if option is None or option.span is None or not step.certain or step.in_other_job or not step.tasks:
             return
-        if not _PLACING.isdisjoint(step.options) or context.background is not None:
+        if not _PLACING.isdisjoint(step.options) and not _has_one_cpu(step) or context.background is not None:
             return
         threads = any(map(THREAD_VARIABLE.fullmatch, step.invocation.state.variables))
         if option.value is None or expansions(option.value) or threads or any(map(any, map(thread_options, leaves))):
             return
         most = max(most or (0, option), (step.tasks, option), key=lambda each: each[0])
-    if most is None or most[0] * 2 > tasks or job.limits.exhausted:
+    if most is None or not least <= most[0] <= tasks / 2 or job.limits.exhausted:
         return
     number, option = most
     several = "no step starts more than" if working > 1 else "the step starts"
@@ -119,6 +124,13 @@ def _tasks_of_steps(job: Job) -> Iterator[Finding]:
         "warning" if working == 1 else "info",
         related=[(setting.span, f"requests {tasks}")],
     )
+
+
+def _has_one_cpu(step: Step) -> bool:
+    """Whether a step says that each task has one CPU, and nothing else of where its tasks go."""
+    cpus = step.option("cpus-per-task")
+    alone = _PLACING.isdisjoint(step.options.keys() - {"cpus-per-task"})
+    return alone and cpus is not None and cpus.value is not None and text_of(cpus.value) == "1"
 
 
 CASES = [

@@ -28,7 +28,7 @@ class ToldGpus(NamedTuple):
 
 # Options whose number counts GPUs.
 _COUNT = Regex(
-    r"-{0,2}\+{0,2}(?:\w[\w.]*[._])?(?:num_gpus?|n_gpus?|ngpus?|gpus_per_node|gpu_count|gpu_num|gpunum)"
+    r"-{0,2}\+{0,2}(?:\w[\w.]*[._])?(?:num(?:ber)?_(?:of_)?gpus?|n_gpus?|ngpus?|gpus_per_node|gpu_count|gpu_num|gpunum)"
     r"|-{0,2}\+{0,2}(?:\w+\.)*(?:trainer|train|pl_trainer)[._](?:devices|gpus)"
 )
 # Options whose number counts GPUs in some programs, and is an index in others.
@@ -58,8 +58,8 @@ def told_gpus(command: Invocation) -> ToldGpus | None:
     for option, value, word in program_options(command.argv[1:], _kind):
         dashed = option.startswith("-")
         equals = "=" in (text_of(word) or "=")
-        if not dashed and not equals:
-            continue
+        if not dashed and not equals and not (option.isupper() and is_number(text_of(value or ()) or "")):
+            continue  # a word; pairs such as `NUM_GPUS 8` are settings of YACS
         told = None if value is None else _of_value(_kind(option), text_of(value) or "")
         if told is None:
             if _kind(option) == "device":

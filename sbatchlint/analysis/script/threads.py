@@ -31,20 +31,23 @@ _OWN_OPTIONS = {
     "-t": "bwa bwa-mem2 minimap2 kallisto fastqc megahit spades.py metaspades.py rnaspades.py flye hifiasm wtdbg2 racon"
     " medaka_consensus NanoPlot porechop checkm metabat2 sambamba julia orthofinder nanopolish verkko sga quast.py"
     " unicycler ngmlr winnowmap fastANI nucmer jellyfish ragtag.py parallel-fastq-dump gmap gsnap kma vg metaquast.py"
-    " raven chromap minigraph strobealign bwameth.py kmc mosdepth sniffles cuteSV",
+    " raven chromap minigraph strobealign bwameth.py kmc mosdepth sniffles cuteSV gstacks populations tsv2bam"
+    " process_radtags kneaddata run_rcorrector.pl",
     "-@": "samtools velocyto",
     "-p": "bowtie bowtie2 hisat2 salmon pigz pbzip2 stringtie tophat tophat2 cufflinks cuffdiff julia roary lbzip2"
     " rsem-calculate-expression bamCoverage multiBamSummary computeMatrix sailfish subread-align centrifuge mash"
     " diamond bamCompare plotFingerprint multiBigwigSummary bigwigCompare bamPEFragmentSize alignmentSieve plotCoverage"
-    " cuffquant cuffnorm findMotifsGenome.pl bcl2fastq rsem-prepare-reference hisat2-build meme g09 g16",
+    " cuffquant cuffnorm findMotifsGenome.pl bcl2fastq rsem-prepare-reference hisat2-build meme g09 g16 ustacks cstacks"
+    " sstacks",
     "-T": "featureCounts iqtree iqtree2 iqtree3 raxmlHPC-PTHREADS raxmlHPC-PTHREADS-SSE3 raxmlHPC-PTHREADS-AVX"
-    " raxmlHPC-PTHREADS-AVX2 cd-hit cd-hit-est xz zstd mvn clustalo subjunc",
+    " raxmlHPC-PTHREADS-AVX2 cd-hit cd-hit-est xz zstd mvn clustalo subjunc denovo_map.pl ref_map.pl",
     "-e": "fasterq-dump",
     "-j": "cutadapt trim_galore make gmake ninja scons ctest cargo admixture parallel snakemake bazel scram scramv1"
-    " pbmm2 seqkit spack b2 bjam",
-    "-P": "xargs",
+    " pbmm2 seqkit spack b2 bjam ccs lima isoseq isoseq3 pbsv",
+    "-P": "xargs angsd realSFS NGSadmix",
+    "-z": "kaiju kaijux kaijup kaiju-multi",
     "-n": "htseq-count antsRegistrationSyN.sh antsRegistrationSyNQuick.sh pytest",
-    "-c": "busco seqclust snakemake umap",
+    "-c": "busco seqclust snakemake umap fsc26 fsc27 fsc28 fastsimcoal2",
     "-w": "fastp",
     "-nt": "gmx gmx_mpi iqtree iqtree2",
     "-ntmpi": "gmx gmx_d mdrun",
@@ -53,7 +56,10 @@ _OWN_OPTIONS = {
     "-openmp": "recon-all",
     "-omp": "sss2 serpent",
     "-np": "comsol",
-    "--CPU": "Trinity",
+    "--CPU": "Trinity Trinotate",
+    "--thread_count": "align_and_estimate_abundance.pl",
+    "--fork": "vep",
+    "--j": "relion_refine",
     "--runThreadN": "STAR STARsolo",
     "--cpu": "hmmsearch hmmscan jackhmmer phmmer hmmbuild nhmmer cmscan cmsearch busco emapper.py",
     "-cpu": "interproscan.sh annotatePeaks.pl",
