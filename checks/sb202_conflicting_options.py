@@ -122,7 +122,8 @@ def _does_the_same(job: Job, hint: Setting | ForeignSetting, others: list[Settin
     """Whether the options for which sbatch drops a hint ask for what it asks: threads of each core."""
     threads = THREADS.get((hint.text or "").lower())
     small = threads == "1" and _has_small_tasks(job)
-    same = ("threads-per-core", "ntasks-per-core") if small else ("threads-per-core",)
+    both = small or threads == "2" and not job.steps  # for mpirun, a core has both of its threads
+    same = ("threads-per-core", "ntasks-per-core") if both else ("threads-per-core",)
     return all(each.name in same and each.text == threads for each in others)
 
 

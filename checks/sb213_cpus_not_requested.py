@@ -77,8 +77,9 @@ def _one_cpu(
         return  # the script expects whole nodes
     processes = [world.processes for world in worlds if world.starts_per_node == 1]
     most = max((each for each in processes if each is not None), default=1)
+    share = f"{most} processes share one CPU"
     if most < 2 <= told <= gpus:
-        most = told  # it starts a process for each GPU itself, or feeds them all
+        most, share = told, "one CPU feeds them all"  # a process for each GPU, or one that has several
     settings = request.gpu_settings()
     if most < 2 or not settings:
         return
@@ -88,7 +89,7 @@ def _one_cpu(
     asks = "component requests" if request.heterogeneous else "job requests"
     yield Finding(
         settings[0].span,
-        f"the {asks} {gpus} GPUs but no CPUs: {most} processes share one CPU{_unless(more)}; add "
+        f"the {asks} {gpus} GPUs but no CPUs: {share}{_unless(more)}; add "
         "--cpus-per-task or --cpus-per-gpu",
         "info" if whole and more is None else None,
     )

@@ -15,6 +15,8 @@ are at least as great, and none for numbers with a decimal point.
 
 `[[ ${#x} > 16 ]]` compares texts, in which 9 comes after 16: a warning.
 
+A warning where only some jobs come to the test, and where it is false instead of ending the job after wrong use.
+
 `[ -n $x ]` is true even where `$x` is empty: without quotes no word is left of it, and `[ -n ]` asks whether the word
 `-n` is empty. A warning, and so is `[ $x==y ]` where `$x` is y in this script. Advice where what follows gets the
 variable too, and fails without it (`[ -n $pid ] && ps -p $pid`).
@@ -38,6 +40,7 @@ from typing import TypeGuard
 
 from sbatchlint.analysis.expansion.nobody_sets import is_common_name
 from sbatchlint.analysis.expansion.reads import assigned_names, read_names
+from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import (
     AndOr,
@@ -55,6 +58,7 @@ from sbatchlint.bash.syntax.tree import (
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -77,6 +81,7 @@ _NUMERIC = Regex(r"-(?:eq|ne|lt|le|gt|ge)")
 _NO_NUMBER = Regex(r"[\w.+-]*[A-Za-z][\w.+-]*|\d*\.\d+")
 # What is a number whatever a script does: a length, a count, arithmetic.
 _NUMBER = Regex(r"\"?(?:\$\{#[^{}]+\}|\$#|\$\(\([^()]*\)\))\"?")
+_FALSE = "the test is always false"
 _OF_TEXTS = {"-eq": "=", "-ne": "!="}
 _JOINING = {"-a": "&&", "-o": "||"}
 
@@ -86,8 +91,27 @@ def check(job: Job) -> Iterator[Finding]:
         if "[" not in text.string:
             continue
         for finding in _in_program(job, text, program):
+            severity = finding.severity
+            if severity is None and _matters_to_some(job, text, program, finding):
+                severity = "warning"
             kept = finding.fix is None or not _guards_an_end(text, program, finding.span)
-            yield finding if kept else finding._replace(fix=None)
+            yield finding._replace(severity=severity, fix=finding.fix if kept else None)
+
+
+def _matters_to_some(job: Job, text: Text, program: Program, finding: Finding) -> bool:
+    """Whether only some jobs meet a test, or it is false and would only end the job with a message on wrong use."""
+    place = finding.span
+    test = next((each for each in job.invocations if each.name in ("[", "[[") and each.span.contains(place)), None)
+    if test is not None and depends_on_test(test):
+        return True
+    if _FALSE not in finding.message:
+        return False
+    for choice in nodes_of(program, If):
+        condition, body = choice.branches[0]
+        if not choice.otherwise and len(choice.branches) == 1 and _holds(text, condition, place):
+            names = [unquoted_text(each.words[0]) if isinstance(each, Simple) and each.words else None for each in body]
+            return names[-1] in ("exit", "return") and all(has_trait(each, "tells") for each in names[:-1])
+    return False
 
 
 def _in_program(job: Job, text: Text, program: Program) -> Iterator[Finding]:
@@ -164,7 +188,7 @@ def _is_closed_by_nothing(job: Job, text: Text, command: Simple) -> bool:
     return any(each.span == place and each.words[-1:] == ["]"] for each in job.invocations if each.name == "[")
 
 
-_MISSING = "bash reports a missing `]`, and the test is always false"
+_MISSING = f"bash reports a missing `]`, and {_FALSE}"
 _TESTING = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-z", "-n", "-f", "-d", "-e"})
 
 
@@ -184,15 +208,17 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
             if opening == "[[" and variable and (word is left and not part.quoted or _is_variable(job, part.text)):
                 continue  # bash reads the variable
             place, instead = text.span(operator.start, operator.end), _OF_TEXTS.get(name)
-            happens = f"`{name}` compares numbers, and `{part.text}` is not one, so the test is always false"
+            happens = f"`{name}` compares numbers, and `{part.text}` is not one, so {_FALSE}"
             if part.text.replace(".", "").isdigit():
                 happens, instead = f"bash has no decimal numbers, and refuses `{part.text}`", None
                 advice = "compare with awk, or use whole numbers"
             elif opening == "[" and part.text in assigned_names(job):
                 instead, advice = None, f"write `${part.text}`"
             else:
-                if opening == "[[":
-                    happens = f"`{name}` compares numbers, and any text counts as 0, including `{part.text}`"
+                if opening == "[[" and part.text[:1] == "-":
+                    happens = f"`{name}` compares numbers, `{part.text}` is read as a calculation, so {_FALSE}"
+                elif opening == "[[":
+                    happens = f"`{name}` compares numbers, and a word that is not the name of a variable counts as 0"
                 advice = f"write `{instead}`" if instead else "compare with a number"
             edits = [replace(place, instead or "")]
             fix = _fix(advice.replace("`", ""), edits, place, text, operator) if instead else None

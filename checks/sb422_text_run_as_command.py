@@ -12,8 +12,9 @@ A line with the sign of another language's comment (`// load data`, `% load data
 is a command as well, which is called `//`, `%` or `$`: it fails, and what stands after a prompt is not run.
 `cd "cd /data"` looks for a folder of that name.
 
-A warning for prose that was never a command, if the job goes on; otherwise an error, as where such prose is the last
-command: the job then always fails with status 127.
+A warning for prose that was never a command, if the job goes on, and advice where it is a comment of Python's
+(`'''…'''`); a warning too where only a message or a new folder's name lacks the output of the command. Otherwise an
+error, as where such prose is the last command: the job then always fails with status 127.
 
 ## Fix
 
@@ -60,6 +61,8 @@ _SENTENCE = Regex(r"[A-Za-z]{2,}(?:[ \t]+(?:[A-Za-z]+[.,:!]?|[=/]|\d+))+")
 _OF_ENGLISH = Regex(
     r"(?i)\b(?:the|an?|of|be|to|is|are|this|that|for|with|must|should|and|not|only|will|you|your|on|in)\b"
 )
+# A command of another language, with slots of its own: `"blastn -query {input} -out {output}"` of Snakemake.
+_SLOTS = Regex(r"^[\"'][^$\n]*\s\{(?:input|output|threads|params|wildcards)[.\w\[\]]*\}")
 _FEWEST_WORDS = 4
 _PROMPT = Regex(r"\[?[\w.-]+@[\w.-]+(?:[: ]\S*)?\]?[$%#]|\([\w.-]+\)\$")
 _CAPITALS = Regex(r"[A-Z_][A-Z0-9_]*")
@@ -96,13 +99,19 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         seen.add(command.span)
         written = job.source.slice(command.span)
-        if not command.kind and len(command.argv) == 1 and _is_prose(written):
+        if not command.kind and len(command.argv) == 1 and (_is_prose(written) or _SLOTS.search(written)):
             what, severity = "which does not exist", "warning"
             if ends_script(job, command):
                 what, severity = "and under `set -e` the job ends here", "error"
             elif _is_last(job, command):
                 what, severity = "and the job ends with status 127 (not found)", "error"
+            elif written[:3] in ("'''", '"""') and command.state.option("errexit") is False:
+                severity = "info"  # a comment of Python's: one line in the log, and the job goes on
             message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
+            if not written.strip("'\"\\ \n\t"):
+                severity = "warning"
+                message = "quotes make no comment: bash runs the lines around them, and the text between two as a command; "
+                message += "write `#` before the lines"
             yield Finding(command.span, message, severity)
         elif _COMMAND_LINE.match(first) and _is_certain(command):
             yield from _quoted_command(job, command)
@@ -198,7 +207,17 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
         advice = f"write `{instead}`, or make it an array"
     who = command.parent.name if command.kind and command.parent is not None else "bash"
     message = f"in quotes {what} one word, and {who} finds no such command; {advice}"
-    yield Finding(place, message, fix=Fix(advice.partition(",")[0], [replace(place, instead)], safe=False))
+    fix = Fix(advice.partition(",")[0], [replace(place, instead)], safe=False)
+    yield Finding(place, message, "warning" if _is_part_of_name(job, command) else None, fix=fix)
+
+
+def _is_part_of_name(job: Job, command: Invocation) -> bool:
+    """Whether only a message, or a folder that is made, lacks the output of a command: `mkdir out/$("echo $ID")`."""
+    if not command.context.captured or command.kind:
+        return False
+    users = (each for each in job.invocations[command.index + 1 :] if each.span.contains(command.span))
+    user = next((each for each in users if not each.context.captured), None)
+    return user is not None and (user.name == "mkdir" or has_trait(user.name, "tells"))
 
 
 def _variable_has_value(command: Invocation, name: str, word: Pieces) -> bool:
@@ -257,7 +276,7 @@ CASES = [
         '''»
         srun python train.py "$1"
         """,
-        severity="warning",
+        severity="info",
     ),
     Bad(
         """\

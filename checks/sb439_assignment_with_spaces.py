@@ -64,6 +64,8 @@ def check(job: Job) -> Iterator[Finding]:
             kept = _same_before(job, name, span, instead)
             severity = _severity(job, name, kept)
             fix = None if instead is None else Fix(f"write {instead}", [replace(span, instead)], safe=False)
+            if runs == _BY_SET and name not in read_names(job):
+                instead = f"export {instead or name + '=…'}"  # for a program
             advice = f"write `{instead}`" if instead is not None else f"write `{name}=…`, in quotes if it has spaces"
             effect = f"{name} keeps its value" if kept else f"{name} is not set"
             yield Finding(span, f"{runs}, and {effect}; {advice}", severity, fix=fix)
@@ -100,6 +102,9 @@ def _apart(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, 
     return words[at], what, instead
 
 
+_BY_SET = "in bash `set` assigns this to `$1`"
+
+
 def _set(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, str | None] | None:
     """`set NAME=value`, `set NAME = value` and `setenv NAME value`, as csh has them."""
     name, words = unquoted_text(command.words[0]), [text.string[each.start : each.end] for each in command.words[1:]]
@@ -108,7 +113,7 @@ def _set(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, st
     word = command.words[1] if len(words) in (1, 3) else None
     if name != "set" or not isinstance(word, Word) or not word.parts:
         return None
-    first, happens = word.parts[0], "in bash `set` assigns this to `$1`"
+    first, happens = word.parts[0], _BY_SET
     if len(words) == 3:
         return (words[0], happens, None) if _NAME.fullmatch(words[0]) and words[1] == "=" else None
     match = _SET.match(first.text) if isinstance(first, Literal) and not first.quoted else None

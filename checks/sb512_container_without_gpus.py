@@ -143,12 +143,17 @@ def _without_gpus(job: Job, ways: list[ContainerStart]) -> Finding | None:
     write = f"`{start.engine} {start.verb} {option}`"
     if access[0].option is not None:
         write = f"`{option}` in place of the option that gives none"
+    if not use.words:
+        write += ", or request no GPU"
+    # a program that nothing is known of may be for CPUs
+    known = bool(use.words) or any(python_of(each) is not None for each in start.program)
+    safe = known and start.container.kind == "apptainer"
     return Finding(
         start.place,
         f"the container sees no GPU, {reason}; write {write}",
         "error" if use.words and start.by_daemon else "warning",
         related=[(use.span, use.words or "no other command uses the job's GPUs")],
-        fix=None if added is None else Fix(f"add {option}", [added], safe=start.container.kind == "apptainer"),
+        fix=None if added is None else Fix(f"add {option}", [added], safe=safe),
     )
 
 

@@ -51,6 +51,13 @@ SYSTEMS = {"LSB": "LSF", "LS": "LSF", "SGE": "Grid Engine", "NSLOTS": "Grid Engi
 
 # Commands of the other systems that end a job.
 _CANCEL = frozenset({"bkill", "qdel", "oardel", "canceljob"})
+# How many lines a list of nodes has, and what Slurm has for that: nodes, cores of a node, or tasks.
+_COUNTED = Regex(r"\bwc\b|\buniq\s+-c|\bgrep\s+-c")
+_NUMBERS = (
+    (Regex(r"\buniq\s+-c|\bgrep\s+-c"), "SLURM_CPUS_ON_NODE"),
+    (Regex(r"\buniq\b|\bsort\s+-\w*u"), "SLURM_JOB_NUM_NODES"),
+    (Regex(r""), "SLURM_NTASKS"),
+)
 # Two characters of a name beside a variable: `x_$ID`, `$ID.log`.
 _IN_NAME = Regex(r"[\w.-]{2}")
 # They count slots: with `--ntasks=1 --cpus-per-task=8` a job of Grid Engine had 8, and SLURM_NTASKS is 1.
@@ -92,6 +99,11 @@ def _finding(job: Job, read: VariableRead) -> Finding:
         fix = Fix(f"write ${counterpart}", [edit], safe=read.name not in SLOTS)
     name = f"${{{counterpart}}}" if written.startswith("${") else f"${counterpart}"
     instead = f"write `{name}`" if counterpart else 'Slurm has `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
+    line = job.source.slice(job.source.line_of(read.span.start))
+    if not counterpart and _COUNTED.search(line):
+        # a line of the file stands for a core or a slot, one of `scontrol show hostnames` for a node
+        number = next(number for sign, number in _NUMBERS if sign.search(line))
+        instead = f"write `${number}` for what is counted here"
     if ends:
         instead = f"write `scancel {name}`"
     if counterpart == "SLURM_CPUS_PER_TASK":

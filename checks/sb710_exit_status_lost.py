@@ -59,7 +59,7 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, ins
 from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
-from sbatchlint.programs import programs_with
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.numbers import others as other_things
 from sbatchlint.source.regex import Regex
@@ -84,6 +84,7 @@ _CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e")
 _VARIABLE = Regex(r"\$\{?(\w+)")
 _TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
 _RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
+_END_OF_WORD = Regex(r"[\s;&|)]|\Z")
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
 
@@ -154,7 +155,9 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     if replaced and main.how == "pipeline":
         label = "the pipeline returns this status"
     related = [(by, label), *((each, "this status is also lost") for each in others)]
-    end = found.end or (found.last.name_span if found.last is not None else None)
+    end, last = found.end, found.last
+    if end is None and last is not None:
+        end = last.name_span if last.span.contains(last.name_span) else last.span
     if end is not None and replaced and end != by:
         related.insert(1, (end, "the script ends with this status"))
     reader = state_reader(job, main.command) if best[0] and main.how not in _DECEIVING else None
@@ -255,11 +258,15 @@ def _place(job: Job, loss: Loss) -> Span:
 def _word(job: Job, loss: Loss) -> Span:
     """The word that names the work: srun, or the program that wrappers such as `nice` finally start."""
     command = loss.command
-    named = [each for each in command.descendants() if each.name == "srun"] or [_unwrapped(command)]
+    inner = () if command.name in _REPEATERS else command.descendants()
+    named = [each for each in inner if each.name == "srun"] or [_unwrapped(command)]
     for invocation in (named[0], command):
         span = invocation.name_span
         written = job.source.slice(span) if span.end <= len(job.source.own.text) else ""
         inside = command.span.start <= span.start < command.span.end
+        if written[-1:] == "/":  # a program in a known folder: `bin/$NAME`
+            end = _END_OF_WORD.search(job.source.text, span.end)
+            span = Span(span.start, end.start() if end is not None else span.end)
         if written and (inside or command.context.calls and written == text_of(invocation.argv[0])):
             return span
     line = job.source.line_of(command.span.start)
@@ -393,7 +400,10 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     if found.last is not None and id(loss.command) in needed_producers(job):
         fails += f" after writing what `{found.last.name}` needs"
     begin = f"{outcome} even if {name}{many} {fails}, as "
-    messages = [f"{begin}{reason}; {advice}" for reason in _last_line(job, found, loss)]
+    reasons = _last_line(job, found, loss)
+    if found.last is not None and f"line {job.line(found.last.span.start)} " in outcome:
+        begin, reasons = begin.removesuffix(", as "), [""]
+    messages = [f"{begin}{reason}; {advice}" for reason in reasons]
     return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
 
 
@@ -407,7 +417,12 @@ def _removes_data_after(loss: Loss, last: Invocation) -> bool:
 
 def _are_independent(found: ExitStatuses) -> bool:
     """Whether the script runs the same program again and again, so that one failure should not end the others."""
-    programs = [tuple(each.command.words[:_PROGRAM_WORDS]) for each in found.lost]
+    # what is fetched from somewhere is one thing after the other, too
+    fetched = [has_trait(each.command.name, "connects") for each in found.lost]
+    programs = [
+        tuple(each.command.words[: 1 if connects else _PROGRAM_WORDS])
+        for each, connects in zip(found.lost, fetched, strict=True)
+    ]
     return len(programs) > 2 * len(set(programs))
 
 

@@ -29,6 +29,8 @@ from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import Loss
+from sbatchlint.analysis.script.status_uses import last_that_runs
+from sbatchlint.bash.syntax.tree import Pipeline
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -85,7 +87,9 @@ def check(job: Job) -> Iterator[Finding]:
     place = first.by
     name = f"`{first.command.name}`" if first.command.name else "a command"
     keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
-    advice = f'collect the PIDs (`{keep}`) and write `wait "$pid" || status=1` for each'
+    advice = f'collect the PIDs (`{keep}`), write `wait "$pid" || status=1` for each, then `exit ${{status:-0}}`'
+    if _in_subshell(first):
+        advice = _FOR_SUBSHELL
     if first.how == "wait":
         happens = f"`wait` returns 0 even if {name} fails"
         if server is not None:
@@ -96,9 +100,12 @@ def check(job: Job) -> Iterator[Finding]:
     elif first.how == "pipeline" and first.filter is not None:
         place = first.filter.name_span
         happens = f"a failure of {name} is lost: only the status of `{first.filter.name}` counts"
-        advice = 'add `wait "$pid" || status=1` for each, `exit ${status:-0}` before the pipe, and `set -o pipefail`'
+        if _ends_script(job, first):
+            advice = 'add `wait "$pid" || status=1` for each, `exit ${status:-0}` before the pipe, and '
+            advice += "`set -o pipefail`"
     else:
         happens = f"a failure of {name} is lost: this replaces the status of `wait`"
+    if first.how == "replaced" and not _in_subshell(first):
         advice = 'write `wait "$pid" || status=1` and end with `exit ${status:-0}`'
     follows = first.how == "wait" and last > waits.get(first.by, len(job.invocations))
     reader = None if _in_task(first) or follows else state_reader(job, first.command)
@@ -131,6 +138,26 @@ def _ends_with_zero(job: Job) -> bool:
     """Whether the last command of the script is `exit 0`."""
     last = next((each for each in reversed(job.invocations) if each.context.parent is None), None)
     return last is not None and last.name == "exit" and last.words[1:] == ["0"]
+
+
+# The status has to leave the subshell, and then the loop or the script.
+_FOR_SUBSHELL = (
+    'exit the subshell with the status of each `wait "$pid"` (before a pipe: pipefail), write `|| failed=1` after it, '
+    "and end with `exit ${failed:-0}`"
+)
+
+
+def _in_subshell(loss: Loss) -> bool:
+    """Whether `( … )`, or a part of a pipeline, starts the command and waits, so that no variable gets out of it."""
+    background = loss.command.context.background
+    shell = None if background is None else background.parent
+    return shell is not None and shell.kind in ("subshell", "pipeline")
+
+
+def _ends_script(job: Job, loss: Loss) -> bool:
+    """Whether the script ends with the pipeline that loses a status, and not in a loop."""
+    last = last_that_runs(job.program.statements)
+    return isinstance(last, Pipeline) and job.text.span(last.start, last.end).contains(loss.by)
 
 
 def _in_task(loss: Loss) -> bool:

@@ -54,7 +54,7 @@ _CALLED = Regex(r"\s*(?:run\s*\(\s*['\"])?([\w./-]+?)(?:\.m)?['\"]?\s*(?:[(;,)]|
 _OTHER = frozenset({"-batch", "-h", "-help", "-n", "-e", "-version", "-dmlworker"})
 _MOST_BYTES = 1 << 18
 # A release before `-batch`, as modules and folders name it: `MATLAB/2017a`, `matlab/R2018b`, `matlab-9.4`.
-_OLD = Regex(r"(?i)matlab\W*(?:R?20(?:0\d|1[0-8])(?!\d)|[78]\.\d|9\.[0-5](?!\d))")
+_OLD = Regex(r"(?i)matlab[\W_]*(?:R?20(?:0\d|1[0-8])(?!\d)|[78]\.\d|9\.[0-5](?!\d))")
 
 
 def check(job: Job) -> Iterator[Finding]:

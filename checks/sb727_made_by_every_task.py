@@ -146,6 +146,8 @@ def _operands(command: Invocation, start: int) -> list[Pieces]:
 
 def _tested(job: Job, command: Invocation) -> Pieces | None:
     """The file that a command makes after a test that did not find it; None for other commands."""
+    if command.words[1:2] in (["pull"], ["build"]) and has_trait(command.name, "container"):
+        return None  # an image is put in its place when it is complete
     if command.name in _AT_ONCE or command.name in BUILTINS or command.context.parent is not None:
         return None
     if has_trait(command.name, "prints", "conda", "module", "shell", "slurm"):

@@ -5,8 +5,8 @@ of `--signal=B:USR1@300` runs only when the work is over: a handler meant to sav
 comes too late, and the time limit ends everything. With `./work &` and `wait` bash runs it at once. A job that has
 work in the background is not reported, unless that is a loop with pauses, which only watches.
 
-An error where the script asks Slurm for the signal; a warning where only the command line of sbatch may; advice where
-the script's `--signal` is switched off.
+A warning, as only runs that reach their time limit get the signal; advice where the script's `--signal` is switched
+off.
 
 ## Fix
 
@@ -31,7 +31,7 @@ from sbatchlint.slurm.grammar.signals import early_signal
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB805", "trap-blocked", severity="error", fix="never", since="0.1.0",
+    "SB805", "trap-blocked", severity="warning", fix="never", since="0.1.0",
     when=Commands("trap"), seen="live runs of Slurm 22.05 and 26.05", batch=True,
 )  # fmt: skip
 
@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
         if work is not None:
             first = "" if sent is not None else ", if sent,"
             row = job.line(trap.command.span.start)
-            severity = None if sent is not None else "info" if is_turned_off(job, "signal") else "warning"
+            severity = "info" if sent is None and is_turned_off(job, "signal") else None
             yield Finding(
                 work.span,
                 f"bash runs the trap on line {row} only after this command, so {trap.signal}{first} is not handled "

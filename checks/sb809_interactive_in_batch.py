@@ -26,6 +26,7 @@ from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.input import is_read, readers
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.samples import is_sample
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import Function
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
@@ -166,6 +167,8 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
         if command.children:
             return None  # `apptainer shell IMAGE -c …`
         happens = f"a batch job has no terminal: `{words[0]}` gets no input and ends at once; remove it"
+        if any(weight(job, each) >= Weight.PROGRAM for each in job.invocations[command.index + 1 :]):
+            severity = "info"  # it ends with 0, and what follows is done all the same
     return Finding(command.span, happens, severity) if happens else None
 
 

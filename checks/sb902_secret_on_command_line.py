@@ -146,6 +146,7 @@ def _pieces(assigned: VariableAssignment) -> Iterator[Piece]:
 def _exposed(secrets: Secrets) -> Iterator[Finding]:
     """Findings on the places where a secret becomes an argument of a command."""
     seen: set[tuple[str, Span]] = set()
+    alone = secrets.job.request.value("exclusive") == "" # nobody else is on the nodes
     for command in secrets.job.invocations if secrets.reads else ():
         if command.name in OWN or command.calls_function:
             continue
@@ -159,7 +160,7 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
             yield Finding(
                 span,
                 f"anyone on the node can see `{name}` in `ps`, as an argument of {starter}{kept}; {instead}",
-                "info" if is_short_lived(name) or secrets.are_generated_here(name) else None,
+                "info" if is_short_lived(name) or secrets.are_generated_here(name) or alone and not kept else None,
                 related=[(command.name_span, "these arguments")],
                 fix=fix,
             )

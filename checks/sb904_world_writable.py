@@ -15,9 +15,11 @@ chmod(1), umask(2), mkdir(1).
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import span_of, text_of
+from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.once import once
+from sbatchlint.job.paths import key
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -32,6 +34,7 @@ OCTAL = Regex(r"0*[0246]?[0-7]{2}[2367]")
 SYMBOLIC = Regex(r"(?:[^,]*,)*(?:[ug]*[oa][ugoa]*[+=][rxXst]*w[rwxXst]*)(?:,.*)?")
 # Folders that all users share on purpose.
 SHARED = Regex(r"/(?:tmp|dev)(?:/.*)?|/var/tmp(?:/.*)?")
+_DEEPEST = 12  # folders of a path
 # Commands with a mode among their arguments.
 COMMANDS = frozenset({"umask", "chmod", "mkdir", "install"})
 
@@ -41,13 +44,44 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     at = _mode(command.name, words)
     if at is None or container_of(command) is not None:
         return
+    places = [word is not None and SHARED.fullmatch(word) is not None for word in words[at + 1 :]]
+    if command.name != "umask" and places and all(places):
+        return
+    if command.name == "mkdir" and all(_is_made_before(job, command, each) for each in command.argv[at + 1 :]):
+        return
+    mode = words[at] or ""
+    # to a new folder, `-m g+w` gives what the mask takes from others as well
+    advice = "`g+w`" if command.name == "chmod" else f"`-m {mode[:-1]}{0 if mode[-2:-1] == '0' else 5}`"
+    message = f"mode `{mode}` lets anyone with an account write there; allow only a group, with {advice}"
     if command.name == "umask":
         message = "with this mask anyone can change the job's files; write `umask 027`"
-    elif all(word is not None and SHARED.fullmatch(word) for word in words[at + 1 :] or [None]):
-        return
-    else:
-        message = f"mode `{words[at]}` lets anyone with an account write there; allow only a group, with `g+w`"
     yield Finding(span_of(command.argv[at]), message)
+
+
+def _is_made_before(job: Job, command: Invocation, field: Pieces) -> bool:
+    """Whether the script has made a folder before: its mode is then not changed by `mkdir -m`."""
+    if shown_text(field)[:1] == "-":
+        return True
+    return _made(job).get(key(field), command.index) < command.index
+
+
+@once
+def _made(job: Job) -> dict[str, int]:
+    """The folders that the script makes, and those above them, with the index of the first command that does."""
+    found: dict[str, int] = {}
+    parents: list[tuple[Invocation, str]] = []  # of a file: `mkdir -p $(dirname $FILE)`
+    for command in job.invocations:
+        if command.name == "dirname" and command.context.captured:
+            parents += [(command, key(each).rpartition("/")[0]) for each in command.argv[1:] if each]
+        elif command.name == "mkdir":
+            paths = [key(each) for each in command.argv[1:] if each]
+            paths += [path for each, path in parents if command.span.contains(each.span)]
+            parents.clear()
+            for path in paths:
+                for _ in range(_DEEPEST):
+                    found.setdefault(path, command.index)
+                    path = path.rpartition("/")[0]
+    return found
 
 
 def _mode(name: str | None, words: list[str | None]) -> int | None:
@@ -69,5 +103,6 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH -N1\nsudo chmod -R «a+w» /opt/tools\n. /opt/tools/env.sh\nsrun ./a.out\n"),
     Bad("#!/bin/bash\n#SBATCH -N1\numask «000»\nmkdir -p -m «0777» /scratch/results\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH -N1\numask 022\nchmod 755 run.sh\nchmod -R g+rwX,o-w data\nsrun ./a.out\n"),
+    Good("#!/bin/bash\n#SBATCH -N1\nmkdir -p $LOGS/a\nmkdir -m 777 -p $LOGS\nsrun ./a.out\n", title="it is there"),
     Good("#!/bin/bash\n#SBATCH -N1\nchmod 1777 /scratch/drop\nchmod 777 /tmp/socket\nsrun ./a.out\n", title="sticky"),
 ]

@@ -43,6 +43,7 @@ from sbatchlint.bash.values import Text, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
+from sbatchlint.source.numbers import has_between
 from sbatchlint.source.text import Span
 
 _MOST_STATEMENTS, _MOST_CALLS = 20_000, 6
@@ -80,6 +81,7 @@ class _Walk:
         for invocation in job.invocations:
             if not invocation.kind:
                 self.places[invocation.span].append(invocation)
+        self.starts = sorted(span.start for span in self.places)
         # The position of the walk.
         self.text: Text = job.text
         self.uses = StatusUses(job.program, job.text.string)
@@ -118,9 +120,8 @@ class _Walk:
         try:
             status = self.body(self.job.program.statements, GOOD)
         except (_TooLong, RecursionError):
-            return ExitStatuses(
-                [], [], [], [], None, None, [*empty.values()], [*late.values()], [], True, {}, [], [], []
-            )
+            found = [*empty.values()], [*late.values()]
+            return ExitStatuses([], [], [], [], None, None, *found, [], True, {}, [], [], [])
         decisive = self.deciding(status)
         # where a job does weightier work, copying and building do not count as work
         least = min(max(self.weights.values(), default=Weight.NONE), Weight.PROGRAM)
@@ -423,8 +424,7 @@ class _Walk:
             self.lose(waiting, "wait", self.span(node))
             return GOOD
         several = len([word for word in operands if not word.startswith("-")]) > 1
-        written = self.written(node)
-        if several or "[@]" in written or "[*]" in written:
+        if several or any(each in self.written(node) for each in ("[@]", "[*]")):
             self.process.background = []
             if len(waiting) > 1 or waiting and waiting[0].context.may_repeat:
                 self.lose(waiting, "waits", self.span(node))
@@ -499,7 +499,8 @@ class _Walk:
             commands = self.in_subprocess(node.statement, GOOD)
         self.process.started = tuple(commands)
         self.process.background.extend(commands)
-        return Status(started=self.span(node))
+        started = self.span(node)
+        return Status(started=started if has_between(self.starts, started.start, started.end) else None)
 
     def on_group(self, node: Group, status: Status) -> Status | None:
         if not node.subshell:

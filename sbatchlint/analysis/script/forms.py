@@ -4,16 +4,18 @@ Whoever submits one is refused, or sees the first command fail, until the blanks
 is wrong for nobody yet.
 """
 
+from sbatchlint.analysis.directives.lost_options import are_only_told
 from sbatchlint.analysis.directives.placeholders import (
     REDACTED,
     enclosing_placeholder,
     find_placeholder,
     may_open_placeholder,
 )
-from sbatchlint.analysis.directives.typos import raw_value
+from sbatchlint.analysis.directives.typos import raw_value, swallowed_option
 from sbatchlint.analysis.script.unfilled import IN_SHELL, Unfilled, unfilled_words
 from sbatchlint.job import Job
 from sbatchlint.slurm.model import Setting
+from sbatchlint.slurm.options import Option, find, table
 from sbatchlint.source.regex import Regex
 
 # A job runs all the same with placeholders in these, so they are left in scripts that are used.
@@ -92,7 +94,26 @@ def _in_values(job: Job) -> dict[str, str]:
         joined = _JOINED.search(string, line.words_start, line.end)
         if joined is not None:
             values[joined[1]] = joined[2]
+    values.update((each, f"{each} without a value") for each in _valueless(job) if not are_only_told((each,)))
     return values
+
+
+def _valueless(job: Job) -> set[str]:
+    """The options that end their line and lack their value, so that sbatch takes the next word of the block for it."""
+    found = {each.candidates[0] for each in job.directives.problems if each.kind == "missing-value"}
+    for setting in job.directives.settings:
+        if not swallowed_option(setting):
+            continue
+        found.add(setting.name)
+        line, word = setting.value_line, setting.text or ""
+        option = _option(job, word) if line is not None and len(line.tokens) == 1 else None
+        if option is not None and option.argument(job.versions.last) == "required":
+            found.add(option.name)  # `-A` above `-p`: neither has one
+    return found
+
+
+def _option(job: Job, word: str) -> Option | None:
+    return find(word[2:]) if word[:2] == "--" else table("sbatch", job.versions.last).letters.get(word[1:])
 
 
 def _opened(job: Job, setting: Setting) -> str | None:

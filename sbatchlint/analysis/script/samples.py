@@ -54,6 +54,11 @@ _SAID = Regex(
     r"|\b(?:example|sample|demo)\b(?!:)[^.:\n]{0,40}\b(?:script|job|batch|sbatch|slurm|submission|launcher|file|workflow)\b"
     r"|\bcopy this (?:file|script)\b[^.:\n]{0,20}\b(?:adapt|edit|modify|change|adjust)\b|\bACTION REQUIRED\b"
 )
+# A template by its own words, and not the output of one.
+_TO_ADAPT = Regex(
+    r"(?i)#.*\btemplate\b(?:[ \t]+(?:file|script|job))*[ \t]+(?:to|for you to|that you|please)\b[^.\n]{0,20}"
+    r"\b(?:adapt|adjust|edit|modif|fill|change|customi[sz])"
+)
 
 
 @lru_cache(maxsize=8)  # each job that a script submits asks of the whole text
@@ -79,6 +84,7 @@ def is_unfinished(job: Job) -> bool:
         or _has_capital_slots(job.directives.settings)
         or sum(each.text == "" or (each.text or "")[:1] == "#" for each in job.directives.settings) >= _MANY
         or _has_named_slots(job.source.own.text)
+        or any(map(_TO_ADAPT.search, _first_comments(job)))
         or is_form(job)
     )
 
@@ -148,15 +154,20 @@ def _has_slots(job: Job) -> bool:
 @once
 def _says_so(job: Job) -> bool:
     """Whether the comments before the first command call the script a template or an example."""
-    string = job.text.string
-    at = 0
+    return any(line[:7] != "#SBATCH" and _SAID.search(line) for line in _first_comments(job))
+
+
+@once
+def _first_comments(job: Job) -> list[str]:
+    """The comments before the first command, and the directives."""
+    string, found, at = job.text.string, [], 0
     while at < len(string):
         end = string.find("\n", at)
         end = len(string) if end < 0 else end
         line = string[at:end].strip()
         if line and line[0] != "#":
-            return False
-        if line[:1] == "#" and line[:7] != "#SBATCH" and _SAID.search(line):
-            return True
+            break
+        if line:
+            found.append(line)
         at = end + 1
-    return False
+    return found
