@@ -80,7 +80,7 @@ def check(job: Job) -> Iterator[Finding]:
         pronoun = "it" if len(lost) == 1 else "them"
         advice = f"move the command below {pronoun}" if _has_no_command(between) else f"move {pronoun} to the top"
         consequence = f"{single if len(lost) == 1 else many}; {advice}"
-        if any(EXPANSION.search(job.source.slice(line.span)) for line in lost):
+        if _has_variables(job, lost):
             consequence += ", and pass those with variables on sbatch's command line"
         message = f"sbatch stops reading at this command, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
@@ -99,6 +99,8 @@ def check(job: Job) -> Iterator[Finding]:
             consequence = f"this one is only a comment; move it above that line{wanted.replace('they', 'it')}"
         if not all(job.directives.read_line(line)[1] for line in lines):
             consequence += ", except any that sbatch refuses"
+        if _has_variables(job, lines):
+            consequence += " (variables are literal there)"
         if several:
             continue
         if script is not None and script.end() <= lines[0].offset:
@@ -112,7 +114,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         message = f"sbatch stops reading directives at line {row}, so {consequence}"
         related = [(stop.span, "the first command, where sbatch stops reading")]
-        severity, fix = ("info", None) if kept else (_severity(job, lines), _fix(job, lines))
+        severity = "info" if kept else _severity(job, lines)
+        fix = None if kept or _is_given_up(job, lines) else _fix(job, lines)
         yield Finding(span, message, severity, related, fix)
 
 
@@ -120,16 +123,27 @@ def check(job: Job) -> Iterator[Finding]:
 _GIVEN_UP = Regex(r"(?i)\b(?:deprecated|obsolete|no longer|not used)\b")
 
 
+def _has_variables(job: Job, lines: list[DirectiveLine]) -> bool:
+    return any(EXPANSION.search(job.source.slice(line.span)) for line in lines)
+
+
 def _severity(job: Job, lines: list[DirectiveLine]) -> str | None:
+    if _is_given_up(job, lines):
+        return "info"
+    return severity_of_loss(job, [setting for line in lines for setting in job.directives.read_line(line)[0]])
+
+
+def _is_given_up(job: Job, lines: list[DirectiveLine]) -> bool:
+    """Whether a comment above directives says that they count no longer."""
     text = job.source.own.text
     end = lines[0].full.start
     while end > 0 and text[end - 1] == "\n":
         end -= 1
     while end > 0 and text[start := text.rfind("\n", 0, end) + 1] == "#":
         if _GIVEN_UP.search(text, start, end):
-            return "warning"
+            return True
         end = start - 1
-    return severity_of_loss(job, [setting for line in lines for setting in job.directives.read_line(line)[0]])
+    return False
 
 
 def _has_other_cause(job: Job, stop: StopLine) -> bool:
@@ -160,6 +174,8 @@ def _fix(job: Job, lines: list[DirectiveLine]) -> Fix | None:
         settings, accepted = directives.read_line(line)
         if not accepted or line.dropped is not None or EXPANSION.search(job.source.slice(line.span)):
             return None  # sbatch would refuse it, or take a variable literally
+        if any(each.name in ("nodelist", "exclude") and "*" in (each.text or "") for each in settings):
+            return None  # no node has such a name
         for setting in settings:
             if directives.last(setting.name) is None:
                 repeated = False

@@ -61,8 +61,8 @@ def check(job: Job) -> Iterator[Finding]:
         if index and found[index - 1].token is setting.token and found[index - 1].name == setting.name:
             continue
         harmless = setting.name in HARMLESS
-        if setting.name in INTENDED and setting.line.comment is not None:
-            continue
+        if setting.name in INTENDED and (setting.line.comment is not None or job.is_embedded):
+            continue  # the enclosing script, which submits it, reads what is printed, or waits
         instead = "pass it on the command line" if setting.name in ("quiet", "verbose") else "remove it"
         effect, instead = EFFECTS.get(setting.name, ("has no effect in a directive", instead))
         # The fix removes all of a line at once, so that the line is removed with them.

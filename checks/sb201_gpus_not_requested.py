@@ -77,7 +77,8 @@ def check(job: Job) -> Iterator[Finding]:
         advice = advice or job.site.gpus is None and job.request.has_option("nodelist")
         # a partition says what kind of node is meant
         advice = advice or is_sized_elsewhere(job) and not job.request.has_option("partition")
-        advice = advice or is_turned_off(job, *GPU_OPTIONS)
+        # options that mean nothing without those of the command line
+        advice = advice or is_turned_off(job, *GPU_OPTIONS) or job.request.has_option("gres-flags")
         advice = advice or all(_is_in_docker(job, each.span) for each in need.signs)
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(

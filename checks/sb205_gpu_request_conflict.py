@@ -75,6 +75,7 @@ MISSING = {
 }
 # Variables with a number of tasks or nodes.
 _COUNTS = frozenset({"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"})
+_SIZES = ("ntasks", "nodes", "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket", "nodelist", "gres", "exclusive")
 WITHOUT_GPUS = ("tasks-without-gpus", "memory-without-gpus", "cpus-without-gpus")
 
 
@@ -144,8 +145,10 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
         missing = MISSING.get(conflict.kind)
         if missing is not None and not any(job.directives.last(name, at.line.component) for name in missing):
             severity, message = "warning", f"{message}, unless the command line adds it"
-            if conflict.kind == "gpus-per-task" and not read_names(job).isdisjoint(_COUNTS):
-                severity = "info"  # what counts on the number gets it from there
+            if conflict.kind == "gpus-per-task" and (
+                not read_names(job).isdisjoint(_COUNTS) or not job.request.has_any_option(_SIZES)
+            ):
+                severity = "info"  # what counts on the number, or the whole size, gets it from there
     versions = None if equal is False else conflict.refused or None
     return Finding(at.span, f"{message}; {advice}", severity, related, fix, versions=versions)
 

@@ -120,8 +120,10 @@ def _under_srun(job: Job, launch: Launch, nodes: int) -> Fix | None:
         step, rank, rendezvous = changed.step, changed.launcher.node_rank, changed.launcher.rendezvous
         if step is None or step.nodes != nodes or step.tasks_per_node != 1:
             return False
-        if rank is None or rendezvous is not None and rendezvous.backend not in (None, "static"):
+        if rendezvous is not None and rendezvous.backend not in (None, "static"):
             return True
+        if rank is None:
+            return changed.launcher.kind not in ("torchrun", "torch.distributed.launch")  # each would be the first
         # a rank that the batch shell expands is the same on all nodes
         return any(each.phase is Phase.TASK for each in expansions(rank.value or ()))
 
@@ -144,14 +146,16 @@ def _program_findings(job: Job, nodes: int) -> Iterator[Finding]:
             continue
         sign = rank_sign(job, command)
         reason = f"{_other_nodes(nodes)} stay{'s' * (nodes == 2)} idle"
+        advice = "request one node, or start it with srun"
         if sign is not None:
+            advice = "start it with srun, or request one node"
             reason = f"{sign.words}, and nothing starts one on {_other_nodes(nodes)}"
         word = command.name_span
         yield Finding(
             # a word assembled from several places cannot be marked
             command.span if word.start < command.span.start < word.end else word,
             f"{basename(command.argv[0]) or 'the program'} runs once, only on the first of {nodes} nodes: {reason}; "
-            "start it with srun, or request one node",
+            f"{advice}",
             None if sign is not None and (sign.nodes or 1) > 1 else "warning",
             related=[] if sign is None else [(sign.span, sign.words)],
         )
@@ -202,7 +206,7 @@ def _custom_program_finding(job: Job, nodes: int) -> Iterator[Finding]:
     yield Finding(
         works[0].span,
         f"nothing in this script runs on {_other_nodes(nodes)}: `{program_name(works[0])}` runs on the first; "
-        "start it with srun, or request one node",
+        "request one node, or start it with srun",
         "warning",
     )
 

@@ -94,6 +94,8 @@ def _largest(job: Job) -> Finding | None:
     known = [each for each in numbers if each is not None]
     if len(known) < len(numbers) or min(known) < 1 or not all(_may_be_largest(job, each) for each in launches):
         return None
+    if max(known) == 1 and any(_may_spawn(each.launcher) for each in launches if isinstance(each.launcher, Mpi)):
+        return None
     most, per_node, nodes = max(known), request.tasks_per_node, request.exact_nodes()
     span = launches[0].launcher.span if totals[0] is None else totals[0].span
     several = len(set(known)) > 1

@@ -125,7 +125,7 @@ def _work(job: Job) -> Iterator[Finding]:
                 yield Finding(
                     inner,
                     f"the batch shell runs `{function}`, and srun takes its output for a command; "
-                    f"write `export -f {function}` and `srun bash -c {function}`",
+                    f"put srun before `{command.name}` in the function, and call that without srun",
                     "warning",
                     related=[(command.span, "runs in the batch shell")],
                 )

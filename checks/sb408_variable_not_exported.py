@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
             if fix is not None and unset is not None:
                 fix = fix._replace(safe=False)  # the program would get an empty value
             line = job.line(starter.span.start)
-            begin = f"{assigned.name} is not exported, so the program on line {line} does not see it"
+            begin = f"{assigned.name} is not exported, so no program from line {line} on sees it"
             if unset is not None and _is_stray(job, assigned, unset):
                 begin = f"nothing sets {unset.name}, and the program on line {line} does not see {assigned.name}"
                 fix = None

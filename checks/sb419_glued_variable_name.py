@@ -42,8 +42,9 @@ _FIXED = frozenset(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for read in unset_reads(job):
-        glued = glued_name(job, read)
+    reads = list(unset_reads(job))
+    for read in reads:
+        written, glued = job.source.slice(read.span), glued_name(job, read)
         if glued is None:
             continue
         severity, reach = "error" if glued.certain else "warning", reach_of(job, read)
@@ -55,11 +56,14 @@ def check(job: Job) -> Iterator[Finding]:
         rest = read.name[len(glued.prefix) :]
         in_folder = rest[0] != "_" and _is_folder(job, glued.prefix)
         instead = f"${glued.prefix}/{rest}" if in_folder else f"${{{glued.prefix}}}{rest}"
+        # a name that is written in one place is read in another
+        same = {each.span for each in reads if each.name == read.name and job.source.slice(each.span) == written}
+        edits = [replace(each, instead) for each in sorted(same, key=lambda span: span.start)]
         yield Finding(
             read.span,
             f"bash reads the name as {read.name}, which nothing sets; write `{instead}`",
             severity,
-            fix=Fix(f"write {instead}", [replace(read.span, instead)], safe=glued.certain and not in_folder),
+            fix=Fix(f"write {instead}", edits, safe=glued.certain and not in_folder),
         )
 
 

@@ -110,8 +110,8 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
             if not written.strip("'\"\\ \n\t"):
                 severity = "warning"
-                message = "quotes make no comment: bash runs the lines around them, and the text between two as a command; "
-                message += "write `#` before the lines"
+                message = "quotes make no comment: bash runs the lines around them, and the text between two as a "
+                message += "command; write `#` before the lines"
             yield Finding(command.span, message, severity)
         elif _COMMAND_LINE.match(first) and _is_certain(command):
             yield from _quoted_command(job, command)

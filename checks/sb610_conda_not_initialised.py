@@ -96,10 +96,17 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             command.span,
             f"`{name} activate` fails without its shell function, and {ends}; write `{hook}` before it",
-            "info" if alone and not command.state.option("errexit") else None,
+            "info" if (alone or _is_in_path(job, command)) and not command.state.option("errexit") else None,
             fix=_with_hook(job, command, hook),
         )
         return
+
+
+def _is_in_path(job: Job, command: Invocation) -> bool:
+    """Whether the script puts the programs of the environment into PATH itself."""
+    name = shown_text(command.argv[-1]).rpartition("/")[2]
+    paths = (job.source.slice(each.span) for each in job.assignments if each.name == "PATH")
+    return bool(name) and any(f"/{name}/bin" in path for path in paths)
 
 
 def _early_call(job: Job) -> Iterator[Finding]:

@@ -38,6 +38,7 @@ from sbatchlint.analysis.launch.cpu_use import (
 )
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.analysis.script.threads import THREAD_VARIABLE, commands_with_threads, counts_elsewhere, cpu_options
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.script.worker_calls import worker_calls
 from sbatchlint.analysis.site.defaults import cpus_without_asking, in_whole_nodes
 from sbatchlint.bash.trace import Invocation, values_of
@@ -120,12 +121,21 @@ def check(job: Job) -> Iterator[Finding]:
             # loaders of several processes wait for most of their time
             several = 4 if use.multiplied and processes_of(job, command) is not None else 2
             severity = "warning" if said and number >= several * cpus else "info"
+            if words.startswith("-j") and _only_prepares(job, command):
+                severity = "info"
             exceeds = f"uses {number} CPUs, more than" if use.multiplied else "exceeds the CPUs"
             yield Finding(span, f"`{words}` {exceeds} available: {available}; {remedy}", severity)
     for group in programs_at_once(job):
         finding = _at_once(job, group)
         if finding is not None:
             yield finding
+
+
+def _only_prepares(job: Job, command: Invocation) -> bool:
+    """Whether a command only builds what the work of the job needs, so that it is not what the job waits for."""
+    return weight(job, command) < Weight.PROGRAM and any(
+        weight(job, each) >= Weight.PROGRAM for each in job.invocations[command.index + 1 :]
+    )
 
 
 def _with_threads(job: Job) -> list[Invocation]:

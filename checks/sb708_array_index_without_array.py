@@ -427,14 +427,17 @@ def _no_array(job: Job) -> Iterator[Finding]:
             continue
         written = job.source.slice(read.span)
         fix = None
+        default = use.command is not None and use.command.name in TESTS  # a job of its own is the first task
         if re.fullmatch(r"\$SLURM_ARRAY_TASK_ID|\$\{SLURM_ARRAY_TASK_ID\}", written):
-            guarded = f"${{{_ID}:?submit with --array}}"
-            fix = Fix("stop if the job is not an array", [replace(read.span, guarded)], safe=False)
+            guarded = f"${{{_ID}:-0}}" if default else f"${{{_ID}:?submit with --array}}"
+            title = "take 0 if the job is not an array" if default else "stop if the job is not an array"
+            fix = Fix(title, [replace(read.span, guarded)], safe=False)
         consequence = _consequence(use)
+        instead = f"`${{{_ID}:-0}}`" if default else f"`${{{_ID}:?}}`{'' if consequence else ' to stop'}"
         yield Finding(
             read.span,
             f"{_ID} is empty{consequence} unless sbatch is called with --array; add #SBATCH --array, or write "
-            f"`${{{_ID}:?}}`{'' if consequence else ' to stop'}",
+            f"{instead}",
             severity,
             fix=fix,
         )

@@ -27,6 +27,7 @@ from sbatchlint.bash.values import Phase, Pieces, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import LOCAL_VARIABLES, classify, key, under
+from sbatchlint.job.programs import commands_named
 from sbatchlint.source.numbers import has_between
 from sbatchlint.triggers import Commands
 
@@ -51,7 +52,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         if not _runs_after_failure(job, transfer, command):
             continue
         field = next((each for each in removed if _takes_from(job, command, each, transfer)), None)
-        if field is None or not _computes_before(job, transfer):
+        if field is None or not _computes_before(job, transfer) or _is_fetched(job, command, field, transfer):
             continue
         local = classify(field, job.site, None, folder_of(job, command)).private
         yield Finding(
@@ -131,6 +132,18 @@ def _takes_from(job: Job, command: Invocation, field: Pieces, transfer: Invocati
         return False
     sources = [_place(job, transfer, each) for each in operands[:-1]]
     return whole and any(under(source, root) for source in sources)
+
+
+def _is_fetched(job: Job, command: Invocation, field: Pieces, transfer: Invocation) -> bool:
+    """Whether what is removed was cloned, so that it can be fetched again."""
+    root = _place(job, command, field).partition("*")[0].rstrip("/")
+    for other in commands_named(job, "git") if root else ():
+        if other.words[1:2] == ["clone"] and len(other.argv) > 2 and other.index < transfer.index:
+            last = _place(job, other, other.argv[-1])
+            name = last.rstrip("/").rpartition("/")[2].removesuffix(".git")
+            if last == root or name and root.rpartition("/")[2] == name:
+                return True
+    return False
 
 
 def _place(job: Job, command: Invocation, field: Pieces) -> str:

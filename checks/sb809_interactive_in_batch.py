@@ -167,7 +167,8 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
         if command.children:
             return None  # `apptainer shell IMAGE -c …`
         happens = f"a batch job has no terminal: `{words[0]}` gets no input and ends at once; remove it"
-        if any(weight(job, each) >= Weight.PROGRAM for each in job.invocations[command.index + 1 :]):
+        later = (each for each in job.invocations[command.index + 1 :] if each.words and not _is_shell(each.words))
+        if any(weight(job, each) >= Weight.PROGRAM for each in later):
             severity = "info"  # it ends with 0, and what follows is done all the same
     return Finding(command.span, happens, severity) if happens else None
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Pieces, expansions, span_of, span_of_words, text_of
+from sbatchlint.bash.values import Pieces, expansions, is_open, shown_text, span_of, span_of_words, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.argv import hides_options
 from sbatchlint.job.programs import commands_of, commands_with_option
@@ -22,6 +22,11 @@ _OPTION = Regex(r"-{1,2}(?:[a-z]+[-_.])*" + _COUNT)
 _SETTING = Regex(r"\+{0,2}(?:[a-z]+[_.])*(?:num_workers|n_workers|num_threads|nthreads|threads|n_jobs)")
 _JOINED = Regex(r"(-[A-Za-z@])([0-9]{1,5})|\+p([0-9]{1,5})")
 # `spark-submit --master local[16]`
+# Programs whose threads each work on a file of their own, and their options without a value.
+_PER_FILE = frozenset({"fastqc"})
+_WITHOUT_VALUE = frozenset(
+    {"--casava", "--nano", "--nofilter", "--extract", "--noextract", "--nogroup", "-q", "--quiet"}
+)
 _LOCAL = Regex(r"(?:--master=)?local\[([0-9]{1,5})\]")
 # Programs of NAMD, which write `+p16`.
 _PLUS = frozenset({"namd2", "namd3", "charmrun"})
@@ -236,6 +241,9 @@ def cpu_options(command: Invocation) -> list[ThreadOption]:
     the product.
     """
     options = list(thread_options(command))
+    files = _files(command) if command.name in _PER_FILE else None
+    if files is not None:
+        return [each._replace(number=min(each.number, files)) for each in options if each.number is not None]
     times = _TIMES.get((command.name or "", options[0].shown.replace("=", " ").split()[0])) if options else None
     if times is not None and options[0].number is not None:
         option = options[0]
@@ -252,6 +260,18 @@ def cpu_options(command: Invocation) -> list[ThreadOption]:
         product = one.number * other.number if one.number is not None and other.number is not None else None
         return [ThreadOption(f"{one.shown} {other.shown}", one.span, (), product, True)]
     return options
+
+
+def _files(command: Invocation) -> int | None:
+    """How many files a command is given; None where that is not known."""
+    words = [shown_text(each) for each in command.argv]
+    files = [
+        (word, field)
+        for before, word, field in zip(words, words[1:], command.argv[1:], strict=False)
+        if word[:1] != "-" and (before[:1] != "-" or before in _WITHOUT_VALUE)
+    ]
+    unclear = any(is_open(field) or any(sign in word for sign in "*?[{") for word, field in files)
+    return None if unclear or not files else len(files)
 
 
 def _sets_no_threads(command: Invocation) -> bool:
