@@ -620,25 +620,6 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --nodes=2
-        «srun» ./solver > solver.log 2>&1
-        echo "finished at $(date)"
-        exit 0
-        """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun ./solver > solver.log 2>&1
-        status=$?
-        echo "finished at $(date)"
-        exit "$status"
-        """,
-        title="nothing but messages follow",
-        severity="info",
-    ),
-    Bad(
-        """\
-        #!/bin/bash
-        #SBATCH --nodes=2
         #SBATCH --mail-type=END,FAIL
         «srun» ./solver
         echo "finished at $(date)"
