@@ -68,9 +68,7 @@ def program_of(job: Job) -> Program:
     spawning = spawning_of(job, invocation)
     if spawning is not None:
         if number >= 0:
-            raise NotConvertible(
-                f"the program on line {lines} stands under srun: leave that out; a new one is written"
-            )
+            raise NotConvertible(f"the program on line {lines} stands under srun: leave that out; a new one is written")
         of_node = RankSign(spawning.kind, spawning.words, invocation.name_span, spawning.devices)
         return Program(invocation, of_node, False, number, spawning)
     sign = rank_sign(job, invocation)

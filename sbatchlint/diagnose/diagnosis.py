@@ -10,7 +10,7 @@ from sbatchlint.diagnose.complaints import last_complaint
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.nodes import node_of, only_node
 from sbatchlint.diagnose.printed import own_advice
-from sbatchlint.diagnose.ranking import FOLLOWS, LATER, TEARDOWN, WENT_ON, Noise, announces_nothing, rank
+from sbatchlint.diagnose.ranking import FOLLOWS, LATER, TEARDOWN, WENT_ON, Noise, announces_nothing, points, rank
 from sbatchlint.diagnose.related import related_places
 from sbatchlint.diagnose.restarts import EARLIER, of_earlier_runs
 from sbatchlint.diagnose.script_signs import script_signed
@@ -50,7 +50,9 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
     )
     done = account is not None and account.state.startswith("COMPLETED")
     # a message in the form of an error says more than that a task failed, but not the beginning of a cut traceback
-    vague = [each for each in ranked.teardown if each.symptom.near_end and not announces_nothing(each)]
+    vague = [
+        each for each in ranked.teardown if each.symptom.near_end and not announces_nothing(each) and not points(each)
+    ]
     failed = account is not None and account.state != "" and not done
     best: list[Answer] = []
     for events, needs_proof, least in (
@@ -111,7 +113,7 @@ def _before_cut(best: list[Answer], noise: Iterable[Noise], teardown: Iterable[E
 
 def _with_repetition(event: Event, others: Iterable[Event]) -> tuple[int, ...]:
     """The rows of an event, and of the next line that says the same once more in its own way."""
-    said = (event.groups.get("text") or event.text).strip()
+    said = (event.groups.get("text") or re.sub(r"^[\w.]+: ", "", event.text)).strip()
     if len(said) < _SHORTEST_SAID:
         return event.rows
     again = [

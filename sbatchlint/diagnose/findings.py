@@ -169,15 +169,13 @@ class Findings:
         self, near: Iterable[Symptom], line: Line, path: str, file: int, row: int, offset: int
     ) -> Event | None:  # fmt: skip
         """The event in a line; what a workflow quotes from the log of a task is indented."""
+        text = line.text.lstrip()
+        is_quoted = 0 < len(line.text) - len(text) <= DEEPEST
         for symptom in near:
             match = symptom.found(line.text)
             if match:
                 return self._event(symptom, line, match, path, file, row, offset)
-        text = line.text.lstrip()
-        if not 0 < len(line.text) - len(text) <= DEEPEST:
-            return None
-        for symptom in near:
-            match = None if symptom.below else symptom.found(text)
+            match = symptom.found(text) if is_quoted and symptom.below is None else None
             if match:
                 return self._event(symptom, line._replace(text=text), match, path, file, row, offset)
         return None

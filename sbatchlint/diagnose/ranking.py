@@ -35,7 +35,7 @@ _VAGUE = frozenset({"error-message", "failure-words", "last-words"})
 _RULER = re.compile(r"-{60,}$")
 # Failures after which a shell without `set -e` continues; symptoms of other failures; and texts of failures that may
 # follow from the former.
-_PASSED_OVER = frozenset({"command-not-found", "conda-not-initialised", "module-unknown"})
+_PASSED_OVER = frozenset({"command-not-found", "conda-not-initialised", "module-unknown", "module-conflict"})
 _OWN_WORDS = frozenset({"python-exception", "error-message"})
 _LACKS = re.compile(
     r"(?i)not found|no such (?:file|command)|no module|not installed|cannot import|shared object|shared librar"
@@ -52,6 +52,9 @@ _POINTS = re.compile(
     r"|failed with (?:exit|error|return) (?:code|status)|exited with (?:code|status|non-zero)"
     r"|(?:with|following) (?:trace|error|exception)s?:?$|child process(?:es)? .*(?:died|failed|exited)"
     r"|\bcrashed or (?:was )?killed\b"
+    r"|\b(?:bad|unexpected) (?:command )?(?:exit|return|submission) (?:code|status|state)\b"
+    r"|^\W*[\w.+]+\s+FAILED\W*$|(?i:status|state)\b[^|]{0,20}[:=|].*\bFAILED\b"
+    r"|^\W*FAILED\W*(?:done|finished|ended|at|on)?\b.{0,6}(?:at|on)? *\w{3} \w{3} +\d"
     r"|^\w+: (?:\W*[A-Za-z]+ ?[=:] ?-?\d+)+\W*$|failed to submit \w+ to \w+ ?\w* scheduler"
     r"|^\W*(?:(?:an?|fatal|internal|runtime) )?error\W*$|^\W*error in \S+\.\w+ (?:at|on) line \d+\W*$"
 )
@@ -100,11 +103,7 @@ def rank(events: Collection[Event], findings: Findings, job: Job | None = None) 
             ranked.noise.append(Noise(event, event.symptom.title))
         elif event.symptom.near_end and _goes_on(event):
             ranked.noise.append(Noise(event, HANDLED))
-        elif (
-            _led_to_another(event)
-            or announces_nothing(event)
-            or (event.symptom.near_end and (_POINTS.search(event.text) or _of_help_text(event)))
-        ):
+        elif _led_to_another(event) or announces_nothing(event) or points(event):
             pointing.append(event)
         else:
             by_role[event.symptom.role].append(event)
@@ -120,6 +119,7 @@ def rank(events: Collection[Event], findings: Findings, job: Job | None = None) 
     vague = ("failure-words", "last-words")
     ranked.teardown.sort(key=lambda each: vague.index(each.symptom.id) + 1 if each.symptom.id in vague else 0)
     ranked.teardown.extend(pointing)
+    _put_aborts_after(ranked)
     made = _put_first(ranked, job)
     failed = [*ranked.causes, *ranked.consequences, *ranked.teardown]
     for events in (ranked.causes, ranked.consequences, ranked.teardown):
@@ -131,6 +131,11 @@ def rank(events: Collection[Event], findings: Findings, job: Job | None = None) 
                 events.remove(event)
                 ranked.outlived.append(event)
     return ranked
+
+
+def points(event: Event) -> bool:
+    """Whether a message of any program only says that the reason stands elsewhere."""
+    return event.symptom.near_end > 0 and (_POINTS.search(event.text) is not None or _of_help_text(event))
 
 
 def _put_first(ranked: Ranked, job: Job | None) -> list[Event]:
@@ -150,6 +155,24 @@ def _put_first(ranked: Ranked, job: Job | None) -> list[Event]:
                 before = [each for each in ranked.causes if (each.file, each.offset) < (event.file, event.offset)]
                 ranked.causes.insert(len(before), event)
     return promoted
+
+
+# A program that ends itself with abort() says why right before.
+_ABORTS = frozenset({"signal-caught", "task-segfault", "uncaught-exception"})
+_ABORTED = re.compile(r"\bSIGABRT\b|\bAborted\b|\((?:signal )?6\)|signal 6\b")
+_SAID_BEFORE = 60
+
+
+def _put_aborts_after(ranked: Ranked) -> None:
+    """Moves those crashes behind the messages that a program printed before it ended itself."""
+    said = [each for each in ranked.teardown if each.symptom.id == "error-message"]
+    for events in (ranked.causes, ranked.consequences):
+        for event in [each for each in events if each.symptom.id in _ABORTS]:
+            near = " ".join((event.text, *event.below[:2]))
+            before = [each for each in said if each.file == event.file and 0 < event.row - each.row <= _SAID_BEFORE]
+            if before and _ABORTED.search(near):
+                events.remove(event)
+                ranked.teardown.append(event)
 
 
 def _of_help_text(event: Event) -> bool:

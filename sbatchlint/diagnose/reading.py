@@ -130,7 +130,7 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
                 break
             if wanted is not None:
                 text = line.text.removeprefix(indent)
-                if indent and text is line.text:
+                if len(indent) > 1 and text is line.text:
                     wanted = None  # the end of what is quoted there
                 elif match := re.search(wanted.pattern, text):
                     _announced(event, text, row, match, wanted.instead)

@@ -47,12 +47,12 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
                           r"|(?:hardware|i/o|input/output|ecc|disk) (?:error|failure)|uncorrectable|\bis down\b|(?:server|service) (?:is )?(?:down|unavailable)"
                           r"|(?:^|[\s'\"=(])/(?:etc|run|sys|proc|var/(?:run|lib|log)|dev/(?!null|shm|std|fd|tty))/?|[\s'\"=(:]/usr/(?:share|libexec)/|\bcgroup|(?:user|mount|pid|network) name ?spaces?\b|\b(?:setns|unshare)\b|\bfuse\b|\b(?:pyxis|enroot|spank)\b")),
     # The number of processes, and the distribution of the work.
-    ("geometry", re.compile(r"(?i)(?:number of|num(?:ber)?[_ ]|too (?:many|few)|not enough|wrong number of|more than|at least|multiple of|divisible by|world[_ ]?size|domain decomposition|grid of|per)\W+"
+    ("geometry", re.compile(r"(?i)\bparallel\b.{0,20}\bon (?:1|one|a single) (?:processor|process|core|rank|cpu|task)\b|\b(?:each|every|per) (?:mpi )?(?:tasks?|ranks?|process\w*|procs?|cores?|pes?)\b.{0,40}\b(?:must|at least|at most|needs?|requires?)\b|(?:number of|num(?:ber)?[_ ]|too (?:many|few)|not enough|wrong number of|more than|at least|multiple of|divisible by|world[_ ]?size|domain decomposition|grid of|per)\W+"
                             r"(?:\w+\W+){0,3}?(?:mpi|ranks?|process(?:es|ors?)|procs?|mpi tasks|(?:openmp |omp )?threads|threads per|pes|cores|cpus|gpus|world[_ ]?size)\b"
                             r"|\b(?:more|fewer|less|larger|smaller|greater|divisible|exceeds?|equal)\b.{0,40}\b(?:than|by|to|the)\b.{0,20}\b(?:mpi|ranks|process(?:es|ors)|procs|threads|pes|cores|cpus|gpus|nodes)\b"
                             r"|\b\d+ (?:\w+ )?(?:mpi |openmp )?(?:ranks|processes|processors|threads|pes|cores|cpus|gpus)\b|domain decomposition|world[_ ]?size .*(?:divisible|match|equal|expect)|processor grid|\bnp(?:roc)?s?\b.{0,20}(?:must|should|divi)|\b\d+\)? (?:is )?not divisible by \(?\d")),
     ("words", re.compile(r"(?i)(?:unknown|unrecogni[sz]ed|unexpected|unsupported|invalid|illegal|missing|ambiguous|conflicting|no such|undefined)\W+(?:[\w'\"`./-]+\W+){0,2}?"
-                         r"(?:option|argument|flag|parameter|keyword|command|sub-?command|switch|setting|config\w*|choice|style|profile|queue|partition|account)s?\b"
+                         r"(?:option|argument|flag|parameter|keyword|command|sub-?command|switch|setting|config\w*|choice|style|profile|queue|partition|account)s?\b|\b(?:above|beyond) the max\w* (?:threshold|limit|value)\b"
                          r"|\b(?:option|argument|flag|parameter|keyword|command|switch|profile|config\w*)\b.{0,60}\b(?:not (?:recogni[sz]ed|known|valid|allowed|supported|set)|unknown|invalid|required|missing)"
                          r"|\b(?:option|argument)\b.{0,40}\b(?:not have enough|requires an?|needs an?|expects an?|expected (?:one|an)) ?\w*"
                          r"|(?:^|[\s'\"`])--?[a-z][\w-]+['\"`]? (?:must|needs|has to|expects|requires|should|can ?not)\b|^usage:|mutually exclusive|only one of|(?:cannot|can not|can't) (?:enable|use|specify|combine)|must (?:be )?(?:specif|set\b|given|provid)|(?:please|make sure to|be sure to|need to) (?:specify|set|provide|choose|select|pass|give)\b"
@@ -61,7 +61,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
     # The other end, usually another process of the job, is gone.
     ("peer", re.compile(r"(?i)connection (?:was )?(?:reset|closed|lost|aborted|broken)|closed by peer|\beconn(?:reset|aborted)|broken pipe|\bepipe")),
     # Something was removed by another process; no input is missing.
-    ("program", re.compile(r"(?i)no such variable|undefined (?:variable|symbol|function|name)|is not defined|has no attribute|\b(?:unlink|rename|rmdir|remov\w+|delet\w+)\b.*(?:no such|not exist|not found)")),
+    ("program", re.compile(r"(?i)could not find function|no such (?:function|method|object)\b|\bobject ['‘]?[\w.]+['’]? not found|no such variable|undefined (?:variable|symbol|function|name)|is not defined|has no attribute|\b(?:unlink|rename|rmdir|remov\w+|delet\w+)\b.*(?:no such|not exist|not found)")),
     ("network", re.compile(r"(?i)connection (?:refused|timed out|error)|(?:can ?not|can't|could not|couldn't|unable to|failed to) (?:re)?connect\b|\beconnrefused|\betimedout|unreachable|no route to|name resolution|name or service|unknown host|could not resolve|(?:timed out|timeout) .*(?:connect|waiting|socket|reach|respon)|(?:connect\w*|socket|host|reach\w*|respon\w*) .*(?:timed out|timeout)|handshake|certificate")),
     ("command", re.compile(r"(?i)command ['\"]\S+['\"] failed: no such file|\bexecv?[pe]*\b[^:]{0,40}(?:failed|error)|\b(?:exec|spawn|launch|start)\w* .{0,80}(?:no such file|not found)|command not found|^(?:/\S*/)?which: no |not (?:found )?in (?:your |the |\$)?path\b|executable .{0,60}not (?:be )?found")),
     ("exists", re.compile(r"FileExistsError|(?i:(?:file|folder|directory|output|path|dataset)\b.{0,120}\balready exists?\b|\balready exists?\b.{0,60}\b(?:overwrite|remove|delete|force)|: file exists\b|will not overwrite)")),
@@ -81,7 +81,12 @@ _OF_THE_CODE = frozenset(
 _OPTIONS = (
     (Regex(r"(?i)\bgpus?\b|\bcuda|\bhip\b|gres\b"), GPU_OPTIONS),
     (Regex(r"(?i)\bmemory\b|\boom\b|oom[-_]kill"), MEMORY),
-    (Regex(r"(?i)\btime ?(?:limit|d? ?out)"), ("time",)),
+    (
+        Regex(
+            r"(?i)\btime ?(?:limit|d? ?out)|\b(?:node|core|cpu|gpu|su|service unit)s?[- ]?hours\b|\bwall ?(?:time|clock)"
+        ),
+        ("time",),
+    ),
     (Regex(r"(?i)\btasks?\b|\branks?\b|\benough slots\b|\bprocess(?:es|ors)?\b|world[_ ]size"), TASKS),
     (Regex(r"(?i)\bcpus?\b|\bcores?\b|\bthreads?\b"), ("cpus-per-task", "ntasks-per-node", "ntasks", *CPUS)),
     (Regex(r"(?i)\bnodes\b"), ("nodes",)),
@@ -106,7 +111,21 @@ def subject(event: Event) -> Subject:
     """The subject of the message of an event."""
     if event.groups.get("type", "").rsplit(".", 1)[-1] in _OF_THE_CODE:
         return "program"
-    text = event.text[:1500]
+    found = _subject(event.text[:1500])
+    if found == "program" and event.symptom.id in _OF_TWO_LINES and event.below:
+        return _subject(event.below[0][:1500]) if _GOES_ON.search(event.below[0]) else found
+    return found
+
+
+# Symptoms of any program, whose message may go on in the line below; and how such a line speaks on.
+_OF_TWO_LINES = frozenset(["error-message", "failure-words", "last-words"])
+_GOES_ON = Regex(
+    r"^(?!srun|slurm|mpi|\*\*\*|=|(?i:solution|hint|note|tip|please))(?:\W*[\w./]{2,60}: )?.{0,120}"
+    r"\b(?:must|not|cannot|missing|invalid|unknown|too|at least|at most|requires?|needs?|failed|expected)\b"
+)
+
+
+def _subject(text: str) -> Subject:
     return next((name for name, words in _SUBJECTS if words.search(text)), "program")
 
 
@@ -173,8 +192,8 @@ def launches(job: Job, event: Event) -> Verdict:
         for command in job.invocations
         if has_trait(command.name, "mpi", "joins") or command.name in ("srun", "deepspeed")
     ]
-    if not found and len(work := working(job)) == 1:
-        found = [each.span for _, each in work]
+    if not found:
+        found = [each.span for _, each in working(job)][-1:]
     directives = options(job, *related_options(event), "ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
     return shown((*found[:2], *directives))
 
@@ -333,13 +352,13 @@ _REMOVED = Regex(
 _REMOVES = Regex(r"\b(?:os\.(?:remove|unlink|rename|replace|rmdir)|shutil\.(?:rmtree|move)|unlink|rmtree)\(")
 
 
-def _of_removed(event: Event) -> bool | None:
+def of_removed(event: Event) -> bool | None:
     """A file that is gone when the program removes or renames it: another one did so before."""
     lost = _NO_DATA.search(event.text) and any(_REMOVES.search(line) for line in event.above[-3:])
     return possible(_REMOVED.search(event.text) or lost)
 
 
-def _shares_folder(job: Job, event: Event) -> Verdict:
+def shares_folder(job: Job, event: Event) -> Verdict:
     """The array whose elements all work in the folder of submission, or the step whose tasks do."""
     own = [each for each in job.invocations if each.span.end <= len(job.source.text)]
     text = job.source.text
@@ -364,7 +383,7 @@ _NO_DATA = Regex(
 GENERAL_CAUSES = (
     Cause("copies-of-script", "script", "several tasks of a step run the same program, and disturb each other in the same files", "start the program once (--ntasks=1), or give each task files of its own (SLURM_PROCID)", codes=("SB330", "SB416", "SB724", "SB713"), log=_of_copies),
     Cause("copies", "code", "several tasks do the same to the same file, and all but one fail at it", "let one rank do it while the others wait (a barrier), or give each its own file", log=_of_several),
-    Cause("removed-by-another", "script", "the elements of the array work in one folder, and remove each other's files there: this one was gone already", "give each element a folder of its own: mkdir -p run_$SLURM_ARRAY_TASK_ID && cd run_$SLURM_ARRAY_TASK_ID", script=_shares_folder, log=_of_removed, unproven="possible"),
+    Cause("removed-by-another", "script", "the elements of the array work in one folder, and remove each other's files there: this one was gone already", "give each element a folder of its own: mkdir -p run_$SLURM_ARRAY_TASK_ID && cd run_$SLURM_ARRAY_TASK_ID", script=shares_folder, log=of_removed, unproven="possible"),
     Cause("there-already", "code", "the program wants to make what is there already: from an earlier run, from this job before it was requeued, or by another of its processes just now", "let one process make it where several do; remove it (delete) or move it before the job starts again, name it after the job (SLURM_JOB_ID), or tell the program to overwrite or to resume", script=named, log=about("exists")),
     Cause("port", "submission", "the port that the program wants is taken by another program on the node", "take one from the number of the job: PORT=$((20000 + SLURM_JOB_ID % 20000))", script=named, log=about("port")),
     Cause("unlike", "data", "files that the program reads together are not of the same reference, release or size", "compare their headers, their order and their indexes; sort them alike, and make or fetch them from the same reference", log=about("unlike")),

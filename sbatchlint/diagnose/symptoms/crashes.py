@@ -79,10 +79,14 @@ munmap_chunk(): invalid pointer
         printed_by="Java, Scala, Groovy",
         releases="all releases",
         role="consequence",
-        literals=("Exception in thread ", "Caused by: "),
-        patterns=(r"^Exception in thread \"[^\"]*\" (?P<type>[\w.$]+)(?:: (?P<text>.*))?", r"^Caused by: (?P<cause>[\w.$]+)"),
+        literals=("Exception in thread ", "Caused by: ", "Exception: ", "Error: "),
+        patterns=(
+            r"^Exception in thread \"[^\"]*\" (?P<type>[\w.$]+)(?:: (?P<text>.*))?",
+            r"^Caused by: (?P<cause>[\w.$]+)",
+            r"^(?P<type>(?:java|javax|scala|groovy|kotlin|org|com|htsjdk|picard|nextflow|net|io)\.(?:[a-z_]\w*\.){1,8}[A-Z][\w$]*(?:Exception|Error)): (?P<text>.+)",
+        ),
         causes=(*GENERAL_CAUSES, Cause("exception", "code", "the program ended with an exception of Java", "see the last `Caused by:` below it")),
-        matches="Exception in thread \"main\" java.lang.NullPointerException: no reads\nCaused by: java.io.FileNotFoundException: ref.fa\n",
+        matches="Exception in thread \"main\" java.lang.NullPointerException: no reads\nCaused by: java.io.FileNotFoundException: ref.fa\norg.example.grid.GridException: no cells\n",
         near_end=400,
     ),
     Symptom(

@@ -14,7 +14,7 @@ from sbatchlint.diagnose.evidence import (
     step_options,
     worded,
 )
-from sbatchlint.diagnose.subjects import WRITTEN
+from sbatchlint.diagnose.subjects import WRITTEN, of_removed, shares_folder
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
@@ -361,6 +361,7 @@ EOFError: Compressed file ended before the end-of-stream marker was reached
             Cause("empty-variable", "script", "the path is made of a variable that is not set", "see the finding", codes=("SB409", "SB414", "SB115", "SB405", "SB419", "SB424", "SB421", "SB708", "SB431", "SB429", "SB435", "SB415", "SB132", "SB432", "SB434")),
             Cause("not-mounted", "script", "{path} is not in the container, which sees only the folders that are mounted into it", "mount its folder (apptainer -B, docker -v, --container-mounts)", script=_named_in_container),
             Cause("path-of-script", "script", "{path}, which the script names, is not there on the node", "correct the path; a relative one is looked for where sbatch was called", script=_named),
+            Cause("removed-by-another", "script", "the elements of the array work in one folder, and remove or rename each other's files there: {path} was gone already", "give each element a working folder of its own, with SLURM_ARRAY_TASK_ID in its name", script=shares_folder, log=of_removed),
             Cause("slurm-in-container", "script", "{path}, which the program calls, is not in the container in which the script runs it", "start the program outside of the container, and let it run its parts in one; or mount Slurm's commands, their libraries, /etc/slurm and the socket of munge into it", codes=("SB515",), script=_any_container, log=_of_slurm),
             Cause("slurm-not-there", "submission", "{path}, which the program calls, is not found: Slurm's commands are not installed where it runs, as in a container, or on a machine that is none of the cluster", "start it where they are (a login node, outside of the container), or mount them into the container", log=_of_slurm),
             Cause("program", "submission", "{path}, which a program starts, is not found", "load or install in the job what brings it", log=_started),

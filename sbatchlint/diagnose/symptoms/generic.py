@@ -123,7 +123,7 @@ error_rate 0.5
 epoch 3 error 0.2
 """,
         near_end=60,
-        below=Below(r"^(?!.*:$).*\w\W*\s.*\w", after=r"[:!=,]$|^\W*\w+(?: \w+)?\W*$"),
+        below=Below(r"^(?!.*:$).*\w\W*\s.*\w", after=r"[:!=,]$|^\W*\w+(?: \w+)?\W*$|\bERROR: \([\w.-]+\)$"),
     ),
     Symptom(
         id="failure-words",

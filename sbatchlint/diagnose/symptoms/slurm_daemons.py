@@ -111,6 +111,20 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         matches="  72 gpu eval ada PD 0:00 1 (DependencyNeverSatisfied)\n",
     ),
     Symptom(
+        id="accounting-off",
+        title="the cluster keeps no records of jobs",
+        docs="sacct and sreport need slurmdbd; programs that ask them for the state of their jobs (R's slurmR, Snakemake, Toil) fail without.\n",
+        printed_by="sacct, sreport, sacctmgr",
+        releases="src/sacct/options.c, all releases",
+        role="cause",
+        literals=("ccounting storage is disabled",),
+        patterns=(r"(?i)slurm accounting storage is disabled",),
+        causes=(
+            Cause("off", "cluster", "the cluster keeps no records of jobs (no slurmdbd), so a program that asks sacct for its jobs learns nothing", "let the program ask squeue or scontrol, if it can; else ask the site for AccountingStorageType=accounting_storage/slurmdbd"),
+        ),
+        matches="Slurm accounting storage is disabled\n",
+    ),
+    Symptom(
         id="bad-constraints",
         title="the job cannot start as it is",
         docs="The job stays in the queue: somebody holds it, its account or QOS may not be used, or its request was possible when it was submitted, and is not now.\n",
