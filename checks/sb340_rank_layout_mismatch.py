@@ -12,12 +12,15 @@ None: either number may be the right one.
 
 ## References
 
-veros/distributed.py, `validate_decomposition()` ("does not match size of communicator"); LAMMPS, src/lammps.cpp
-("Processor partitions do not match number of allocated processors"); Quantum ESPRESSO, Modules/mp_pools.f90 and
-mp_images.f90 ("invalid number of pools, parent_nproc /= nproc_pool * npool"); GROMACS, src/gromacs/mdrunutility/
-multisim.cpp ("is not a multiple of the number of simulations"); Amber ("MPI size is not a multiple of -ng"); HPL,
-testing/ptest/HPL_pdinfo.c ("Need at least … processes for these tests"); VASP, mpi.F, `M_divide`
-("can not subdivide … nodes by")
+veros, distributed.py, `validate_decomposition()` ("number of processes … does not match size of communicator").
+LAMMPS, src/lammps.cpp, `universe->consistent()` ("Processor partitions do not match number of allocated processors").
+Quantum ESPRESSO, Modules/mp_pools.f90 ("invalid number of pools, parent_nproc /= nproc_pool * npool") and mp_images.f90
+("n. of images must be divisor of nproc").
+GROMACS, src/gromacs/mdrunutility/multisim.cpp ("The number of ranks … is not a multiple of the number of simulations").
+pmemd of Amber, `setup_groups` ("MPI size is not a multiple of -ng", unless a file says which rank is in which group).
+HPL, testing/ptest/HPL_pdinfo.c ("Need at least … processes for these tests").
+VASP, mpi.F, `M_divide` ("can not subdivide … nodes by"; a number above that of the ranks is lowered to it); the wiki:
+KPAR is "an integer divisor of the total number of cores".
 """
 
 from collections.abc import Callable, Iterator
@@ -41,10 +44,12 @@ CARD = Card(
 
 _NUMBER = Regex(r"[1-9][0-9]{0,5}")
 _PARTITION = Regex(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?")
-_ROWS, _COLUMNS = Regex(r"(?m)^[ \t]*([0-9]{1,5}(?:[ \t]+[0-9]{1,5})*)[ \t]+Ps\b"), Regex(
-    r"(?m)^[ \t]*([0-9]{1,5}(?:[ \t]+[0-9]{1,5})*)[ \t]+Qs\b"
+_ROWS, _COLUMNS = (
+    Regex(r"(?m)^[ \t]*([0-9]{1,5}(?:[ \t]+[0-9]{1,5})*)[ \t]+Ps\b"),
+    Regex(r"(?m)^[ \t]*([0-9]{1,5}(?:[ \t]+[0-9]{1,5})*)[ \t]+Qs\b"),
 )
-_KPAR = Regex(r"(?m)^[ \t]*(KPAR|NPAR)[ \t]*=[ \t]*([1-9][0-9]{0,4})\b")
+_KPAR = Regex(r"(?m)^[ \t]*(KPAR|NPAR|IMAGES)[ \t]*=[ \t]*([1-9][0-9]{0,4})\b")
+_LOWERED = "a divisor, or more than"
 _POOLS = frozenset({"-nk", "-npool", "-npools"})
 _IMAGES = frozenset({"-ni", "-nimage", "-nimages"})
 
@@ -52,7 +57,8 @@ _IMAGES = frozenset({"-ni", "-nimage", "-nimages"})
 class Layout(NamedTuple):
     """What a program is told of its ranks, and the words for that.
 
-    `rule`: whether it wants just this number ("just"), a multiple of it ("a multiple of"), or so many ("at least").
+    `rule`: whether it wants just this number ("just"), a multiple of it ("a multiple of"), or so many ("at least");
+    "a divisor, or more than": a multiple, or fewer, for which it lowers the number.
     """
 
     number: int
@@ -71,9 +77,11 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         ranks, place = found
         fits = {"just": ranks == layout.number, "at least": ranks >= layout.number}
+        if layout.rule == _LOWERED and ranks <= layout.number:
+            continue
         if fits.get(layout.rule, ranks % layout.number == 0):
             continue
-        wants = "" if layout.rule == "just" else f"{layout.rule} "
+        wants = {"just": "", _LOWERED: "a multiple of "}.get(layout.rule, f"{layout.rule} ")
         yield Finding(
             layout.span,
             f"`{layout.shown}` is for {wants}{layout.number} ranks, but `{command.name}` starts as {ranks}, and stops; "
@@ -146,6 +154,8 @@ def _gromacs(job: Job, command: Invocation) -> Layout | None:
 
 def _amber(job: Job, command: Invocation) -> Layout | None:
     found = _after(command, frozenset({"-ng"}))
+    if any("map" in word for word in command.words[1:] if word.startswith("-")):
+        return None  # a file says which ranks belong together
     return None if found is None else Layout(found[0][0], "a multiple of", found[1], found[2])
 
 
@@ -161,11 +171,14 @@ def _hpl(job: Job, command: Invocation) -> Layout | None:
 
 
 def _vasp(job: Job, command: Invocation) -> Layout | None:
+    """Images divide the ranks, k-points those of an image, and bands (NPAR) what is left."""
     text = written_text(job, command, "INCAR")
-    found = None if text is None else _KPAR.search(text.string)
-    if text is None or found is None:
+    found = [] if text is None else list(_KPAR.finditer(text.string))
+    if text is None or not found or len(found) > 1 and any(each[1] == "NPAR" for each in found):
         return None
-    return Layout(parse_integer(found[2]), "a multiple of", text.span(found.start(1), found.end()), found[0].strip())
+    number = prod(parse_integer(each[2]) for each in found)
+    shown = ", ".join(" ".join(each[0].split()) for each in found)
+    return Layout(number, _LOWERED, text.span(found[0].start(1), found[0].end()), shown)
 
 
 _PROGRAMS: list[tuple[Regex, Callable[[Job, Invocation], Layout | None]]] = [
@@ -175,7 +188,7 @@ _PROGRAMS: list[tuple[Regex, Callable[[Job, Invocation], Layout | None]]] = [
     (Regex(r"gmx_mpi(?:_d)?|mdrun_mpi(?:_d)?"), _gromacs),
     (Regex(r"xhpl"), _hpl),
     (Regex(r"vasp_(?:std|gam|ncl)"), _vasp),
-    (Regex(r"(?:sander|pmemd(?:\.cuda)?)\.MPI"), _amber),
+    (Regex(r"pmemd(?:\.cuda(?:_\w+)?)?\.MPI"), _amber),
 ]
 
 

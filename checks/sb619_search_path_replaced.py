@@ -2,7 +2,8 @@
 
 `export PATH=$HOME/bin` leaves no folder with the commands of the system: every command after it, `srun` included, is
 "command not found". With LD_LIBRARY_PATH or PYTHONPATH, what modules have put there before is lost, which is only
-advice, as the new folders may be all that the program needs.
+advice, as the new folders may be all that the program needs. So is an LD_LIBRARY_PATH without a module before it: a job
+inherits that of the shell that submits it.
 
 ## Fix
 
@@ -121,7 +122,16 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     folders = _folders(assignment)
     before = job.invocations[: assignment.order]
     modules = [each for each in before if each.name in ("module", "ml") and {"load", "add"} & set(each.words[1:2])]
-    if not folders or not modules or not assignment.exported or may_set_variables(job):
+    if not folders or not assignment.exported or may_set_variables(job):
+        return
+    if not modules:
+        if assignment.name == "LD_LIBRARY_PATH" and any(folders) and not _is_for_one_command(job, assignment):
+            yield Finding(
+                assignment.span,
+                "this drops what the shell that submits the job, or its modules, has in LD_LIBRARY_PATH; append "
+                "`${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}` to keep it",
+                "info",
+            )
         return
     lines = sorted({job.line(each.span.start) for each in modules})[-3:]
     yield Finding(
@@ -131,6 +141,14 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         "info",
         related=[(each.span, "a module") for each in modules[-3:]],
     )
+
+
+def _is_for_one_command(job: Job, assignment: VariableAssignment) -> bool:
+    """Whether an assignment stands before a command, and holds for that alone."""
+    line = job.source.line_of(assignment.span.end)
+    before = job.source.text[line.start : assignment.span.start].split()
+    after = job.source.text[assignment.span.end : line.end].split()
+    return not before and bool(after) and after[0][0] not in ";&|#"
 
 
 CASES = [
