@@ -13,6 +13,11 @@ _COMPLAINS = Regex(
     r"|errors?|abort\w*|stop(?:ped|ping|s)?|exit(?:ed|ing)?|halt\w*|exceed\w*|too|must|should|requires?|required|needs?"
     r"|expect\w*|denied|refused|lost|overflow|diverg\w*|nan|killed|terminat\w*|problem|out of)(?![\w=/])"
 )
+# Words that no program prints which did its work.
+FAILURE = Regex(
+    r"(?i)(?<![\w=/.-])(?<!no )(?<!0 )(?<!zero )(?<!without )(?:aborted|killed|crashed|refused|denied|died"
+    r"|lost (?:the )?(?:connection|contact))(?![\w=/])"
+)
 # Words that only say that the program ends.
 _ENDS = Regex(
     r"(?i)^\W*(?:(?:fatal )?errors? (?:detected|occurred|found)\b.*|(?:(?:the )?(?:program|run|job|simulation|model"
@@ -24,16 +29,16 @@ _OF_LAUNCHER = re.compile(r"^\W*$|^(?:srun|slurmstepd|slurmd|mpirun|mpiexec|prte
 _MOST = 4
 
 
-def last_complaint(end: Event) -> Event | None:
+def last_complaint(end: Event, words: Regex = _COMPLAINS) -> Event | None:
     """The first line of the complaint that stands last before the end of a process, as an event; None without one."""
     lines = [each for each in end.output if not _OF_LAUNCHER.search(each[2])]
-    while lines and not _COMPLAINS.search(lines[-1][2]):
+    while lines and not words.search(lines[-1][2]):
         lines.pop()
         if len(lines) + _MOST < len(end.output):
             break
     run: list[tuple[int, str, str]] = []
     for each in reversed(lines):
-        if len(run) == _MOST or not _COMPLAINS.search(each[2]):
+        if len(run) == _MOST or not words.search(each[2]):
             break
         run.append(each)
     run.reverse()

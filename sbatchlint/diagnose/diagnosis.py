@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sbatchlint.diagnose.answers import Answer, Picture, answers, blaming
 from sbatchlint.diagnose.bearing import speaking_of
-from sbatchlint.diagnose.complaints import last_complaint
+from sbatchlint.diagnose.complaints import FAILURE, last_complaint
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.nodes import node_of, only_node
 from sbatchlint.diagnose.printed import own_advice
@@ -71,7 +71,7 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
         if best:
             break
     if not best and not done and not failed:
-        best = silent_answers(findings.last, picture)
+        best = silent_answers(findings.last, picture) or _last_complaint_of(findings.last, picture)
     best = _complained(best, picture) or _before_cut(best, ranked.noise, ranked.teardown) or best
     best = [_naming_node(each, findings.events.values()) for each in best]
     root = best[0].event if best else None
@@ -91,6 +91,12 @@ def _complained(best: list[Answer], picture: Picture | None) -> list[Answer]:
         return []
     event = last_complaint(best[0].event)
     return _first([event], picture, False, True) if event is not None else []
+
+
+def _last_complaint_of(last: Event | None, picture: Picture | None) -> list[Answer]:
+    """The answers for what the last lines of a log complain of, where none of it has the form of an error."""
+    event = None if last is None else last_complaint(last, FAILURE)
+    return [] if event is None else _first([event], picture, False, True)
 
 
 # A command that ends too early, as its line is not continued: what its program then lacks.

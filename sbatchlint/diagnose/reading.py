@@ -102,7 +102,7 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
         before = data[: event.offset - first].split(b"\n")
         after = data[event.offset - first :].split(b"\n")
         if event.symptom.tells_end:
-            event.output = _output(before[:-1], event.row)
+            event.output = last_output(before[:-1], event.row)
         above: list[str] = []
         for raw in reversed(before[:-1][-400:]):
             line = read_line(segments(raw)[-1] if raw.strip(b"\r") else b"")
@@ -142,14 +142,14 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
 OUTPUT_LINES = 12
 
 
-def _output(lines: Sequence[bytes], row: int) -> tuple[tuple[int, str, str], ...]:
+def last_output(lines: Sequence[bytes], row: int, most: int = OUTPUT_LINES) -> tuple[tuple[int, str, str], ...]:
     """The last lines of a log before a row, of whatever task: their rows, labels and texts."""
     found: list[tuple[int, str, str]] = []
     for back, raw in enumerate(reversed(lines[-100:]), 1):
         line = read_line(segments(raw)[-1] if raw.strip(b"\r") else b"")
         if line.text.strip():
             found.append((row - back, line.label, line.text))
-            if len(found) == OUTPUT_LINES:
+            if len(found) == most:
                 break
     return tuple(reversed(found))
 

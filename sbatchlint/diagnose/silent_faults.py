@@ -4,8 +4,11 @@ from typing import BinaryIO
 
 from sbatchlint.diagnose.answers import Answer, Picture, blaming
 from sbatchlint.diagnose.lines import read_line, segments
+from sbatchlint.diagnose.reading import last_output
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom
 
+# The last lines that may complain.
+_LAST = 4
 # How much of the end of a log is read for its last line.
 _END_BYTES = 65_536
 
@@ -45,7 +48,9 @@ def last_line(stream: BinaryIO, path: str, file: int, row: int) -> Event | None:
     for back, raw in enumerate(reversed(lines)):
         if raw.strip():
             line = read_line(segments(raw)[-1])
-            return Event(SILENT, line.text, {}, path, max(row - back, 1), size, file, line.label)
+            event = Event(SILENT, line.text, {}, path, max(row - back, 1), size, file, line.label)
+            event.output = last_output(lines[: len(lines) - back], event.row + 1, _LAST)
+            return event
     return None
 
 

@@ -169,15 +169,16 @@ AssertionError: Invalid device id
         title="a rank cannot open the memory of another rank's GPU",
         docs="""\
 GPU-aware MPI, NCCL and UCX copy between the GPUs of a node through handles (CUDA IPC, HIP IPC), which a process can only
-open of GPUs that it sees. With `--gpus-per-task`, `--ntasks-per-gpu` or `--gpu-bind` each task sees one.
+open of GPUs that it sees; without them Open MPI reads the memory as if it were the host's (`Read -1, …, errno = 14`). With `--gpus-per-task`, `--ntasks-per-gpu` or `--gpu-bind` each task sees one.
 """,
         printed_by="CUDA, HIP, Cray MPICH (GTL), UCX, Open MPI",
         releases="all releases",
         role="cause",
-        literals=("IpcOpenMemHandle", "IpcGetMemHandle", "IpcOpenMemoryHandle"),
+        literals=("IpcOpenMemHandle", "IpcGetMemHandle", "IpcOpenMemoryHandle", "errno = "),
         patterns=(
             r"(?i)\b(?:cuda|cu|hip|ze)?(?:Mem)?Ipc(?:Open|Get)Mem(?:ory)?Handle\w*\b.{0,60}(?:invalid|fail|error|not|resource|denied)",
             r"(?i)\b(?:call to|error in|failed:?) (?:cuda|cu|hip)Ipc(?:Open|Get)MemHandle",
+            r"\bRead -\d+, expected \d+, errno = 14\b",
         ),
         causes=(
             Cause("bound", "script", "each task sees only its own GPU, so it cannot open the memory of the others on its node", "ask for the GPUs of the node as a whole (--gpus-per-node=N, --gres=gpu:N) without --gpus-per-task and --gpu-bind, and let each rank take the device of its SLURM_LOCALID", script=_bound_perhaps),
@@ -188,6 +189,7 @@ open of GPUs that it sees. With `--gpus-per-task`, `--ntasks-per-gpu` or `--gpu-
 (GTL DEBUG: 1) cuIpcOpenMemHandle: invalid argument, CUDA_ERROR_INVALID_VALUE, line no 280
 cuda_ipc_cache.c:150 UCX  ERROR cuIpcOpenMemHandle() failed: invalid device context
 The call to cuIpcOpenMemHandle failed. This is an unrecoverable error
+[n1:1033] Read -1, expected 549888, errno = 14
 """,
         others="cuIpcOpenMemHandle: 12 handles\n",
     ),

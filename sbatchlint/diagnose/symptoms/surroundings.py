@@ -46,14 +46,14 @@ SYMPTOMS = (
         releases="all releases",
         role="cause",
         near_end=400,
-        literals=("KilledWorker", "memory budget. Restarting"),
-        patterns=(r"KilledWorker\b|exceeded \d+% memory budget\. Restarting",),
+        literals=("was killed by ", "KilledWorker", "memory budget. Restarting"),
+        patterns=(r"\b[Ww]orker(?: process)? \S+ was killed by (?:unknown signal|signal \d+)", r"KilledWorker\b|exceeded \d+% memory budget\. Restarting",),
         causes=(
             Cause("heap", "script", "the workers of Dask may take more memory than the job has", "set --memory-limit (LocalCluster(memory_limit=…)) to --mem divided by the number of workers", codes=("SB620",)),
             Cause("memory-of-script", "script", "a task of Dask needs more memory than one of its workers may take", "ask for more with --mem, start fewer workers with more memory each, or make the chunks smaller", script=lambda job, event: shown(options(job, "mem", "mem-per-cpu"))),
             Cause("memory", "submission", "a task of Dask needs more memory than one of its workers may take", "ask for more with --mem, start fewer workers with more memory each, or make the chunks smaller"),
         ),
-        matches="distributed.scheduler.KilledWorker: Attempted to run task 'sum-1' on 4 different workers\ndistributed.nanny.memory - WARNING - Worker tcp://n1:4 (pid=9) exceeded 95% memory budget. Restarting...\n",
+        matches="distributed.scheduler.KilledWorker: Attempted to run task 'sum-1' on 4 different workers\ndistributed.nanny.memory - WARNING - Worker tcp://n1:4 (pid=9) exceeded 95% memory budget. Restarting...\ndistributed.nanny - WARNING - Worker process 7779 was killed by unknown signal\n",
     ),
     Symptom(
         id="cuda-home",
