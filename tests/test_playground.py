@@ -169,6 +169,11 @@ def test_it_begins_with_an_example(chromium: Chromium) -> None:
     assert chromium.evaluate("picture.decode().then(() => picture.naturalWidth)") > 300
     assert chromium.evaluate("document.querySelector('h1').innerText").startswith("Playground")
     assert "2 nodes" in chromium.evaluate("plan.textContent")
+    # until there is a plan, nothing of it is shown
+    told = "document.querySelector('#try-it details')"
+    hidden = f"{told}.hidden = true, getComputedStyle({told}).display"
+    assert chromium.evaluate(hidden) == "none"
+    chromium.evaluate(f"{told}.hidden = false; 0")
 
 
 def test_a_script_and_its_fix(chromium: Chromium) -> None:
@@ -256,3 +261,14 @@ def test_no_page_is_wider_than_a_telephone(chromium: Chromium) -> None:
         assert chromium.evaluate("document.documentElement.scrollWidth") <= 500, path
     outside = [each for each in chromium.requests if each.startswith("http") and not each.startswith(own)]
     assert outside == ["https://example.org/"] * len(outside), "which a test asked for"
+
+
+def test_the_home_page_is_searched(chromium: Chromium) -> None:
+    own = chromium.evaluate("location.origin")
+    chromium("Page.navigate", chromium.page, url=f"{own}/")
+    chromium.wait("location.pathname === '/' && document.querySelector('.md-search__button')")
+    assert chromium.evaluate("document.querySelector('.md-header img').decode().then(() => true)"), "the logo"
+    dialog = "document.activeElement?.shadowRoot"
+    chromium.wait(f"{dialog} || (document.querySelector('.md-search__button').click(), false)")
+    chromium("Input.insertText", chromium.page, text="rendezvous")
+    chromium.wait(f"{dialog}?.textContent.includes('(SB305)')")
