@@ -106,14 +106,14 @@ def _effects(job: Job, foreign: Foreign) -> list[Effect]:
 
 def _refusals(job: Job, foreign: Foreign) -> Iterator[Effect]:
     for problem in foreign.problems:
-        effect = f"it refuses the script with `{shortened(problem.message)}`"
+        effect = f"it refuses the script: `{shortened(problem.message)}`"
         if problem.kind == "unknown-option":
             effect = f"it refuses the script, as it has no option {problem.written}"
         effect += job.versions.in_brackets(problem.versions)
         yield Effect(problem.span, "", effect, problem.versions)
     for setting, refusal in foreign.refused:
         when = job.versions.in_brackets(refusal.versions)
-        effect = f"it refuses the script with `{refusal.message}` for {shortened(_shown(setting))}{when}"
+        effect = f"it refuses the script: `{refusal.message}` for {shortened(_shown(setting))}{when}"
         yield Effect(setting.span, _shown(setting), effect, refusal.versions)
 
 
@@ -131,7 +131,7 @@ def _conflicts(job: Job) -> Iterator[Effect]:
             effect = f"it refuses {option} with {settings[-1].written} on line {line}{when}: `{conflict.message}`"
             yield Effect(others[-1].span, option, effect, versions, settings[-1])
         else:
-            effect = f"it refuses the script with `{conflict.message}` for {option}{when}"
+            effect = f"it refuses the script: `{conflict.message}` for {option}{when}"
             yield Effect(others[-1].span, option, effect, versions)
 
 

@@ -59,7 +59,7 @@ REASONS = {
     "gpus-and-shares": ("whole GPUs and shares of GPUs cannot be mixed", "request one of the two"),
     "gpus-below-nodes": ("there are fewer GPUs than nodes", "request a GPU on each node"),
     "gpus-per-socket": ("the number of sockets is missing", "add --sockets-per-node, or use --gpus-per-node"),
-    "gpus-per-task": ("the number of tasks is missing", "add --ntasks, or --gpus"),
+    "gpus-per-task": ("it needs --ntasks or --gpus", "add one of them"),
     "memory-without-gpus": ("the job requests no GPU", "request GPUs, or write --mem"),
     "tasks-below-nodes": DISAGREE,
     "tasks-without-gpus": ("the number of GPUs is missing", "add --gpus, or --ntasks"),

@@ -48,9 +48,8 @@ def _message(job: Job, found: UnsharedAddress) -> str:
             "shell, and export it"
         )
     if found.kind == "loopback":
-        return (
-            f"{address} may be 127.0.1.1 (from /etc/hosts), so {name} cannot find the first node; use the node name"
-        )
+        happens = f"so line {job.line(found.world.span.start)} cannot find the first node"
+        return f"{address} may be 127.0.1.1 (from /etc/hosts), {happens}; use the node name"
     waits = "waits for itself"
     if starts_alone(found.world):
         waits = "trains a separate copy"

@@ -150,11 +150,11 @@ def _program_findings(job: Job, nodes: int) -> Iterator[Finding]:
         if sign is not None:
             advice = "start it with srun, or request one node"
             reason = f"{sign.words}, and nothing starts one on {_other_nodes(nodes)}"
-        word = command.name_span
+        word, program = command.name_span, basename(command.argv[0])
         yield Finding(
             # a word assembled from several places cannot be marked
             command.span if word.start < command.span.start < word.end else word,
-            f"{basename(command.argv[0]) or 'the program'} runs once, only on the first of {nodes} nodes: {reason}; "
+            f"{f'`{program}`' if program else 'the program'} runs once, only on the first of {nodes} nodes: {reason}; "
             f"{advice}",
             None if sign is not None and (sign.nodes or 1) > 1 else "warning",
             related=[] if sign is None else [(sign.span, sign.words)],

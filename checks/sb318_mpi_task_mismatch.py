@@ -99,18 +99,20 @@ def _largest(job: Job) -> Finding | None:
     most, per_node, nodes = max(known), request.tasks_per_node, request.exact_nodes()
     span = launches[0].launcher.span if totals[0] is None else totals[0].span
     several = len(set(known)) > 1
-    starts = f"at most {most} processes run at once" if several else f"{counted(most, 'process')} at once"
+    runs = "runs" if most == 1 else "run"
+    starts = f"at most {most} processes run at once" if several else f"only {counted(most, 'process')} {runs} at once"
     needed = most if per_node is None else -(-most // per_node)
     placed = any(map(_is_placed, launches))
     if nodes is not None and nodes > 1 and (needed if not placed else most) < nodes:
-        message = f"{starts}, in a job of {_tasks(job, tasks, setting)} on {nodes} nodes: {nodes - needed} of them "
-        message += f"{'stays' if nodes - needed == 1 else 'stay'} idle; request `--nodes={needed}`, or start more"
+        idle = f"{counted(nodes - needed, 'node')} {'stays' if nodes - needed == 1 else 'stay'} idle"
+        message = f"{starts}, in a job of {_tasks(job, tasks, setting)} on {nodes} nodes, so {idle}; request "
+        message += f"`--nodes={needed}`, or start more"
         return Finding(span, message, "warning", related=[(setting.span, "what the job requests")])
     if 2 * most > tasks or any(map(_has_threads, launches)) or request.has_option("cpus-per-task") or placed:
         return None
     if not several and not job.launches[0].launcher.name.endswith("aprun") or most == 1 or request.gpu_settings():
         return None
-    message = f"{starts}, in a job of {_tasks(job, tasks, setting)}: {tasks - most} CPUs stay idle; start more, or "
+    message = f"{starts}, in a job of {_tasks(job, tasks, setting)}, so {tasks - most} CPUs stay idle; start more, or "
     message += f"request `--ntasks={most}`"
     severity = "info" if several else "warning"  # a series of measurements may want a whole node
     return Finding(span, message, severity, related=[(setting.span, "what the job requests")])
@@ -172,7 +174,7 @@ def _may_spawn(launcher: Mpi) -> bool:
 def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     number, setting = found.processes, found.setting
     refused = is_open_mpi(job, launch)
-    effect = "Open MPI starts none of them" if refused else "Open MPI refuses, others share CPUs"
+    effect = "Open MPI starts none of them" if refused else "Open MPI refuses, other MPIs share CPUs"
     severity = None if refused else "warning"
     related = [] if setting is None else [(setting.span, "what the job requests")]
     if found.per_node:

@@ -49,11 +49,11 @@ def check(job: Job) -> Iterator[Finding]:
         grid = " × ".join(factors) + (f" = {product}" if len(factors) > 1 else "")
         processes = "the one process" if world == 1 else f"the {world} processes"
         line = job.line(layout.world.invocation.span.start)
-        message = f"{processes} on line {line} cannot be divided by {grid}, so every rank stops"
+        message = f"{processes} on line {line} cannot be divided by {grid}: every rank stops"
         lowered = fault.rule == "world" and is_megatron and _was_lowered(layout, world)
         if lowered:
-            message += " (Megatron before core 0.9 lowers them silently)"
-        message += f"; write sizes whose product divides {world}"
+            message += " (or Megatron before core 0.9 lowers the sizes)"
+        message += f"; their product must divide {world}"
         if fault.rule != "world" and layout.default("expert_tensor") and is_megatron:
             message += ", such as `--expert-tensor-parallel-size=1`"
         yield Finding(

@@ -117,7 +117,8 @@ def _of_loop_variables(job: Job) -> Iterator[Finding]:
         mild = sourced or _prints(job, read)
         yield Finding(
             read.span,
-            f"{name} is empty here because only the loop on line {job.line(loops[name].start)} sets it; set it before",
+            f"{name} is empty here because only the loop on line {job.line(loops[name].start)} sets it; set it before "
+            "this line",
             "info" if mild else "warning",
             related=[(Span(loops[name].start, loops[name].start + len(f"for {name}")), "set here")],
         )

@@ -52,10 +52,10 @@ def check(job: Job) -> Iterator[Finding]:
             if "[" in string[start:end]:
                 continue
             by_place = string[start:end].startswith("$") and ":" in string[start:end]
-            what = "is right only for names of equal length" if by_place else "finds no name of a node"
+            what = "works only if all names are equally long" if by_place else "finds no node name"
             yield Finding(
                 text.span(start, end),
-                f"Slurm writes node lists in short form (`node[01-02]`), so this {what}; "
+                f"Slurm shortens node lists (`node[01-02]`), so this {what}; "
                 'use `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
             )
             break

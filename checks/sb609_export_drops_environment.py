@@ -202,7 +202,7 @@ def _of_job(job: Job, loss: Loss, losses: list[Loss]) -> Finding:
     if setting is not None and setting.span == export.place and _only_adds(setting):
         value = f"ALL,{setting.text}"
         fix = Fix("pass the rest too", [replacement(job.directives, setting, value)], safe=safe)
-        message = f"{happens}, {why}; write `--export={value}`"
+        message = f"{happens}, {why}; put `ALL,` before its value"
         return Finding(setting.span, message, severity, related=[(each, "starts them") for each in places][:3], fix=fix)
     edits = add_step_option(job, steps, "--export=ALL", ("ntasks", "nodes"))
     return Finding(

@@ -72,7 +72,7 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
         )
     elif not folder.startswith("/") and project_folders(job) and not _may_exist(job, folder):
         old = _failing(job)
-        effect = "runs in /tmp" if old is None else f"fails at once{job.versions.suffix(old)}"
+        effect = "runs in /tmp" if old is None else f"fails at once{job.versions.in_brackets(old)}"
         message = f"if `{folder}` does not exist, the job {effect}; run `mkdir -p {folder}` before sbatch"
         yield Finding(span, message, "info", versions=old)
 

@@ -36,6 +36,7 @@ from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands
 
 _OVER_NODES = Regex(r"(?i)node|host")
@@ -104,7 +105,7 @@ def check(job: Job) -> Iterator[Finding]:
             advice = 'add `wait "$pid" || status=1` for each, `exit ${status:-0}` before the pipe, and '
             advice += "`set -o pipefail`"
     else:
-        happens = f"a failure of {name} is lost: this replaces the status of `wait`"
+        happens = f"this replaces the status of `wait`, so a failure of {name} is lost"
     if first.how == "replaced" and not _in_subshell(first):
         advice = 'write `wait "$pid" || status=1` and end with `exit ${status:-0}`'
     follows = first.how == "wait" and last > waits.get(first.by, len(job.invocations))
@@ -113,9 +114,10 @@ def check(job: Job) -> Iterator[Finding]:
     if reader is None and _ends_with_zero(job):
         return
     started = dict.fromkeys(_place(each.command) for each in losses)
+    message = f"{happens}{so}; {advice}"
     yield Finding(
         place,
-        f"{happens}{so}; {advice}",
+        message if len(message) <= MOST else f"{happens}; {advice}",
         severity="info" if reader is None else "warning",
         related=[(each, "in the background") for each in started][:3],
     )

@@ -138,7 +138,7 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
     advice = f"`-batch {name}`" if name.isidentifier() else '`-batch "STATEMENTS"`'
     yield Finding(
         command.name_span,
-        "MATLAB reads its input as if it was typed: after an error it runs the next line, and ends with 0; "
+        "MATLAB reads its input as if typed: after an error it runs the next line, and exits with 0; "
         f"write {advice} (R2019a or later)",
         "warning" if _is_status_read(job, command) else "info",
     )

@@ -76,7 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(
                 command.name_span,
                 f"array tasks that start together all write `{shown_text(missing)}`, as each finds it missing; make it "
-                "before the array starts",
+                "before the array",
             )
 
 

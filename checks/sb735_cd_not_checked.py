@@ -64,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
         harm = None if _is_tested(job, command, loop) else _harm(job, command, loop)
         if harm is None:
             continue
-        where = "another folder" if loop is not None else "the folder of submission"
+        where = "another folder" if loop is not None else "the submission folder"
         ends = _ENDS.match(job.source.text, command.span.end)
         advice = "|| continue" if loop is not None else "|| exit 1"
         fix = Fix(f"append {advice}", [insert(command.span.end, f" {advice}")], safe=False) if ends else None

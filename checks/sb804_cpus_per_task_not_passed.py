@@ -84,7 +84,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield Finding(
         main.place,
         f"srun in Slurm {' and '.join(releases)} ignores {setting.shown}: "
-        f"{consequence}; add `-c {dollar}SLURM_CPUS_PER_TASK` to srun",
+        f"{consequence}; add `-c {dollar}SLURM_CPUS_PER_TASK`",
         "error" if reason or binds else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
         fix=partial(_fix, job, steps),

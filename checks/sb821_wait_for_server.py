@@ -68,7 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
         if client is None:
             continue
         name = server_name(server)
-        lost = f" and line {job.line(later[0].span.start)} is never reached" if later else ""
+        lost = f" and line {job.line(later[0].span.start)} never runs" if later else ""
         may_stop = "dask" in (name or "") and python_of(client) is not None
         unread = may_stop and python_program(job, client) is None
         unless = ", unless that calls `shutdown`" if may_stop else ""

@@ -249,7 +249,7 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     if not here and _is_made_before(job, cd, command):
         return None
     entered = job.source.slice(cd.span)
-    what = "everything" if here else "files with these names"
+    what = "everything" if here else "such files"
     edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
     ends = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
     advice = "`|| exit 1` after it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")

@@ -321,7 +321,7 @@ class PositionalWords:
         return _COMMENT._replace(edits=(edit,))
 
 
-_COMMENT = Meant("write `#` before a comment", title="write # before the comment")
+_COMMENT = Meant("write `#` before the comment", title="write # before the comment")
 _BACKSLASH = Meant("remove the backslash: nothing continues a directive")
 _ANYTHING = Meant("quote a value with spaces, and write `#` before a comment")
 

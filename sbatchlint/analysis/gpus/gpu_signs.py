@@ -167,7 +167,7 @@ def _of_image(container: Container, argv: Argv) -> Iterable[Sign]:
     if python is None or python.kind not in ("script", "module"):
         return
     if not any(PREPARING.search(shown_text(word)) for word in argv[python.at : python.after + 2]):
-        yield Sign(STRONG, "a program in an image of NVIDIA's registry", span_of(container.image), "nvidia")
+        yield Sign(STRONG, "a program in an image from NVIDIA's registry", span_of(container.image), "nvidia")
 
 
 def _of_modules(argv: Argv) -> Iterable[Sign]:

@@ -270,7 +270,7 @@ def _hints_of_step(step: Step) -> Iterator[Sign]:
         container = container_of(command)
         if container is not None and container.image is not None:
             if GPU_IMAGE.match(shown_text(container.image)) and not _only_prepares(step):
-                yield Sign(_HINT, "an image of NVIDIA's registry", span_of(container.image))
+                yield Sign(_HINT, "an image from NVIDIA's registry", span_of(container.image))
 
 
 def _only_prepares(step: Step) -> bool:
