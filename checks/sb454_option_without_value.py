@@ -37,7 +37,6 @@ from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.programs import has_trait
-from sbatchlint.source.numbers import others as other_things
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
@@ -66,7 +65,7 @@ def check(job: Job) -> Iterator[Finding]:
     if not found:
         return
     (name, (place, option)), *others = found.items()
-    many = f" (and {other_things(len(others), 'variable')})" if others else ""
+    many = f" (and {len(others)} more)" if others else ""
     what = f"`{option}` has no value unless the submitting shell sets {name}{many}"
     yield Finding(
         place,

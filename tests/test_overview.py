@@ -84,3 +84,22 @@ def test_a_release_that_is_named_is_not_asked_for(many: Command, monkeypatch: py
     on_terminal(monkeypatch, 140, 24)
     assert "--slurm-version" in many("jobs").out
     assert "--slurm-version" not in many("jobs", "--slurm-version", "23.11").out
+
+
+def test_long_places_are_cut_where_the_screens_are_full(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be shown on the screens is counted, with the command that lists it."""
+    folder = "a/very/long/way/to/the/jobs/of/a/project/that/began/years/ago/and/has/many/folders"
+    for number in range(30):
+        command.write(f"{folder}/{number:02}.sbatch", f"{HEAD}echo WRONG {'GUESS' if number % 3 else 'STAY'}\n")
+    on_terminal(monkeypatch, 80, 60)
+    whole = command(".").out
+    assert f"{folder}/00.sbatch:3\n" in whole
+    on_terminal(monkeypatch, 80, 24)
+    lines = command(".").out.splitlines()
+    (row,) = [line for line in lines if line.split()[:4] == ["30", "30", "error", "SB110"]]
+    assert row.endswith("/folders/00.sbatch:3") and "  ..." in row and len(row) <= 80
+    monkeypatch.setattr(overview, "SCREENS", 0)
+    monkeypatch.setattr(overview, "LEAST_IN_FULL", 1)
+    assert any(
+        "more check" in line and line.endswith("sbatchlint --statistics") for line in command(".").out.splitlines()
+    )

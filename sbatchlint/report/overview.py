@@ -23,10 +23,20 @@ BASELINE = ".sbatchlint-baseline.json"
 def render(report: Report, terminal: Terminal, paths: Sequence[str], is_release_named: bool) -> str:
     """The overview. `paths`: what was named on the command line; `is_release_named`: whether `slurm-version` is set."""
     rows = sorted(by_check(report), key=lambda row: -LEVELS.index(row.worst.severity))
-    table = [*_checks(rows, terminal), "", *_files(report, terminal), ""]
+    files = ["", *_files(report, terminal), ""]
     totals = summary(report, terminal).removesuffix("\n").split("\n")
     ending = [*totals, "", *_next_steps(report, rows, terminal, paths, is_release_named)]
-    room = SCREENS * terminal.height - len(table) - len(ending)
+    table = [*_checks(rows, terminal), *files]
+    first = sum(render_diagnostic(row.worst, terminal).count("\n") + 1 for row in rows[:LEAST_IN_FULL])
+    room = SCREENS * terminal.height - len(ending)
+    if first + len(table) > room:
+        checks = _checks(rows, terminal, whole=False)
+        most = max(room - first - len(files), LEAST_IN_FULL + 1)
+        if len(checks) > most:
+            more = counted(len(checks) - most + 1, "more check")
+            checks = [*checks[: most - 1], terminal.style("dim", f"and {more}: sbatchlint --statistics")]
+        table = [*checks, *files]
+    room -= len(table)
     shown: list[str] = []
     brief: list[str] = []
     for number, row in enumerate(rows):
@@ -55,6 +65,16 @@ def _beginning(text: str, room: int) -> str:
     return text if width(text) <= room else f"{_cells(text, room - 3)}..."
 
 
+def _end(text: str, room: int) -> str:
+    """The last cells of a text, with dots for the rest; '' where there is no room for a few."""
+    if room < 12:
+        return ""
+    kept = text
+    while width(kept) > room - 3:
+        kept = kept[1:]
+    return f"...{kept}"
+
+
 def _cells(text: str, room: int) -> str:
     """As much of the beginning of a text as fits into so many cells."""
     left = room
@@ -65,8 +85,11 @@ def _cells(text: str, room: int) -> str:
     return text
 
 
-def _checks(rows: list[Row], terminal: Terminal) -> list[str]:
-    """A table of the checks: findings, files, the check, and the place of its first finding."""
+def _checks(rows: list[Row], terminal: Terminal, whole: bool = True) -> list[str]:
+    """A table of the checks: findings, files, the check, and the place of its first finding.
+
+    `whole`: a long place has a line of its own, otherwise its beginning is left out.
+    """
     names = [f"{row.worst.code} {row.worst.name}{' [*]' if row.safe else ''}" for row in rows]
     counts = max(len("findings"), *(len(str(row.findings)) for row in rows))
     files = max(len("files"), *(len(str(row.files)) for row in rows))
@@ -80,6 +103,8 @@ def _checks(rows: list[Row], terminal: Terminal) -> list[str]:
         styled = terminal.style(worst.severity, f"{worst.severity:<7}")
         check = terminal.link(worst.url, name) + " " * (room - len(name))
         line = f"{row.findings:>{counts}}  {row.files:>{files}}  {styled}  {check}"
+        if width(place) > left and not whole:
+            place = _end(place, left)
         if width(place) <= left:
             lines.append(f"{line}  {place}")
         else:  # whole, on a line of its own: a terminal opens no part of it

@@ -111,7 +111,8 @@ class PositionalWords:
             return Meant(
                 "write the options themselves (no shell expands them here), or pass them on sbatch's command line"
             )
-        for shape in (self._escaped, self._colon, self._glued, self._separator, self._no_dashes):
+        shapes = (self._escaped, self._colon, self._glued, self._separator, self._underscores, self._no_dashes)
+        for shape in shapes:
             found = shape(word)
             if found is not None:
                 return found
@@ -189,6 +190,18 @@ class PositionalWords:
             return None
         start = self.before[-1].end if self.before else self.start
         return Meant("remove it: options need only a space between them", (self._edit(start, self.end, ""),))
+
+    def _underscores(self, word: str) -> Meant | None:
+        """An option with underscores in place of dashes: `__time=5`, `_c 4`, `__mail_type=END`."""
+        written, equals, _ = word.partition("=")
+        name = written.lstrip("_").replace("_", "-")
+        dashes = "-" * (len(written) - len(written.lstrip("_")))
+        options = table("sbatch", self.directives.versions.last)
+        is_known = name in options.letters if len(dashes) == 1 else len(dashes) == 2 and find(name) is not None
+        if self.before or not is_known or equals and len(dashes) == 1:
+            return None
+        instead = f"{dashes}{name}"
+        return Meant(f"write `{instead}`", (self._edit(self.start, self.start + len(written), instead),))
 
     def _no_dashes(self, word: str) -> Meant | None:
         """An option without its dashes (`nodes=2`, `- nodes=2`, `-- nodes=2`), or after a lone `--`."""
