@@ -4,7 +4,8 @@ By the profile of the cluster (`[site] profile` in the settings, docs/site.md), 
 qos` lists. `sbatch: error: Batch job submission failed: Invalid qos specification`. Where Slurm does not enforce QOS
 (`AccountingStorageEnforce`), an unknown one has no effect, and is only a warning. A QOS that a partition does not take
 (`AllowQos`, `DenyQos`) is refused with `EnforcePartLimits` ALL or ANY, and otherwise waits for good; one with
-`RequiresReservation` is refused without a reservation. Whether the user may use it is not known here.
+`RequiresReservation` is refused without a reservation. So is one that the account of the job does not have; with no
+account in the script, one that no account has.
 
 ## Fix
 
@@ -19,8 +20,8 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.site.fit import stops
-from sbatchlint.analysis.site.names import instead_of, nearest
-from sbatchlint.analysis.site.targets import named, place, requests, severity
+from sbatchlint.analysis.site.names import instead_of, listing, nearest
+from sbatchlint.analysis.site.targets import account_of, named, place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.rewriting import replacement
@@ -47,11 +48,22 @@ def check(job: Job) -> Iterator[Finding]:
                 if not request.has_option("reservation"):
                     message = f"sbatch refuses the job: the QOS `{name}` takes only jobs with a reservation; name yours"
                     yield Finding(place(job, request, "qos"), message, severity(job))
+            if name in profile.qos and refused:
+                yield from _not_of_account(job, request, name)
     for stop in stops(job):
         found = stop.of("qos")
         if found is not None:
             span = place(job, stop.target.request, "qos")
             yield Finding(span, f"{stop.effect}: {stop.sentence(*found)}", severity(job, stop.target, stop.waits))
+
+
+def _not_of_account(job: Job, request: Request, name: str) -> Iterator[Finding]:
+    account = account_of(job.site.profile, request) if job.site.profile is not None else None
+    if account is None or account.qos is None or name in account.qos:
+        return
+    of = f"the account `{request.value('account')}`" if request.has_option("account") else "its account"
+    message = f"sbatch refuses the job: {of} may not use the QOS `{name}`; available: {listing(account.qos)}"
+    yield Finding(place(job, request, "qos"), message, severity(job))
 
 
 def _unknown(job: Job, request: Request, name: str, known: list[str], refused: bool) -> Finding:
@@ -75,6 +87,10 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH -p gpu «--qos=debug»\nsrun ./a.out\n", settings=SETTINGS, title="not in this partition"),
     Bad("#!/bin/bash\n#SBATCH -p batch\n#SBATCH «--qos=course»\nsrun ./a.out\n", settings=SETTINGS,
         title="one that needs a reservation"),
+    Bad(
+        "#!/bin/bash\n#SBATCH -p batch --account=geology\n#SBATCH «--qos=course» --reservation=monday\nsrun ./a.out\n",
+        settings=SETTINGS, title="not of this account",
+    ),
     Good("#!/bin/bash\n#SBATCH -p batch --qos=course --reservation=monday\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p batch --qos=debug\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH --qos=<qos>\nsrun ./a.out\n", settings=SETTINGS, title="to be filled in"),

@@ -1,13 +1,16 @@
-"""The job never starts: it requests more than its QOS or that of its partition allows, or less than it takes.
+"""The job never starts: it requests more than its QOS, that of its partition or its account allows, or too little.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md), which has the limits that `sacctmgr
-show qos` lists, where Slurm enforces them (`AccountingStorageEnforce`). A QOS with `DenyOnLimit` refuses the job (`Job
-violates accounting/QOS policy`, after `QOSMaxGRESPerJob` and the like); else it waits for good, which is a warning.
-More jobs than a user may submit are refused in any case, and an array counts as many as it has tasks. The QOS of a
-partition counts before the one of the job, unless that has `OverPartQOS`; without `--qos` the job's own is not known,
-and those of partitions are looked at alone. Limits of single users and accounts are not part of a profile.
+show qos` and `show assoc` list, where Slurm enforces them (`AccountingStorageEnforce`). A QOS with `DenyOnLimit`
+refuses the job (`Job violates accounting/QOS policy`, after `QOSMaxGRESPerJob` and the like); else it waits for good,
+which is a warning. More jobs than a user may submit are refused in any case, and an array counts as many as it has
+tasks. The QOS of a partition counts before the one of the job, unless that has `OverPartQOS`; without `--qos` the
+job's own is that of the account, if all accounts that it may have share one; else those of partitions are looked at
+alone. A limit of the account counts where no QOS has one. It is that of the user who may have most, as a profile has no
+names of users; without `--account` and with names of accounts left out, that of the account which may have most.
 
-What counts is what Slurm knows at the submission: the CPUs of the tasks, and the least number of nodes.
+What counts is what Slurm knows at the submission: the CPUs of the tasks, and the least number of nodes. How much of a
+limit other jobs have taken is not known.
 
 ## Fix
 
@@ -15,8 +18,8 @@ None: the job may ask for less, or belong with another QOS.
 
 ## References
 
-`_qos_policy_validate()` and `acct_policy_set_qos_order()` in src/slurmctld/acct_policy.c; live runs of Slurm 22.05 with
-slurmdbd
+`_acct_policy_validate()`, `_qos_policy_validate()` and `acct_policy_set_qos_order()` in src/slurmctld/acct_policy.c;
+live runs of Slurm 22.05 and 26.05 with slurmdbd
 """
 
 from collections.abc import Iterator
@@ -52,6 +55,10 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH -p batch --qos=course --reservation=monday\n#SBATCH «--array=1-20»\nsrun ./a.out\n",
         settings=SETTINGS, title="jobs of a user",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH -p batch --account=geology\n#SBATCH «--nodes=60»\nsrun ./a.out\n",
+        settings=SETTINGS, severity="warning", title="more than the account may have",
     ),
     Good("#!/bin/bash\n#SBATCH -p batch --qos=debug -N 2 -t 10\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p batch --qos=normal -N 4\nsrun ./a.out\n", settings=SETTINGS, title="no limits"),

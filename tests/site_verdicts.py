@@ -16,10 +16,11 @@ from sbatchlint.site.writing import as_toml
 from sbatchlint.source.text import Source
 
 # Without what is only advice: whole partitions of which a part is requested, small defaults.
-_OF_THE_CLUSTER = re.compile("SB91[0-69]|SB920")
-# What a profile does not know: who may use which account and QOS, what single accounts may have, the reservations.
-_UNKNOWN = re.compile("Assoc[A-Z]|Invalid account|Requested reservation is invalid")
-# What a QOS decides; a job without --qos has one by default, which is not known.
+_OF_THE_CLUSTER = re.compile("SB91[0-69]|SB92[01]")
+# What a profile does not know: the reservations; without names of accounts, who may use which and what these may have.
+_UNKNOWN = re.compile("Requested reservation is invalid")
+_ACCOUNTS = re.compile("Assoc[A-Z]|Invalid account")
+# What a QOS decides; the one that a job has without --qos is not known without accounts.
 _BY_QOS = re.compile(
     "accounting/QOS policy|Node count specification|time limit|Invalid qos|partition configuration not available now"
     "|time-min specification"
@@ -53,7 +54,8 @@ def recorded(outputs: Iterable[Output], answers: Iterable[Answer]) -> str:
 def read_record(path: Path) -> tuple[Profile, list[Answer]]:
     """The same from a file."""
     first, *others = path.read_text().splitlines()
-    profile = profile_of(Output(name, text) for name, text in json.loads(first).items())
+    outputs = [Output(name, text) for name, text in json.loads(first).items()]
+    profile = profile_of(outputs, private=True)
     return profile, [Answer(*json.loads(each)) for each in others]
 
 
@@ -77,8 +79,10 @@ def disagreements(profile: Profile, answers: Iterable[Answer], folder: Path) -> 
 
 def _is_open(profile: Profile, script: str, messages: str) -> bool:
     """Whether the profile does not decide that sbatch refuses a script."""
-    default = bool(profile.qos) and "#SBATCH -q" not in script
     by_qos = _BY_QOS.search(messages) or _COUNTED.search(script)
-    return default and bool(by_qos) or any(each.search(text) for each, text in (
-        (_UNKNOWN, messages), (_NOT_OURS, script), (_ORDER, script), (_OF_THE_RELEASE, script),
+    if profile.qos and not profile.any_account:
+        if "#SBATCH -q" not in script and by_qos or _ACCOUNTS.search(messages) or _NOT_OURS.search(script):
+            return True
+    return any(each.search(text) for each, text in (
+        (_UNKNOWN, messages), (_ORDER, script), (_OF_THE_RELEASE, script),
     ))  # fmt: skip

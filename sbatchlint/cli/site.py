@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from sbatchlint.cli.arguments import Parser, formatter
 from sbatchlint.report.cells import escape
-from sbatchlint.site.collecting import ASSOCIATIONS, COMMANDS, Output, carried_over, printed, profile_of
+from sbatchlint.site.collecting import COMMANDS, Output, carried_over, printed, profile_of
 from sbatchlint.site.reading import examples, path_of, read_profile
 from sbatchlint.site.writing import as_toml
 from sbatchlint.source.files import InputError, create, read_bytes, reason, standard_input_bytes, write
@@ -19,7 +19,7 @@ def parser() -> Parser:
         description="Writes the profile of a cluster: its partitions, nodes and limits, against which scripts are "
         "checked.",
         epilog="Without --from, these commands are run here; with it, their saved outputs are read: "
-        + "; ".join((*COMMANDS, ASSOCIATIONS)) + ".",
+        + "; ".join(COMMANDS) + ".",
         allow_abbrev=False,
         formatter_class=formatter,
     )  # fmt: skip
@@ -32,6 +32,11 @@ def parser() -> Parser:
     )
     made.add_argument("-o", "--output-file", metavar="FILE", help="write the profile there; prices in it are kept")
     made.add_argument("--with-accounts", action="store_true", help="include the names of accounts (default: no names)")
+    made.add_argument(
+        "--for-user",
+        metavar="USER",
+        help="what this user may have, with the names of the accounts of the user: a profile for this user alone",
+    )
     names = examples()
     made.add_argument(
         "--show", choices=names, metavar="NAME",
@@ -47,7 +52,7 @@ def site(arguments: list[str]) -> int:
         sys.stdout.write(read_bytes(path_of(options.show)).decode())
         return 0
     outputs, missing = _outputs(options)
-    profile = profile_of(outputs, options.with_accounts)
+    profile = profile_of(outputs, options.with_accounts, options.for_user)
     for line in missing:
         print(f"note: not asked: {escape(line)}", file=sys.stderr)
     if options.output_file is None:
@@ -73,7 +78,7 @@ def _create(path: str, data: bytes) -> None:
 
 def _outputs(options: Namespace) -> tuple[list[Output], list[str]]:
     if options.outputs is None:
-        return printed(options.with_accounts)
+        return printed(options.for_user)
     if options.outputs.count("-") > 1:
         raise InputError("- (standard input) can be read once")
     texts = [(name, standard_input_bytes() if name == "-" else read_bytes(name)) for name in options.outputs]

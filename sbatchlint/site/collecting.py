@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from sbatchlint.site.model import Nodes, Partition, Profile
 from sbatchlint.site.outputs import config, licenses, nodes, partitions, sacctmgr, sinfo
+from sbatchlint.site.outputs.associations import Associations
 from sbatchlint.site.outputs.records import Damaged
 from sbatchlint.site.outputs.sections import Foreign, Section, sections
 from sbatchlint.site.profile import GPU, gpus_of, total
@@ -17,6 +18,10 @@ from sbatchlint.slurm.plugin_help import NoHelp, options_of_help
 from sbatchlint.source.files import InputError
 
 SINFO = "sinfo --all --format=%P|%a|%l|%D|%c|%m|%d|%G|%f|%N"
+ASSOCIATIONS = (
+    "sacctmgr --parsable2 show assoc format=Cluster,Account,ParentName,User,Partition,GrpTRES,GrpSubmit,GrpWall,"
+    "GrpTRESMins,GrpTRESRunMins,MaxTRES,MaxTRESPerNode,MaxTRESMins,MaxSubmit,MaxWall,QOS,DefaultQOS"
+)
 COMMANDS = (
     "scontrol show config",
     "scontrol --all show partition",
@@ -24,9 +29,11 @@ COMMANDS = (
     "scontrol show licenses",
     SINFO,
     "sacctmgr --parsable2 show qos",
+    "sacctmgr --parsable2 show qos format=Name,Flags,LimitFactor",
+    ASSOCIATIONS,
     "sbatch --help",
 )
-ASSOCIATIONS = "sacctmgr --parsable2 show assoc"
+OF_USER = "sacctmgr --parsable2 show user"
 _SECONDS = 60
 
 
@@ -37,10 +44,10 @@ class Output(NamedTuple):
     text: str
 
 
-def printed(private: bool) -> tuple[list[Output], list[str]]:
+def printed(user: str | None = None) -> tuple[list[Output], list[str]]:
     """What the commands print here, and why some printed nothing. Raises `InputError` where none works."""
     found, missing = [], []
-    for line in (*COMMANDS, *([ASSOCIATIONS] if private else [])):
+    for line in (*COMMANDS, *([f"{OF_USER} {user}"] if user is not None else [])):
         words = line.split(" ")
         said = _run(words)
         if isinstance(said, Output):
@@ -67,29 +74,39 @@ def _run(words: list[str]) -> Output | Damaged:
     return Output(" ".join(words), text)
 
 
-def profile_of(outputs: Iterable[Output], private: bool = False) -> Profile:
-    """The profile that the outputs come to. Raises `InputError` where one is damaged, or from elsewhere."""
-    made = _Parts(private)
+def profile_of(outputs: Iterable[Output], private: bool = False, user: str | None = None) -> Profile:
+    """The profile that the outputs come to. Raises `InputError` where one is damaged, or from elsewhere.
+
+    `private`: with the names of accounts. `user`: for this user alone, with the names of the accounts of the user.
+    """
+    made = _Parts(private or user is not None, user)
     for output in outputs:
         try:
             for section in sections(output.text):
                 made.take(section)
+            made.check()
         except (Damaged, Foreign, NoHelp) as error:
             raise InputError(f"{output.name}: {error}") from None
+    if user is not None and not made.fields.get("accounts"):
+        raise InputError(f"no association of the user {user} is in what sacctmgr shows; leave --for-user out")
     return made.profile()
 
 
 class _Parts:
     """What was read so far."""
 
-    def __init__(self, private: bool) -> None:
+    def __init__(self, private: bool, user: str | None) -> None:
         self.private = private
+        self.user = user
         self.fields: dict[str, Any] = {}
         self.sources: dict[str, None] = {}
         self.partitions: dict[str, Partition] = {}
         self.members: dict[str, str] = {}
         self.nodes: dict[str, Nodes] = {}
         self.rows: list[sinfo.Row] = []
+        self.qos: list[sacctmgr.Row] = []
+        self.associations: list[sacctmgr.Row] = []
+        self.users: list[sacctmgr.Row] = []
 
     def take(self, section: Section) -> None:
         command, lines = section
@@ -105,18 +122,32 @@ class _Parts:
         elif command == "sinfo":
             self.rows += sinfo.read_sinfo(lines)
         elif command == "sacctmgr show qos":
-            self.fields["qos"] = sacctmgr.read_qos(lines)
+            self.qos += sacctmgr.rows_of(lines)
         elif command == "sacctmgr show assoc":
-            if not self.private:
-                return
-            self.fields["accounts"] = sacctmgr.read_accounts(lines)
+            self.associations += sacctmgr.rows_of(lines)
+        elif command == "sacctmgr show user":
+            self.users += sacctmgr.rows_of(lines)
         else:
             self.fields["plugin_options"] = options_of_help("\n".join(lines))
         self.sources[command] = None
 
+    def check(self) -> None:
+        """Reads what several outputs may tell in parts. Raises `Damaged`."""
+        if self.qos:
+            self.fields["qos"] = sacctmgr.read_qos(self.qos)
+        self._accounts()
+
+    def _accounts(self) -> None:
+        if not self.associations:
+            return
+        default = next((row["Def Acct"] or None for row in self.users if row["User"] == self.user), None)
+        found = Associations(self.associations, self.fields.get("cluster", ""), self.user, default)
+        self.fields["any_account"] = found.of_any()
+        self.fields["accounts"] = found.named() if self.private and found.complete else ()
+
     def profile(self) -> Profile:
         complete = [name for name in ("partitions", "nodes") if getattr(self, name)]
-        complete += [name for name in ("qos", "accounts") if name in self.fields]
+        complete += [name for name in ("qos", "accounts") if self.fields.get(name)]
         names = self.partitions or self._partitions_of_rows()
         kinds = nodes.kinds(self.nodes.items()) if self.nodes else self._nodes_of_rows()
         if names:
@@ -168,4 +199,4 @@ def carried_over(made: Profile, before: Profile) -> Profile:
     return replace(made, partitions=tables, nodes=kinds, currency=before.currency, gpus=made.gpus or before.gpus)
 
 
-__all__ = ["ASSOCIATIONS", "COMMANDS", "Output", "carried_over", "printed", "profile_of"]
+__all__ = ["ASSOCIATIONS", "COMMANDS", "OF_USER", "Output", "carried_over", "printed", "profile_of"]

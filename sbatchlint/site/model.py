@@ -76,16 +76,22 @@ class Qos(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_on
     """A QOS.
 
     `max_tres`, `max_tres_per_node`, `min_tres`: of a job, as Slurm writes them, `gres/gpu` = 4; `max_tres_per_user`,
-    `max_tres_per_account`, `group_tres`: of all jobs of a user, of an account, with this QOS.
+    `max_tres_per_account`, `group_tres`: of all jobs of a user, of an account, with this QOS. `..._minutes`: of these
+    times the time of the job. `limit_factor`: the limits of accounts count so many times with this QOS.
     """
 
     max_time: str | None = None
+    group_time: str | None = None
     max_tres: dict[str, int] = {}
     max_tres_per_node: dict[str, int] = {}
     max_tres_per_user: dict[str, int] = {}
     max_tres_per_account: dict[str, int] = {}
     group_tres: dict[str, int] = {}
     min_tres: dict[str, int] = {}
+    max_tres_minutes: dict[str, int] = {}
+    group_tres_minutes: dict[str, int] = {}
+    group_tres_run_minutes: dict[str, int] = {}
+    limit_factor: float | None = None
     max_submitted_jobs_per_user: int | None = None
     max_submitted_jobs_per_account: int | None = None
     max_submitted_jobs: int | None = None
@@ -95,6 +101,30 @@ class Qos(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_on
     def denies(self) -> bool:
         """Whether a job beyond a limit is refused, rather than left waiting."""
         return "DenyOnLimit" in self.flags
+
+
+class Accounts(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_only=True):
+    """What the associations of some accounts allow, each limit that of the user for whom it is the widest.
+
+    `qos`: those that one of the users may use; None: not known. `default_qos`: that of jobs without `--qos`; None if it
+    is not the same for all, or not known. `max_...`: of a job, or of the jobs of a user; `group_...`: of all jobs of
+    the account, or of one above it, whichever is the least. `differs`: some users may have less.
+    """
+
+    names: tuple[str, ...] = ()
+    differs: bool = False
+    qos: tuple[str, ...] | None = None
+    default_qos: str | None = None
+    max_time: str | None = None
+    group_time: str | None = None
+    max_tres: dict[str, int] = {}
+    max_tres_per_node: dict[str, int] = {}
+    max_tres_minutes: dict[str, int] = {}
+    group_tres: dict[str, int] = {}
+    group_tres_minutes: dict[str, int] = {}
+    group_tres_run_minutes: dict[str, int] = {}
+    max_submitted_jobs: int | None = None
+    max_submitted_jobs_of_all: int | None = None
 
 
 class Profile(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_only=True):
@@ -107,7 +137,8 @@ class Profile(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, k
     `submit_plugins`: programs of the site that may change or refuse a job first.
     `gpus`: "gres", or "whole-node" where nodes have GPUs that no GRES names. `gpus_bound`: a job sees no GPU that it
     did not ask for. `licenses`: those of the cluster, and how many of each; None: not known. `plugin_options`: what
-    plugins add to sbatch; None: not known. `x11`: whether `--x11` works.
+    plugins add to sbatch; None: not known. `x11`: whether `--x11` works. `any_account`: what is true of every account;
+    None: not known. `accounts`: with their names, only if asked for.
     """
 
     format: int
@@ -137,7 +168,8 @@ class Profile(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, k
     plugin_options: tuple[str, ...] | None = None
     x11: bool | None = None
     currency: str | None = None
-    accounts: tuple[str, ...] = ()
+    any_account: Accounts | None = None
+    accounts: tuple[Accounts, ...] = ()
     partitions: dict[str, Partition] = {}
     nodes: tuple[Nodes, ...] = ()
     qos: dict[str, Qos] = {}
@@ -145,3 +177,8 @@ class Profile(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, k
     @property
     def default_partition(self) -> str | None:
         return next((name for name, each in self.partitions.items() if each.default), None)
+
+    def account(self, name: str | None) -> Accounts | None:
+        """What is known of an account, or (None) of the one of a job that names none."""
+        named = next((each for each in self.accounts if (name or "").lower() in each.names), None)
+        return self.any_account if named is None and (name is None or not self.accounts) else named

@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import fields
 
-from sbatchlint.site.model import Nodes, Partition, Profile, Qos
+from sbatchlint.site.model import Accounts, Nodes, Partition, Profile, Qos
 from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.slurm.versions import major
 from sbatchlint.source.files import InputError, content, installed_file, unreadable
@@ -87,13 +87,19 @@ def _problem(table: dict[str, Any]) -> str:
             said = _problem_in(value, kind)
             if said:
                 return f"{name}.{key}{said}"
-    nodes = table.get("nodes", [])
-    if not isinstance(nodes, list):
-        return "nodes: must be a list of tables: [[nodes]]"
-    for number, value in enumerate(nodes, 1):
-        said = _problem_in(value, Nodes)
+    lists: tuple[tuple[str, type[Struct]], ...] = (("nodes", Nodes), ("accounts", Accounts))
+    for name, listed in lists:
+        every = table.get(name, [])
+        if not isinstance(every, list):
+            return f"{name}: must be a list of tables: [[{name}]]"
+        for number, value in enumerate(every, 1):
+            said = _problem_in(value, listed)
+            if said:
+                return f"{name}, number {number}{said}"
+    if "any-account" in table:
+        said = _problem_in(table["any-account"], Accounts)
         if said:
-            return f"nodes, number {number}{said}"
+            return f"any-account{said}"
     return _problem_in(table, Profile).removeprefix(": ").removeprefix(".") or _contradiction(table)
 
 

@@ -34,13 +34,17 @@ def as_toml(profile: Profile) -> str:
     if profile.source:
         said = f"Made{f' on {profile.date}' if profile.date else ''} from: {', '.join(profile.source)}"
         lines += wrap(said, 110, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False)
-    lines += ["", *_assigned(profile, ("partitions", "nodes", "qos"))]
+    lines += ["", *_assigned(profile, ("partitions", "nodes", "qos", "any-account", "accounts"))]
     for name, partition in profile.partitions.items():
         lines += ["", f"[partitions.{_key(name)}]", *_assigned(partition)]
     for nodes in profile.nodes:
         lines += ["", f"[[nodes]]  # {_summary(nodes)}", *_assigned(nodes)]
     for name, qos in profile.qos.items():
         lines += ["", f"[qos.{_key(name)}]", *_assigned(qos)]
+    if profile.any_account is not None:
+        lines += ["", "[any-account]  # what every account is allowed at most", *_assigned(profile.any_account)]
+    for accounts in profile.accounts:
+        lines += ["", "[[accounts]]", *_assigned(accounts)]
     return "\n".join(lines) + "\n"
 
 

@@ -41,9 +41,19 @@ ACCOUNTS = (
     "add qos secret",
     "add qos ofgpu set MaxTRESPerJob=gres/gpu=6,node=1 MaxWall=12:00:00 Flags=DenyOnLimit",
     "add qos ofbatch set MaxTRESPerUser=cpu=48",
-    "add account lab set MaxTRESPerJob=cpu=150 QOS=normal,short,gpu,wide,lazy,few,strict,thin,over,reserved,long",
+    "add qos plain set Flags=DenyOnLimit",
+    "add qos twice set LimitFactor=2 Flags=DenyOnLimit",
+    "add qos hours set MaxTRESMinsPerJob=cpu=900,gres/gpu=240 GrpTRESMins=mem=4T GrpWall=8:00:00 Flags=DenyOnLimit",
+    "add account science set GrpTRES=cpu=180,gres/gpu=7 GrpTRESMins=cpu=90000 GrpSubmitJobs=60 GrpWall=6-0",
+    "add account lab parent=science set MaxTRESPerJob=cpu=150,mem=900G MaxTRESPerNode=cpu=48 MaxSubmitJobs=45",
+    "modify account lab set MaxTRESMinsPerJob=gres/gpu=9000",
+    "modify account lab set QOS=normal,short,gpu,wide,lazy,few,strict,thin,over,reserved,long,plain,twice,hours",
+    "add account small parent=science set MaxWallDurationPerJob=2:00:00 GrpTRES=node=2,gres/gpu=3",
+    "modify account small set GrpTRESRunMins=cpu=2000 QOS=normal,plain,short,hours DefaultQOS=plain",
     "add user daemon Account=lab",
+    "add user daemon Account=small MaxTRESPerJob=cpu=12,mem=40G",
 )
+NAMED = ("", "", "", "-A lab", "-A small", "-A small", "-A Small", "-A other", "-A science", "-A root")
 # Nodes of several sizes in one partition, and what of a node a partition keeps back.
 MIXED = f"""\
 {NODES}{GPUS}PartitionName=batch Nodes=c[1-4] Default=YES MaxCPUsPerNode=8 State=UP
@@ -204,6 +214,18 @@ FAMILIES = """-p batch --exclusive
 -p all -C icelake&(ib|rome)
 -p all -C [(rome&icelake)*2&icelake*1]
 -p few -C rome*3
+-p gpu --overcommit --gpus-per-task=1 -n 2
+-p gpu --overcommit --gpus-per-task=1 -n 3
+-p gpu --overcommit --gpus-per-task=1 -n 3 -c 2
+-p gpu --overcommit --gpus-per-task=1 -n 4 -N 2
+-p gpu --overcommit --gpus-per-task=1 -n 2 -C h100
+-p gpu --overcommit --gpus-per-task=1 -n 4 --exclusive
+-p gpu --overcommit --gpus-per-task=1 -n 3 --cpus-per-gpu=2
+-p few -c 65 --gpus=4 --ntasks-per-gpu=2 --hold
+-p gpu -c 17 --gpus=4 --ntasks-per-gpu=2 --hold
+-p gpu -c 17 --gpus=4 --ntasks-per-gpu=2
+-p gpu -n 8 -c 17 --gpus=4 --ntasks-per-gpu=2 --hold
+-p gpu -N 2 -c 33 --gpus=4 --ntasks-per-gpu=2 --hold
 -p down -n 65 -w c1
 -p down -N 5 -w c1
 """
@@ -250,7 +272,7 @@ PartitionName=gpu Nodes=g[1-2],b1 MaxTime=1-00:00:00 AllowQos=normal,gpu,few,ove
 }  # fmt: skip
 QOS = (
     "", "", "short", "gpu", "gpu", "wide", "lazy", "few", "strict", "strict", "thin", "over", "reserved", "long",
-    "secret", "none",
+    "secret", "none", "plain", "plain", "plain", "twice", "hours",
 )  # fmt: skip
 SIZES = (
     "-N 1", "-N 2", "-N 5", "-N 1-2", "-N 1-5", "-N 3-9", "-n 8", "-n 20", "-n 64", "-n 200", "-c 8", "-c 32", "-c 65",
@@ -277,7 +299,7 @@ OTHERS = (
     "-w c[1-3]", "-w zz", "-x q1", "-x c[1-4]", "-w c1 -x c1", "--array=0-50", "--array=0-3", "--array=0-100%2",
     "--array=1-1001", "--time=0", "--hold", "--tmp=90G", "--tmp=1T", "--tmp=0", "-L matlab:4", "-L matlab:5",
     "-L ansys@flex,matlab", "-L ansys", "-L matlab:2,matlab:3", "--reservation=none", "--switches=1", "--use-min-nodes",
-    "--prefer=rome", "-A lab", "-A other", "--no-requeue", "--contiguous", "-B 2:8:1",
+    "--prefer=rome", "--no-requeue", "--contiguous", "-B 2:8:1",
     "-C '[rome|icelake]'", "-C '(rome|icelake)&ib'",
     "-C '[rome*4&icelake*2]'", "-C 'rome*3'", "-C 'icelake&(ib|rome)'",
 )  # fmt: skip
@@ -299,6 +321,6 @@ def scripts(cluster: Cluster, partitions: list[str], seed: str, count: int) -> I
         ]
         if cluster.accounts:
             name = chosen.choice(QOS)
-            lines.append(f"-q {name}" if name else "")
+            lines += [f"-q {name}" if name else "", chosen.choice(NAMED)]
         head = "".join(f"#SBATCH {line}\n" for line in [f"-p {names}" if names else "", *lines] if line)
         yield f"#!/bin/bash\n{head}sleep 1\n"

@@ -12,6 +12,7 @@ import socket
 import subprocess
 from collections.abc import Sequence
 
+from sbatchlint.site import collecting
 from sbatchlint.site.collecting import Output, profile_of
 from sbatchlint.site.model import Profile
 
@@ -23,7 +24,7 @@ COMMANDS = (
     "scontrol --all show node",
     "scontrol show licenses",
 )
-OF_ACCOUNTS = ("sacctmgr --parsable2 show qos", "sacctmgr --parsable2 show assoc")
+OF_ACCOUNTS = (*(each for each in collecting.COMMANDS if each.startswith("sacctmgr")), collecting.OF_USER)
 NODES = [f"{letter}{number}" for letter in "csgb" for number in range(1, 5)]
 # Who submits where there are accounts: somebody who is not root.
 SOMEBODY = 1  # Debian: daemon; 26.05 does not find the uid of nobody

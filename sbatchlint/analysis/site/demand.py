@@ -58,10 +58,12 @@ class Demand(NamedTuple):
     `whole`: a job has all CPUs of its nodes, and `memory_per_cpu` (MB) for each of them; `memory_per_gpu`: for each
     GPU. `all_cpus`: the partition may not keep any CPU of its nodes from the job (`MaxCPUsPerNode`).
     `kind`: the type of the GPUs; '' for any. `gres`: further resources of each node, (name, type, number); GPUs of
-    several types, too. `constraint`: the features of the nodes. `total_cpus`, `total_gpus`: of all nodes. `nodes`: how
+    several types, too. `constraint`: the features of the nodes. `total_cpus`, `total_gpus`: of all nodes;
+    `limited_cpus`: as a limit that refuses the job counts them. `nodes`: how
     many at least, `most_nodes`: at most; None for no bound. `more_nodes`: for `total_gpus` it may have more than one,
     though that is the most. `spread`: the nodes without which the tasks are more than --ntasks-per-node allows.
     `most_cpus`: those that the tasks on a node have at the most, where no others are given; None for no bound.
+    `on_one_core`: the tasks that have a core together; 0 where they may have more.
     """
 
     nodes: int
@@ -82,11 +84,13 @@ class Demand(NamedTuple):
     gres: tuple[tuple[str, str, int], ...]
     constraint: Constraint
     total_cpus: int
+    limited_cpus: int
     total_gpus: int
     memory_per_gpu: int
     more_nodes: bool
     spread: int
     most_cpus: int | None
+    on_one_core: int
 
 
 def demand_of(target: Target, name: str) -> Demand:
@@ -131,11 +135,15 @@ def demand_of(target: Target, name: str) -> Demand:
     counted = max(request.tasks or 0, tasks or 0, counts.ntasks if counts is not None and by_gpu else 0)
     counted = counted or per_node * nodes
     total = 0 if request.has_option("overcommit") else asked * counted
+    limited = total
+    if by_gpu and not request.directives.versions.all_since("25.11"):  # gres_job_state_validate() in gres.c
+        limited = min(total, asked * max(request.tasks or 0, 1))
     if request.directives.versions.all_since("24.11"):
-        total = max(total, for_memory)
+        total, limited = max(total, for_memory), max(limited, for_memory)
     all_gpus = _all_gpus(request, nodes, tasks, least.gpus)
     if request.directives.versions.all_since("23.02"):
-        total = max(total, all_gpus * (whole(request.value("cpus-per-gpu")) or 0))
+        by_gpus = all_gpus * (whole(request.value("cpus-per-gpu")) or 0)
+        total, limited = max(total, by_gpus), max(limited, by_gpus)
     required = partition.whole_nodes or request.exclusive == ""
     return Demand(
         nodes, most, even, max(asked * on_average, whole(request.value("mincpus")) or 0),
@@ -144,10 +152,20 @@ def demand_of(target: Target, name: str) -> Demand:
         threads == 1, threads == 1 or request.has_option("ntasks-per-core"), shape, per_cpu, _tmp(request), required,
         required or request.exclusive in ("user", "mcs") and is_before(request.version, "24.05"),
         request.gpus.kind or "", _gres(request), constraint_of(request.value("constraint")),
-        total, all_gpus, _per_gpu(request), _may_take_more_nodes(request),
+        total, limited, all_gpus, _per_gpu(request), _may_take_more_nodes(request),
         -(-tasks // per_node) if tasks is not None and counts is not None and counts.ntasks_per_node else 0,
-        _most_cpus(request, tasks, nodes, each),
+        _most_cpus(request, tasks, nodes, each), _on_one_core(request, tasks),
     )  # fmt: skip
+
+
+def _on_one_core(request: Request, tasks: int | None) -> int:
+    """The tasks of a job that 26.05.3 gives one core for all, and refuses if it has fewer threads; 0 for others.
+
+    That is with --overcommit and GPUs by the task, also with --exclusive and on several nodes; 22.05.8 takes it.
+    """
+    more = ("cpus-per-task", "cpus-per-gpu", "ntasks-per-gpu", "nodelist")
+    newest = request.directives.versions.all_since("26.05") and request.has_option("overcommit")
+    return tasks or 0 if newest and request.gpus.per_task and not request.has_any_option(more) else 0
 
 
 def _most_cpus(request: Request, tasks: int | None, nodes: int, per_task: int) -> int | None:

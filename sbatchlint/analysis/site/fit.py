@@ -26,8 +26,8 @@ from sbatchlint.analysis.site.demand import (
     usable_cpus,
 )
 from sbatchlint.analysis.site.names import listing
-from sbatchlint.analysis.site.policy import beyond_qos, most_nodes
-from sbatchlint.analysis.site.targets import Target, lifts_limits, qos_of, shown, targets
+from sbatchlint.analysis.site.policy import beyond_qos, given_minutes, most_nodes
+from sbatchlint.analysis.site.targets import Target, lifts_limits, qos_name, qos_of, shown, targets
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.request import MEMORY_OPTIONS
@@ -144,19 +144,21 @@ def _of_partition(target: Target, name: str) -> list[Obstacle]:
             demand, kinds, target, name, _most_nodes(number, partition.max_nodes, most_nodes(target, name))
         )
         # for a held job it does not look at them before it is released
-        later = request.has_any_option(("hold", "spread-job")) or _later(target, name)
+        later = request.has_any_option(("hold", "spread-job")) or _later(target, name, demand)
         found += [each._replace(waits=each.waits or later and not each.limit) for each in every]
     if down and not is_before(request.version, "24.11"):
         found = [each._replace(waits=True) for each in found]  # seen with 26.05; its code is that of 24.11
     return found
 
 
-def _later(target: Target, name: str) -> bool:
+def _later(target: Target, name: str, demand: Demand) -> bool:
     """Whether a job may wait for a limit of the partition that it can go below, or that a QOS may lift."""
     if target.profile.enforce_part_limits in ("ALL", "ANY"):
         return False
     partition = target.profile.partitions[name]
     most, asked, counts = limit(partition.max_time), _minutes(target, "time"), target.request.counts
+    if asked is None and (given := given_minutes(target, name, demand)) is not None:
+        asked = given.minutes
     if most is not None and asked is not None and asked > most:
         return True
     if is_before(target.request.version, "26.05"):
@@ -183,8 +185,8 @@ def _beyond_limits(target: Target, name: str, demand: Demand, kinds: list[Nodes]
     """The limits of a partition that a job does not keep: `_part_access_check()` and `_valid_pn_min_mem()`."""
     partition, profile, request = target.profile.partitions[name], target.profile, target.request
     waits = profile.enforce_part_limits not in ("ALL", "ANY")
-    yield from _beyond_time(target, partition, waits)
-    qos = request.value("qos") if qos_of(target) is not None or lists(profile, "qos") else None
+    yield from _beyond_time(target, name, demand, waits)
+    qos = qos_name(target) if qos_of(target) is not None or lists(profile, "qos") else None
     if qos is not None and partition.allow_qos is not None and qos not in partition.allow_qos:
         yield Obstacle("qos", f"the QOS `{qos}`", f"takes {listing(partition.allow_qos)}", waits, True)
     elif qos is not None and partition.allow_qos is None and qos in (partition.deny_qos or ()):
@@ -216,14 +218,15 @@ def _beyond_limits(target: Target, name: str, demand: Demand, kinds: list[Nodes]
         yield Obstacle("nodes", asks, f"needs {counted(partition.min_nodes or 0, 'node')}", False, True)
     elif number is not None and demand.nodes > number and (kinds or partition.nodes):
         yield Obstacle("nodes", counted(demand.nodes, "node"), f"has {counted(number, 'node')}", waits, True)
-    cpus = sum((each.cpus or 0) * (each.count or 0) for each in kinds)
-    if kinds and all(each.cpus and each.count for each in kinds) and demand.total_cpus > cpus:
-        yield Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus}", waits, True)
+    cpus = _all_cpus(kinds)
+    asked_cpus = demand.total_cpus if waits else demand.limited_cpus
+    if cpus is not None and asked_cpus > cpus:
+        yield Obstacle("cpus", f"{asked_cpus} CPUs", f"has {cpus}", waits, True)
     elif number is not None and partition.max_cpus_per_node is not None:
         cpus = partition.max_cpus_per_node * number
-        if demand.total_cpus > cpus:
+        if asked_cpus > cpus:
             says = f"has {cpus}, {partition.max_cpus_per_node} of each node"
-            yield Obstacle("cpus", f"{demand.total_cpus} CPUs", says, waits, True)
+            yield Obstacle("cpus", f"{asked_cpus} CPUs", says, waits, True)
     per_node = partition.max_memory_per_node
     if per_node is None and partition.max_memory_per_cpu is None:
         per_node = profile.max_memory_per_node
@@ -232,7 +235,8 @@ def _beyond_limits(target: Target, name: str, demand: Demand, kinds: list[Nodes]
         yield Obstacle("memory", f"{memory}M of memory on a node{by_default}", f"allows {per_node}M", waits, True)
 
 
-def _beyond_time(target: Target, partition: Partition, waits: bool) -> Iterator[Obstacle]:
+def _beyond_time(target: Target, name: str, demand: Demand, waits: bool) -> Iterator[Obstacle]:
+    partition = target.profile.partitions[name]
     most, asked, least = limit(partition.max_time), _minutes(target, "time"), _minutes(target, "time-min")
     if most is None or lifts_limits(target, "PartitionTimeLimit"):
         return
@@ -241,6 +245,17 @@ def _beyond_time(target: Target, partition: Partition, waits: bool) -> Iterator[
         yield Obstacle("time", f"at least {whole_minutes(least)}", says, False, True, ("time-min",))
     elif asked is not None and asked > most and not (waits and target.request.has_option("time-min")):
         yield Obstacle("time", "an unlimited time" if asked == _NEVER else whole_minutes(asked), says, waits, True)
+    given = given_minutes(target, name, demand)
+    if given is not None and given.minutes > most:
+        asks = f"no time, has the {whole_minutes(given.minutes)} that {given.whose} allows"
+        yield Obstacle("time", asks, says, waits, True)
+
+
+def _all_cpus(kinds: list[Nodes]) -> int | None:
+    """The CPUs of all of these nodes; None where they are not known."""
+    if not kinds or not all(each.cpus and each.count for each in kinds):
+        return None
+    return sum((each.cpus or 0) * (each.count or 0) for each in kinds)
 
 
 def _least_memory(target: Target, partition: Partition, demand: Demand, kinds: list[Nodes]) -> int:
@@ -288,6 +303,9 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
     partition = target.profile.partitions[name]
     found: list[Obstacle] = []
     listed = listed_nodes(target.request)
+    cpus = _all_cpus(kinds)
+    if cpus is not None and demand.total_cpus > cpus >= demand.limited_cpus:
+        return [Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus}", bool(listed))]
     least = target.request.nodes.minimum if target.request.nodes is not None else None
     if listed and least and len(listed) > least and not is_before(target.request.version, "23.02"):
         # some of them; sbatch of 22.05 asks for all, or refuses it
@@ -331,6 +349,10 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
             Obstacle(what, _asked(what, demand, partition), _most(what, kinds, demand, partition), False)
             for what in in_all
         ]
+    threads = max(each.threads_per_core for each in fitting)
+    if demand.on_one_core > threads:
+        asks = f"{demand.on_one_core} tasks with GPUs on one core (--overcommit)"
+        return [Obstacle("cpus", asks, f"nodes have {threads} thread{'s' * (threads > 1)} a core", False)]
     count = total(fitting)
     if count is not None and demand.nodes > count and len(fitting) < len(kinds) and demand.nodes <= most:
         what = next(what for what in _ORDER if any(what in missing[id(each)] for each in kinds))

@@ -1,18 +1,20 @@
-"""What the QOS of a job and the one of its partition allow it.
+"""What the QOS of a job, the one of its partition, and its account allow it.
 
-`_qos_policy_validate()` and `acct_policy_set_qos_order()` in src/slurmctld/acct_policy.c, the same from 22.05 to 26.05;
-tests/slurm/test_site_live.py asks a live controller with slurmdbd. The limits of the partition's QOS count before those
-of the job's own, unless that has OverPartQOS; what the first leaves open, the second decides. Where one of the two has
-DenyOnLimit, a job beyond a limit is refused, else it waits; too many jobs are refused in any case.
+`_acct_policy_validate()`, `_qos_policy_validate()` and `acct_policy_set_qos_order()` in src/slurmctld/acct_policy.c,
+the same from 22.05 to 26.05; tests/slurm/test_site_live.py asks a live controller with slurmdbd. The limits of the
+partition's QOS count before those of the job's own, unless that has OverPartQOS; what the first leaves open, the second
+decides, and what both leave open, the account. Where one of the two QOS has DenyOnLimit, a job beyond a limit is
+refused, else it waits; too many jobs are refused in any case.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.site.defaults import default_memory
 from sbatchlint.analysis.site.names import licences_of
-from sbatchlint.analysis.site.targets import Target, qos_of
+from sbatchlint.analysis.site.targets import Target, account_of, qos_name, qos_of
 from sbatchlint.job.request import GPU_OPTIONS, MEMORY_OPTIONS, Memory
 from sbatchlint.site.profile import limit, lists, nodes_of, whole_minutes
 from sbatchlint.slurm.grammar.arrays import indexes
@@ -20,7 +22,7 @@ from sbatchlint.slurm.grammar.times import UNLIMITED, minutes
 
 if TYPE_CHECKING:
     from sbatchlint.analysis.site.demand import Demand
-    from sbatchlint.site.model import Partition, Qos
+    from sbatchlint.site.model import Accounts, Partition, Qos
 
 # The limits of a QOS by the name of their field, as Slurm looks at them, and whom they are for.
 _LIMITS = {
@@ -35,6 +37,14 @@ _JOBS = {
     "max_submitted_jobs_per_account": "an account",
     "max_submitted_jobs": "all users together",
 }
+
+
+# The same of an account, and what of a QOS counts in place of it.
+_JOBS_OF_ACCOUNT = (
+    ("max_submitted_jobs_of_all", ("max_submitted_jobs",), "all its users together"),
+    ("max_submitted_jobs", ("max_submitted_jobs_per_user", "max_submitted_jobs_per_account"), "a user"),
+)
+_MINUTES = ("max_tres_minutes", "group_tres_minutes", "group_tres_run_minutes")
 
 
 class Beyond(NamedTuple):
@@ -54,8 +64,10 @@ def beyond_qos(target: Target, name: str, demand: Demand) -> list[Beyond]:
     if not every or not {"limits", "safe"} & set(enforced):
         return []
     waits = not any(each.denies for _, each in every)
-    found = [*_of_jobs(target, every), *_of_time(target, name, every, waits)]
+    asked = _asked_minutes(target, name)
+    found = [*_of_jobs(target, every), *_of_time(asked, every, waits)]
     counts = _counted(target, name, demand)
+    found += _of_minutes(asked, every, counts, waits)
     for field, whom in _LIMITS.items():
         for own, most, tres in _limits(field, every):
             number = counts.get(tres, 0) // (counts["node"] if field == "max_tres_per_node" else 1)
@@ -67,7 +79,49 @@ def beyond_qos(target: Target, name: str, demand: Demand) -> list[Beyond]:
         if counts.get(tres, least) < least:
             says = f"the QOS `{own}` takes no job below {_amount(least, tres)}"
             found.append(Beyond("tres", _amount(counts[tres], tres), says, False, _OPTIONS.get(tres, GPU_OPTIONS)))
+    account = account_of(target.profile, target.request)
+    if account is not None and (lists(target.profile, "qos") and qos_name(target) in target.profile.qos):
+        found += _of_account(target, account, every, asked, counts, waits)
     return found
+
+
+def _of_account(
+    target: Target, account: Accounts, every: list[tuple[str, Qos]], asked: int | None, counts: dict[str, int],
+    waits: bool,
+) -> Iterator[Beyond]:  # fmt: skip
+    """The limits of the account that a job does not keep, and that no QOS replaces: `_acct_policy_validate()`."""
+    whose = (
+        f"the account `{target.request.value('account')}`" if target.request.has_option("account") else "its account"
+    )
+    factor = next((qos.limit_factor for _, qos in every if qos.limit_factor is not None), None) or 1
+    array = indexes(target.request.array)
+    for field, replaced, whom in _JOBS_OF_ACCOUNT:
+        most = getattr(account, field)
+        open_ = all(getattr(qos, each) is None for _, qos in every for each in replaced)
+        if most is not None and array is not None and array.tasks > most and open_:
+            yield Beyond("jobs", f"{array.tasks} jobs", f"{whose} allows {whom} {most}", False, ("array",))
+    for field in ("group_time", "max_time"):
+        most = limit(getattr(account, field))
+        if most is not None and not any(limit(getattr(qos, field)) for _, qos in every) and _is_longer(asked, most):
+            yield Beyond("time", _said(asked), f"{whose} allows {whole_minutes(most)}", waits, ("time",))
+    for field in _MINUTES:
+        taken = {tres for _, qos in every for tres in getattr(qos, field)}
+        yield from _products(asked, {
+            tres: (whose, most) for tres, most in getattr(account, field).items() if tres not in taken
+        }, counts, waits)  # fmt: skip
+    for field, whom in (
+        ("group_tres", "all its jobs together"),
+        ("max_tres", "a job"),
+        ("max_tres_per_node", "a node"),
+    ):
+        taken = {tres for _, qos in every for tres in getattr(qos, field)}
+        for tres, each in getattr(account, field).items():
+            per_node = field == "max_tres_per_node"
+            most, number = int(each if per_node else each * factor), counts.get(tres, 0)
+            number //= counts["node"] if per_node else 1
+            if tres not in taken and number > most:
+                says = f"{whose} allows {whom} {_amount(most, tres)}"
+                yield Beyond("tres", _amount(number, tres), says, waits, _OPTIONS.get(tres, GPU_OPTIONS))
 
 
 def most_nodes(target: Target, name: str) -> int | None:
@@ -78,6 +132,49 @@ def most_nodes(target: Target, name: str) -> int | None:
     fields = ("max_tres_per_account", "max_tres_per_user", "group_tres", "max_tres")
     found = [most for field in fields for _, most, tres in _limits(field, every) if tres == "node"]
     return min(found, default=None)
+
+
+class Given(NamedTuple):
+    """The minutes that a job without --time has by a limit, and whose limit that is."""
+
+    minutes: int
+    whose: str
+
+
+def given_minutes(target: Target, name: str, demand: Demand) -> Given | None:
+    """What a job without --time has in a partition without DefaultTime; None where that is no limit, or not known.
+
+    `_set_time_limit()`: the limits of time, and those of resources times minutes, become the time of the job, also
+    where the partition allows less and then refuses it. Of an account alone: the first, if no QOS has DenyOnLimit.
+    """
+    account, enforced = account_of(target.profile, target.request), target.profile.accounting_enforce or ()
+    known = limit(target.profile.partitions[name].default_time) is None and not target.request.has_option("time")
+    if not known or account is None or account.differs or not {"limits", "safe"} & set(enforced):
+        return None
+    every = _in_order(target, target.profile.partitions[name])
+    if qos_name(target) not in target.profile.qos or not every:
+        return None
+    strict, whose = any(each.denies for _, each in every), _whose(target)
+    counts = _counted(target, name, demand)
+    found: list[Given] = []
+    for field in _MINUTES if strict else ():
+        limits = {tres: (f"the QOS `{own}`", most) for own, most, tres in _limits(field, every)}
+        limits = {**{tres: (whose, most) for tres, most in getattr(account, field).items()}, **limits}
+        found += [Given(most // counts[tres], own) for tres, (own, most) in limits.items() if counts.get(tres)]
+    of_account = []
+    for field in ("max_time", "group_time"):
+        own = next(((qos, limit(getattr(each, field))) for qos, each in every if limit(getattr(each, field))), None)
+        if own is not None:
+            found.append(Given(own[1] or 0, f"the QOS `{own[0]}`"))
+        elif most := limit(getattr(account, field)):
+            of_account.append(Given(most, whose))
+    found += of_account if strict else of_account[:1] if not found else []
+    return min((each for each in found if each.minutes), default=None)
+
+
+def _whose(target: Target) -> str:
+    """The account of a job in a message."""
+    return f"the account `{target.request.value('account')}`" if target.request.has_option("account") else "its account"
 
 
 _OPTIONS = {
@@ -95,7 +192,7 @@ def _in_order(target: Target, partition: Partition) -> list[tuple[str, Qos]]:
         return []
     pair = [] if of_partition is None else [(partition.qos or "", of_partition)]
     if own is not None:
-        first = (target.request.value("qos") or "", own)
+        first = (qos_name(target) or "", own)
         if first in pair:
             return pair
         return [first, *pair] if "OverPartQOS" in own.flags else [*pair, first]
@@ -125,16 +222,48 @@ def _of_jobs(target: Target, every: list[tuple[str, Qos]]) -> list[Beyond]:
     return found
 
 
-def _of_time(target: Target, name: str, every: list[tuple[str, Qos]], waits: bool) -> list[Beyond]:
-    asked = minutes(target.request.value("time"))
+def _asked_minutes(target: Target, name: str) -> int | None:
+    """The minutes that a job asks for, or has by the partition; None where there is no number."""
     if not target.request.has_option("time"):
-        asked = limit(target.profile.partitions[name].default_time)
-    known = [(own, most) for own, most in ((own, limit(qos.max_time)) for own, qos in every) if most is not None]
-    if asked is None or not known or asked != UNLIMITED and asked <= known[0][1]:
-        return []
-    own, most = known[0]
-    asks = "an unlimited time" if asked == UNLIMITED else whole_minutes(asked)
-    return [Beyond("time", asks, f"the QOS `{own}` allows {whole_minutes(most)}", waits, ("time",))]
+        return limit(target.profile.partitions[name].default_time)
+    return minutes(target.request.value("time"))
+
+
+def _is_longer(asked: int | None, most: int) -> bool:
+    return asked is not None and (asked == UNLIMITED or asked > most)
+
+
+def _said(asked: int | None) -> str:
+    return "an unlimited time" if not asked else whole_minutes(asked)
+
+
+def _of_time(asked: int | None, every: list[tuple[str, Qos]], waits: bool) -> Iterator[Beyond]:
+    for field in ("max_time", "group_time"):
+        known = [(own, most) for own, most in ((own, limit(getattr(qos, field))) for own, qos in every) if most]
+        if known and _is_longer(asked, known[0][1]):
+            own, most = known[0]
+            says = f"the QOS `{own}` allows {whole_minutes(most)}"
+            yield Beyond("time", _said(asked), says, waits, ("time",))
+
+
+def _of_minutes(
+    asked: int | None, every: list[tuple[str, Qos]], counts: dict[str, int], waits: bool
+) -> Iterator[Beyond]:
+    for field in _MINUTES:
+        limits = {tres: (f"the QOS `{own}`", most) for own, most, tres in _limits(field, every)}
+        yield from _products(asked, limits, counts, waits)
+
+
+def _products(
+    asked: int | None, limits: dict[str, tuple[str, int]], counts: dict[str, int], waits: bool
+) -> Iterator[Beyond]:
+    """Limits of resources times minutes: what they leave of the time, `_validate_time_limit()`."""
+    for tres, (whose, most) in limits.items():
+        number = counts.get(tres, 0)
+        if number and _is_longer(asked, most // number):
+            says = f"{whose} allows {most} minutes of all its {_plural(tres)}"
+            asks = f"{_amount(number, tres)} for {_said(asked)}"
+            yield Beyond("time", asks, says, waits, ("time",))
 
 
 def _counted(target: Target, name: str, demand: Demand) -> dict[str, int]:
@@ -182,3 +311,8 @@ def _amount(number: int, tres: str) -> str:
     word = words.get(kind, tres)
     of = f" of type {name[4:]}" if name.startswith("gpu:") else ""
     return f"{number} {word}{'s' if number != 1 and kind in ('cpu', 'node', 'gres') else ''}{of}"
+
+
+def _plural(tres: str) -> str:
+    """`CPUs`, `GPUs`, `MB`: what is counted."""
+    return "MB" if tres == "mem" else _amount(2, tres).removeprefix("2 ")

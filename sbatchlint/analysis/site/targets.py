@@ -12,7 +12,7 @@ from sbatchlint.site.profile import lists
 from sbatchlint.source.text import Span
 
 if TYPE_CHECKING:
-    from sbatchlint.site.model import Profile, Qos
+    from sbatchlint.site.model import Accounts, Profile, Qos
 
 
 class Target(NamedTuple):
@@ -103,15 +103,31 @@ def shown(target: Target, name: str) -> str:
     return f"{'' if target.request.has_option('partition') else 'default '}partition `{name}`"
 
 
+def account_of(profile: Profile, request: Request) -> Accounts | None:
+    """What the account of a job allows it; None where that is not known."""
+    if not request.has_option("account"):
+        return profile.account(None)
+    name = named(request, "account")
+    return profile.account(name) if name else None
+
+
+def qos_name(target: Target) -> str | None:
+    """The QOS that a job names, or has by its account; None where it is not known."""
+    if target.request.has_option("qos"):
+        return target.request.value("qos")
+    account = account_of(target.profile, target.request)
+    return account.default_qos if account is not None else None
+
+
 def qos_of(target: Target) -> Qos | None:
-    """The QOS that a job names, if the profile has it."""
-    return target.profile.qos.get(target.request.value("qos") or "")
+    """The QOS of a job, if it is known and the profile has it."""
+    return target.profile.qos.get(qos_name(target) or "")
 
 
 def lifts_limits(target: Target, flag: str) -> bool:
     """Whether the QOS of the job may lift a limit of its partition (`PartitionTimeLimit`, `PartitionMaxNodes`)."""
     profile = target.profile
-    if not target.request.has_option("qos"):
+    if qos_name(target) is None and not target.request.has_option("qos"):
         return any(flag in each.flags for each in profile.qos.values())
     own = qos_of(target)
     return flag in own.flags if own is not None else not lists(profile, "qos")

@@ -192,6 +192,7 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
         (
             Cause("variable-in-directive", "script", "the account in the directive is a variable, which sbatch does not expand", 'give it on the command line: sbatch --account="$ACCOUNT" …', codes=("SB115",), script=_literal_dollar),
             Cause("placeholder", "script", "the account in the script was left to be filled in", "fill in an account of yours", codes=("SB118", "SB417")),
+            Cause("unknown-account", "script", "no user of the cluster has the account that the script names", "name an account of `sacctmgr show assoc user=$USER`", codes=("SB921",)),
             Cause("account-of-script", "script", "the user may not use the account that the script names (in this partition)", "name an account of `sacctmgr show assoc user=$USER`", script=sets("account")),
             Cause("no-account", "script", "the script names no account, and the default account may not use the partition", "add --account with an account of `sacctmgr show assoc user=$USER`", script=not_set("account", beside="partition")),
             Cause("account", "submission", "the user may not use the account that was submitted", "compare with `sacctmgr show assoc user=$USER`"),

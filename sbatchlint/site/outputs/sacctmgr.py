@@ -1,9 +1,11 @@
-"""`sacctmgr --parsable2 show qos` and `show assoc`: a header, and a line for each, with `|` between the columns.
+"""`sacctmgr --parsable2 show qos`: a header, and a line for each, with `|` between the columns.
 
 The columns that are read have the same names from 20.11 to 26.05 (src/sacctmgr/common.c), of which 22.05 was seen live.
+`LimitFactor` stands there only if it is asked for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from sbatchlint.site.model import Qos
 from sbatchlint.site.outputs.records import Damaged, number
@@ -15,6 +17,7 @@ from sbatchlint.source.regex import Regex
 _TRES = {
     "max_tres": "MaxTRES", "max_tres_per_node": "MaxTRESPerNode", "max_tres_per_user": "MaxTRESPU",
     "max_tres_per_account": "MaxTRESPA", "group_tres": "GrpTRES", "min_tres": "MinTRES",
+    "max_tres_minutes": "MaxTRESMins", "group_tres_minutes": "GrpTRESMins", "group_tres_run_minutes": "GrpTRESRunMins",
 }  # fmt: skip
 _JOBS = {
     "max_submitted_jobs_per_user": "MaxSubmitPU",
@@ -22,36 +25,38 @@ _JOBS = {
     "max_submitted_jobs": "GrpSubmit",
 }
 _FRACTION = Regex(r"\.[0-9]+")
+_FACTOR = Regex(r"[0-9]+(?:\.[0-9]+)?")
+
+Row = dict[str, str]
 
 
 def is_qos(line: str) -> bool:
     return line.startswith("Name|") and "|Flags|" in line
 
 
-def is_association(line: str) -> bool:
-    return line.startswith("Cluster|Account|User|")
+def read_qos(rows: Iterable[Row]) -> dict[str, Qos]:
+    """The QOS by name, of rows that may each tell a part. Raises `Damaged`."""
+    joined: dict[str, Row] = {}
+    for row in rows:
+        joined[row["Name"]] = {**joined.get(row["Name"], {}), **row}
+    return {name: _qos(row, f"the QOS {name}") for name, row in joined.items()}
 
 
-def read_qos(lines: list[str]) -> dict[str, Qos]:
-    """The QOS by name. Raises `Damaged`."""
-    found = {}
-    for row in _rows(lines):
-        time = row.get("MaxWall", "")
-        if time and minutes(time) is None:
-            raise Damaged(f"the QOS {row['Name']} has {time!r} for a time")
-        amounts = {field: _tres(row.get(column, ""), row["Name"]) for field, column in _TRES.items()}
-        jobs = {field: number(row.get(column)) for field, column in _JOBS.items()}
-        flags = tuple(each for each in row.get("Flags", "").split(",") if each)
-        found[row["Name"]] = Qos(max_time=time or None, flags=flags, **amounts, **jobs)  # type: ignore[arg-type]
-    return found
+def _qos(row: Row, of: str) -> Qos:
+    fields: dict[str, Any] = {field: tres(row.get(column, ""), of) for field, column in _TRES.items()}
+    fields |= {field: number(row.get(column)) for field, column in _JOBS.items()}
+    flags = tuple(each for each in row.get("Flags", "").split(",") if each)
+    factor = row.get("LimitFactor", "")
+    if factor and not _FACTOR.fullmatch(factor):
+        raise Damaged(f"{of} has {factor!r} for a factor")
+    return Qos(
+        max_time=time(row.get("MaxWall"), of), group_time=time(row.get("GrpWall"), of), flags=flags,
+        limit_factor=float(factor) if factor else None, **fields,
+    )  # fmt: skip
 
 
-def read_accounts(lines: list[str]) -> tuple[str, ...]:
-    """The names of the accounts, sorted. Raises `Damaged`."""
-    return tuple(sorted({row["Account"] for row in _rows(lines) if row["Account"]}))
-
-
-def _rows(lines: list[str]) -> Iterator[dict[str, str]]:
+def rows_of(lines: list[str]) -> Iterator[Row]:
+    """The lines below a header, by its columns. Raises `Damaged`."""
     columns = lines[0].rstrip().split("|")
     for line in lines[1:]:
         if not line.strip():
@@ -64,13 +69,20 @@ def _rows(lines: list[str]) -> Iterator[dict[str, str]]:
         yield dict(zip(columns, values, strict=True))
 
 
-def _tres(value: str, qos: str) -> dict[str, int]:
-    """`cpu=64,gres/gpu=4,mem=100G` in numbers, memory in MB."""
+def time(value: str | None, of: str) -> str | None:
+    """A limit of time; None for none. Raises `Damaged`."""
+    if value and minutes(value) is None:
+        raise Damaged(f"{of} has {value!r} for a time")
+    return value or None
+
+
+def tres(value: str, of: str) -> dict[str, int]:
+    """`cpu=64,gres/gpu=4,mem=100G` in numbers, memory in MB. Raises `Damaged`."""
     found = {}
     for item in value.split(",") if value else ():
         name, _, amount = item.partition("=")
         amount_read = megabytes(_FRACTION.sub("", amount)) if name == "mem" else count(amount)
         if amount_read is None:
-            raise Damaged(f"the QOS {qos} has {item!r} for a limit")
+            raise Damaged(f"{of} has {item!r} for a limit")
         found[name] = amount_read
     return found

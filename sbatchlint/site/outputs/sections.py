@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sbatchlint.site.outputs import config, licenses, nodes, partitions, sacctmgr, sinfo
+from sbatchlint.site.outputs import associations, config, licenses, nodes, partitions, sacctmgr, sinfo
 from sbatchlint.source.regex import Regex
 
 _USAGE = Regex(r"Usage: sbatch\b")
@@ -17,7 +17,8 @@ _KINDS: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("scontrol show licenses", licenses.is_licenses),
     ("sinfo", sinfo.is_header),
     ("sacctmgr show qos", sacctmgr.is_qos),
-    ("sacctmgr show assoc", sacctmgr.is_association),
+    ("sacctmgr show assoc", associations.is_association),
+    ("sacctmgr show user", associations.is_user),
     ("sbatch --help", _USAGE.match),
 )
 READ = ", ".join(name for name, _ in _KINDS)

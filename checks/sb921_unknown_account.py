@@ -1,0 +1,62 @@
+"""sbatch refuses the job: no user of the cluster has this account.
+
+By the profile of the cluster (`[site] profile` in the settings, docs/site.md), if it has the names of accounts
+(`sbatchlint site --with-accounts`, `--for-user`), and where Slurm enforces associations (`AccountingStorageEnforce`):
+`Invalid account or account/partition combination specified`. Upper and lower case are the same. Whether the account is
+that of the user is known only of a profile `--for-user`.
+
+## Fix
+
+Writes the name that is most like it. Unsafe: another one may be meant.
+
+## References
+
+`assoc_mgr_fill_in_assoc()` in src/common/assoc_mgr.c; live runs of Slurm 22.05 and 26.05 with slurmdbd
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.site.names import instead_of, nearest
+from sbatchlint.analysis.site.targets import named, place, requests, severity
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.site.profile import lists
+from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.triggers import KnownCluster
+
+CARD = Card(
+    "SB921", "unknown-account", severity="error", fix="sometimes", since="0.1.0", when=KnownCluster(),
+    seen="a live controller of Slurm 22.05 with accounting", certain=True,
+)  # fmt: skip
+
+SETTINGS = {"site": {"profile": "example"}}
+
+
+def check(job: Job) -> Iterator[Finding]:
+    profile = job.site.profile
+    if profile is None or not lists(profile, "accounts") or not profile.accounting_enforce:
+        return
+    known = sorted({name for each in profile.accounts for name in each.names})
+    for request in requests(job):
+        name = named(request, "account")
+        if not name or name.lower() in known:
+            continue
+        setting, meant = request.setting("account"), nearest(name, known)
+        fix = None
+        if setting is not None and setting.text == name and meant is not None:
+            fix = Fix(f"write {meant}", [replacement(job.directives, setting, meant)])
+        message = f"sbatch refuses the job: no account `{name}` may be used here; {instead_of(meant, known)}"
+        yield Finding(place(job, request, "account"), message, severity(job), fix=fix)
+
+
+CASES = [
+    Bad(
+        "#!/bin/bash\n#SBATCH -p batch\n#SBATCH «--account=geolgy»\nsrun ./a.out\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH -p batch\n#SBATCH --account=geology\nsrun ./a.out\n",
+        settings=SETTINGS,
+    ),
+    Bad("#!/bin/bash\n#SBATCH «-A p1234»\nsrun ./a.out\n", settings=SETTINGS),
+    Good("#!/bin/bash\n#SBATCH -A Geology\nsrun ./a.out\n", settings=SETTINGS, title="Slurm writes it in lower case"),
+    Good("#!/bin/bash\n#SBATCH --account=<account>\nsrun ./a.out\n", settings=SETTINGS, title="to be filled in"),
+    Good("#!/bin/bash\nsrun ./a.out\n", settings=SETTINGS, title="that of the user"),
+    Good("#!/bin/bash\n#SBATCH --account=p1234\nsrun ./a.out\n", title="no profile"),
+]  # fmt: skip
