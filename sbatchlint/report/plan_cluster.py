@@ -31,7 +31,7 @@ def cluster_rows(view: Mapping[str, Any] | None) -> Rows:
             label = ""
         more = partition.get("more_nodes")
         if more is not None:
-            rows.append(("", f"{more['count']} more nodes with at most {more['memory_mb']}M of each: sooner", ""))
+            rows.append(("", f"{more['count']} more nodes with at most {_less(more)} of each: sooner", ""))
         if partition["hours"] is not None:
             rows.append(("", f"at most {_hours(partition['hours'])}", ""))
     return rows
@@ -57,3 +57,11 @@ def _hours(hours: Mapping[str, Any]) -> str:
     parts += [f"{hours['cost']:g} {hours['currency'] or 'units'}"] if "cost" in hours else []
     parts += [f"{hours['kwh']:g} kWh"] if "kwh" in hours else []
     return ", ".join(parts)
+
+
+def _less(more: Mapping[str, int]) -> str:
+    """The amount of which some nodes have too little: `256000M`, `64 CPUs`, `2 GPUs`."""
+    if "memory_mb" in more:
+        return f"{more['memory_mb']}M"
+    number, unit = (more["cpus"], "CPU") if "cpus" in more else (more["gpus"], "GPU")
+    return f"{number} {unit}{'s' * (number != 1)}"

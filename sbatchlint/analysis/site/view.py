@@ -69,12 +69,27 @@ def _in_partition(target: Target, name: str) -> View:
     missing = [(each, lacks(each, demand, partition)) for each in kinds]
     fitting = [each for each, lacking in missing if not lacking]
     found: View = {"name": name, "nodes": [_on(each, demand, target, partition) for each in fitting]}
-    almost = [each for each, lacking in missing if lacking == ["memory"] and each.memory]
-    if fitting and almost:
-        least = min(each.memory or 0 for each in almost)
-        found["more_nodes"] = {"count": total(almost), "memory_mb": least}
+    more = [each for each in (_with_less(what, missing) for what in _SIZES) if each is not None]
+    if fitting and more:
+        found["more_nodes"] = max(more, key=lambda each: each["count"])
     found["hours"] = _hours(target, demand, partition, fitting)
     return found
+
+
+_SIZES = {"memory": "memory_mb", "cpus": "cpus", "gpus": "gpus"}
+
+
+def _with_less(what: str, missing: list[tuple[Nodes, list[str]]]) -> View | None:
+    """How many nodes have only too little of this, and as much as all of them have; None for no nodes."""
+    almost = [(each, _has(each, what)) for each, lacking in missing if lacking == [what]]
+    some = [(each, size) for each, size in almost if size]
+    count = total(each for each, _ in some)
+    return {"count": count, _SIZES[what]: min(size for _, size in some)} if some and count else None
+
+
+def _has(nodes: Nodes, what: str) -> int:
+    """What a node has, 0 if it is not known."""
+    return {"memory": nodes.memory, "cpus": nodes.cpus, "gpus": gpus_of(nodes)}[what] or 0
 
 
 def _on(nodes: Nodes, demand: Demand, target: Target, partition: Partition) -> View:
