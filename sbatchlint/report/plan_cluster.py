@@ -63,5 +63,4 @@ def _less(more: Mapping[str, int]) -> str:
     """The amount of which some nodes have too little: `256000M`, `64 CPUs`, `2 GPUs`."""
     if "memory_mb" in more:
         return f"{more['memory_mb']}M"
-    number, unit = (more["cpus"], "CPU") if "cpus" in more else (more["gpus"], "GPU")
-    return f"{number} {unit}{'s' * (number != 1)}"
+    return counted(more["cpus"], "CPU") if "cpus" in more else counted(more["gpus"], "GPU")

@@ -352,7 +352,7 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
     threads = max(each.threads_per_core for each in fitting)
     if demand.on_one_core > threads:
         asks = f"{demand.on_one_core} tasks with GPUs on one core (--overcommit)"
-        return [Obstacle("cpus", asks, f"nodes have {threads} thread{'s' * (threads > 1)} a core", False)]
+        return [Obstacle("cpus", asks, f"nodes have {counted(threads, 'thread')} a core", False)]
     count = total(fitting)
     if count is not None and demand.nodes > count and len(fitting) < len(kinds) and demand.nodes <= most:
         what = next(what for what in _ORDER if any(what in missing[id(each)] for each in kinds))
