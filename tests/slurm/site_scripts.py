@@ -226,6 +226,14 @@ FAMILIES = """-p batch --exclusive
 -p gpu -c 17 --gpus=4 --ntasks-per-gpu=2
 -p gpu -n 8 -c 17 --gpus=4 --ntasks-per-gpu=2 --hold
 -p gpu -N 2 -c 33 --gpus=4 --ntasks-per-gpu=2 --hold
+-p twogpu -N 1 -n 20 -c 2 --overcommit --gpus=2
+-p twogpu -N 1 -n 16 -c 2 --overcommit --gpus=2
+-p twogpu -N 1 -n 33 --overcommit --gpus=2
+-p twogpu -N 1 -n 20 -c 2 --overcommit --gres=gpu:2
+-p twogpu -N 2 -n 40 -c 2 --overcommit --gpus=2
+-p twogpu -n 33 -c 2 --overcommit --gpus=2
+-p twogpu -n 20 -c 2 --overcommit --gpus=2
+-p twogpu -n 70 --overcommit --gpus=2
 -p down -n 65 -w c1
 -p down -N 5 -w c1
 """

@@ -117,10 +117,14 @@ def demand_of(target: Target, name: str) -> Demand:
     ntasks_per_node = (counts.ntasks_per_node if counts is not None else None) or 0
     for_memory, each = _with_memory(target, name, _Cpus(asked * factor, own, ntasks_per_node, tasks, nodes))
 
+    # with GPUs, the tasks of a single node are held against its CPUs, --overcommit or not: seen with 22.05 and 26.05
+    crowded = overcommit and not by_gpu and most == 1 and bool(request.asks_for_gpus)
+
     def share(tasks_of_node: int, gpus: int) -> Share:
-        cpus = each * (tasks_of_node if not stacked else 1 if by_gpu else per_node)
-        cpus = max(cpus, (whole(request.value("cpus-per-gpu")) or 0) * gpus)
-        return Share(cpus, memory or per_cpu * cpus or _per_gpu(request) * gpus, gpus)
+        counted = each * (tasks_of_node if not stacked else 1 if by_gpu else per_node)
+        counted = max(counted, (whole(request.value("cpus-per-gpu")) or 0) * gpus)
+        cpus = max(counted, each * tasks_of_node) if crowded else counted
+        return Share(cpus, memory or per_cpu * counted or _per_gpu(request) * gpus, gpus)
 
     listed = max(each, own, for_memory)
     if not request.has_option("overcommit") and not by_gpu and (tasks is None or tasks > 1):
@@ -138,6 +142,9 @@ def demand_of(target: Target, name: str) -> Demand:
     limited = total
     if by_gpu and not request.directives.versions.all_since("25.11"):  # gres_job_state_validate() in gres.c
         limited = min(total, asked * max(request.tasks or 0, 1))
+    if overcommit and tasks and request.has_option("cpus-per-task") and _has_gres(request):
+        if request.directives.versions.all_since("25.11"):  # the same function, for jobs with any GRES
+            total = limited = asked * tasks
     if request.directives.versions.all_since("24.11"):
         total, limited = max(total, for_memory), max(limited, for_memory)
     all_gpus = _all_gpus(request, nodes, tasks, least.gpus)
@@ -156,6 +163,11 @@ def demand_of(target: Target, name: str) -> Demand:
         -(-tasks // per_node) if tasks is not None and counts is not None and counts.ntasks_per_node else 0,
         _most_cpus(request, tasks, nodes, each), _on_one_core(request, tasks),
     )  # fmt: skip
+
+
+def _has_gres(request: Request) -> bool:
+    """Whether a job certainly asks for a resource of nodes: GPUs, or others."""
+    return bool(request.asks_for_gpus or _gres(request))
 
 
 def _on_one_core(request: Request, tasks: int | None) -> int:

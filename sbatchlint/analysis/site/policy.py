@@ -10,6 +10,7 @@ refused, else it waits; too many jobs are refused in any case.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import floor
 from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.site.defaults import default_memory
@@ -93,7 +94,7 @@ def _of_account(
     whose = (
         f"the account `{target.request.value('account')}`" if target.request.has_option("account") else "its account"
     )
-    factor = next((qos.limit_factor for _, qos in every if qos.limit_factor is not None), None) or 1
+    factor = _factor(every)
     array = indexes(target.request.array)
     for field, replaced, whom in _JOBS_OF_ACCOUNT:
         most = getattr(account, field)
@@ -117,7 +118,7 @@ def _of_account(
         taken = {tres for _, qos in every for tres in getattr(qos, field)}
         for tres, each in getattr(account, field).items():
             per_node = field == "max_tres_per_node"
-            most, number = int(each if per_node else each * factor), counts.get(tres, 0)
+            most, number = each if per_node else floor(each * factor), counts.get(tres, 0)
             number //= counts["node"] if per_node else 1
             if tres not in taken and number > most:
                 says = f"{whose} allows {whom} {_amount(most, tres)}"
@@ -130,8 +131,20 @@ def most_nodes(target: Target, name: str) -> int | None:
         return None
     every = _in_order(target, target.profile.partitions[name])
     fields = ("max_tres_per_account", "max_tres_per_user", "group_tres", "max_tres")
-    found = [most for field in fields for _, most, tres in _limits(field, every) if tres == "node"]
-    return min(found, default=None)
+    found = {field: most for field in fields for _, most, tres in _limits(field, every) if tres == "node"}
+    account = account_of(target.profile, target.request)
+    if account is not None and qos_name(target) in target.profile.qos:
+        factor = _factor(every)
+        of_job = {"max_tres"} if not found.keys() - {"group_tres"} else set()
+        for field in {"group_tres", *of_job} - found.keys():
+            if "node" in getattr(account, field):
+                found[f"{field} of the account"] = floor(getattr(account, field)["node"] * factor)
+    return min(found.values(), default=None)
+
+
+def _factor(every: list[tuple[str, Qos]]) -> float:
+    """How many times the limits of an account count with these QOS."""
+    return next((qos.limit_factor for _, qos in every if qos.limit_factor is not None), None) or 1
 
 
 class Given(NamedTuple):
