@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import shown_text, span_of
+from sbatchlint.bash.values import Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import program_options
 from sbatchlint.job.programs import commands_with_option
@@ -42,12 +42,16 @@ _MOST_BYTES = 1 << 16
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if "json" not in job.source.text:
+    if "json" not in job.source.text and "accelerate" not in job.source.text:
         return
     indices = {each.index for each in commands_with_option(job, _may_name_config)}
     seen: set[Span] = set()
-    for world in find_worlds(job) if indices else ():
+    for world in find_worlds(job):
         size = world.size
+        configured = _configured(job, world) if size and size > 1 else None
+        if configured is not None and configured[0] not in seen:
+            seen.add(configured[0])
+            yield from _mismatch(world, size or 0, *configured)
         for command in (world.invocation, *world.invocation.descendants()):
             found = _config(job, command) if size and size > 1 and command.index in indices else None
             if found is None or found[0] in seen:
@@ -56,24 +60,41 @@ def check(job: Job) -> Iterator[Finding]:
             yield from _mismatch(world, size or 0, *found)
 
 
+def _configured(job: Job, world: World) -> tuple[Span, str, dict[str, int]] | None:
+    """The configuration that the configuration file of accelerate names."""
+    launcher = world.launcher
+    configured = None if launcher is None else launcher.configured
+    setting = None if configured is None else configured.get("deepspeed_config_file")
+    value = None if setting is None else setting.value
+    file = None if launcher is None else launcher.options.get("config_file")
+    if value is None or file is None or file.value is None:
+        return None
+    return _read(job, world.invocation, value, span_of(file.value))
+
+
 def _config(job: Job, command: Invocation) -> tuple[Span, str, dict[str, int]] | None:
     """The configuration of a program: the place of its option, the name of the file, and its batch sizes."""
     for _, value, _ in program_options(command.argv[1:], _names_config):
-        if value is None or not shown_text(value).endswith(".json"):
-            continue
-        if any(_SHARED.search(word) for word in command.words[1:]):
-            return None
-        path = job.beside.path(command, value)
-        data = None if path is None else lookups.read(path, _MOST_BYTES)
-        try:
-            read = json.loads(data or b"")
-        except (ValueError, RecursionError):
-            return None
-        if not isinstance(read, dict) or any(each in read for each in ("elasticity", "tensor_parallel")):
-            return None
-        sizes = {name: read[name] for name in (_TOTAL, _MICRO, _STEPS) if name in read}
-        if all(isinstance(each, int) and each > 0 for each in sizes.values()):
-            return span_of(value), shown_text(value).rpartition("/")[2], sizes
+        if value is not None and shown_text(value).endswith(".json"):
+            return _read(job, command, value, span_of(value))
+    return None
+
+
+def _read(job: Job, command: Invocation, value: Pieces, place: Span) -> tuple[Span, str, dict[str, int]] | None:
+    """The batch sizes in a file of a program, with the place that names it; None where they are not known."""
+    if any(_SHARED.search(word) for word in command.words[1:]):
+        return None
+    path = job.beside.path(command, value)
+    data = None if path is None else lookups.read(path, _MOST_BYTES)
+    try:
+        read = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(read, dict) or any(each in read for each in ("elasticity", "tensor_parallel")):
+        return None
+    sizes = {name: read[name] for name in (_TOTAL, _MICRO, _STEPS) if name in read}
+    if all(isinstance(each, int) and each > 0 for each in sizes.values()):
+        return place, shown_text(value).rpartition("/")[2], sizes
     return None
 
 

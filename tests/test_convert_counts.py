@@ -138,3 +138,37 @@ def test_a_command_line_with_a_file(command: Command) -> None:
     assert result.out.endswith("bash bash dist_train.sh cfg.py 8 --seed 0\n")
     string = command(*options, f"{START} --name 'a b' ")
     assert string.code == 0 and string.out.endswith("train.py --name 'a b'\n"), string.err
+
+
+def test_the_rank_of_one_node_goes(command: Command) -> None:
+    """A program may read NODE_RANK, which the launcher is told by an option."""
+    command.write("job.sh", f"{HEADER}NODE_RANK=0 MASTER_PORT=29500 {START}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and "NODE_RANK=" not in result.out, result.out
+    assert "NODE_RANK is left out: it was that of one node" in result.err
+
+
+@pytest.mark.parametrize(
+    ("sizes", "nodes", "told"),
+    [
+        ("--global-batch-size 24 --micro-batch-size 3", 2, "a global batch of 24 is no multiple of 3 × 16 replicas"),
+        ("--global-batch-size 96 --micro-batch-size 3", 2, ""),
+        ("--tensor-model-parallel-size 3", 2, ""),
+        ("--tensor-model-parallel-size 5 --micro-batch-size 1 --global-batch-size 80", 2, "do not divide into parts"),
+    ],
+)
+def test_a_global_batch_is_divided_by_the_processes(command: Command, sizes: str, nodes: int, told: str) -> None:
+    command.write("job.sh", f"{HEADER}{START} {sizes}\n")
+    result = command("convert", "--nodes", str(nodes), "job.sh")
+    assert result.code == (1 if told else 0) and told in result.err, result.err
+
+
+def test_the_batch_of_a_file_that_another_file_names(command: Command) -> None:
+    """The configuration of accelerate names that of DeepSpeed, whose whole batch has to fit the processes."""
+    command.write("ds.json", '{"train_batch_size": 16, "train_micro_batch_size_per_gpu": 2}')
+    command.write("a.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\ndeepspeed_config:\n"
+                  "  deepspeed_config_file: ds.json\nnum_machines: 1\nnum_processes: 8\nmachine_rank: 0\n")  # fmt: skip
+    command.write("job.sh", f"{HEADER}accelerate launch --config_file a.yaml train.py\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 1 and "SB334" in result.err, result.err
+    assert command("convert", "--nodes", "1", "job.sh").code == 0

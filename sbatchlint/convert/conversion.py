@@ -19,6 +19,7 @@ from sbatchlint.convert.launcher import start_by_variables, start_everywhere
 from sbatchlint.convert.launcher_in_file import LauncherInFile
 from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
 from sbatchlint.convert.merging import merge
+from sbatchlint.convert.misfits import uneven_batches
 from sbatchlint.convert.once import commands_once
 from sbatchlint.convert.program_words import STARTED, words_of_starts
 from sbatchlint.convert.programs import program_of, start_program, todos_of
@@ -250,6 +251,7 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
         todos.append("see that DeepSpeed has --no_ssh (0.14.5 and newer), and that all nodes see the working directory")
     todos += _changed_words(before, proof.plan)
     converted = Job.from_source(after, script.settings.site)
+    todos += uneven_batches(converted)
     repairs += dict.fromkeys(note for each in changed for note in _stale_prints(*each, converted))
     if cpu_only:
         one = "task" if target == "srun" else "worker"

@@ -27,6 +27,14 @@ def misfits(before: Job, job: Job, old: Plan, plan: Plan, nodes: int) -> list[st
     return list(dict.fromkeys(found))
 
 
+def uneven_batches(job: Job) -> Iterator[str]:
+    """To-dos for global batches of Megatron that the processes of a job do not divide, or models."""
+    for world in find_worlds(job):
+        found = "" if world.size is None else _of_megatron(job, world.launcher.program_words, world.size)
+        if found:
+            yield found
+
+
 def _kept_nodes(job: Job, nodes: int) -> str | None:
     """What keeps the job from so many nodes, as a sentence; None where it gets them, or that is not known."""
     available = job.request.effective_nodes()

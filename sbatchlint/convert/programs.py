@@ -6,6 +6,7 @@ Lightning gets ranks from Slurm, with a task per device (lightning/fabric/plugin
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from sbatchlint.analysis.containers.container_starts import runs_script
@@ -29,6 +30,7 @@ from sbatchlint.source.edits import Edit, insert
 # Programs that spread over nodes by daemons of their own, and what these are.
 _BY_DAEMONS = {
     "vllm": "on several nodes vLLM works on a Ray cluster that is started before (`ray start` on each node)",
+    "sglang": "on several nodes SGLang is started on each with --nnodes, --node-rank and --dist-init-addr",
     "spark-submit": "on several nodes Spark wants a master and workers of its own (start-master.sh, start-worker.sh)",
 }
 _DEVICES, _NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
@@ -75,6 +77,9 @@ def program_of(job: Job) -> Program:
     per_gpu, words = _of_jax(job, invocation)
     if words and (sign is None or sign.kind == "jax"):
         return Program(invocation, RankSign("jax", words, invocation.name_span), per_gpu, number)
+    daemons = _by_daemons(invocation)
+    if daemons:
+        raise NotConvertible(f"{daemons} on line {lines} is not converted: {_BY_DAEMONS[daemons]}")
     if sign is None or sign.kind == "jax":
         raise NotConvertible(f"the program on line {lines} has no launcher, and {_unread(job, invocation)}")
     return Program(invocation, sign, True, number)
@@ -84,8 +89,12 @@ def _unknown_start(job: Job) -> str:
     """Why the processes that a job starts are unknown."""
     for command in job.invocations:
         line = job.line(command.span.start)
-        if command.name in _BY_DAEMONS:
-            return f"{command.name} on line {line} is not converted: {_BY_DAEMONS[command.name]}"
+        daemons = _by_daemons(command)
+        if daemons:
+            return f"{daemons} on line {line} is not converted: {_BY_DAEMONS[daemons]}"
+        if (command.name or "").endswith(".py"):
+            name = shown_text(command.argv[0])
+            return f"{name} on line {line} is started as a command, which may be any program: write python {name}"
         if runs_script(command):
             inside = " in the container" if container_of(command) is not None else ""
             name = shown_text(command.argv[1 if command.name in ("bash", "sh") else 0])
@@ -96,6 +105,16 @@ def _unknown_start(job: Job) -> str:
         ):
             return f"{command.name} compose on line {line} starts what its own file says: write it as docker run"
     return "it starts no launcher that is known"
+
+
+def _by_daemons(command: Invocation) -> str:
+    """The program of a command that spreads over nodes by daemons of its own, also as a module of Python; "" else."""
+    if command.name in _BY_DAEMONS:
+        return command.name
+    python = python_of(command)
+    words = [] if python is None else [text_of(each) or "" for each in command.argv[1 : python.after + 1]]
+    module = next((after for word, after in pairwise(words) if word == "-m"), "").partition(".")[0]
+    return module if module in _BY_DAEMONS else ""
 
 
 def _is_program(invocation: Invocation) -> bool:

@@ -25,6 +25,12 @@ _DEVICES = "CUDA_VISIBLE_DEVICES"
 # The network interface that NCCL, gloo, tensorpipe and UCX use.
 _INTERFACES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "HOROVOD_GLOO_IFACE", "UCX_NET_DEVICES")
 _NUMBERS = Regex(r"\d+(?:,\d+)*")
+# The variables of a rendezvous on one node, and what an edit has that gives the value of each node in their place.
+_OF_MEETING = {
+    "MASTER_ADDR": ("export MASTER_ADDR=",),
+    "MASTER_PORT": ("export MASTER_PORT=",),
+    "NODE_RANK": ("export NODE_RANK=", "node_rank=", "node-rank=", "machine_rank="),
+}
 _BATCH = Regex(r"--(?:per_device_train_batch_size|gradient_accumulation_steps)")
 
 
@@ -105,14 +111,15 @@ def without_loopback(job: Job, command: Invocation) -> tuple[list[str], list[Edi
 def without_meeting(job: Job, command: Invocation, edits: list[Edit]) -> tuple[list[str], list[Edit]]:
     """The variables of a rendezvous on one node that nothing reads once the edits export others, and their removal."""
     text, names, removals = job.source.own.text, list[str](), list[Edit]()
-    for name in ("MASTER_ADDR", "MASTER_PORT"):
+    for name, signs in _OF_MEETING.items():
         value = exported(command, name)
         known = None if value is None else text_of(value)
         if value is None or known is None or not (known in LOOPBACK or is_number(known)):
             continue
         span = span_of(value)
         taken = any(each.span.start <= span.start <= each.span.end for each in edits)
-        if text.count(name) == 1 and not taken and any(f"export {name}=" in each.content for each in edits):
+        is_given = any(sign in each.content for sign in signs for each in edits)
+        if text.count(name) == 1 and not taken and is_given:
             edit = _without_assignment(text, job, name, span)
             if edit is not None:
                 names.append(name)

@@ -12,6 +12,7 @@ from sbatchlint.source.yaml_files import Value, read_yaml
 
 _OPTIONS = ("num_processes", "num_machines", "machine_rank", "main_process_ip", "main_process_port", "rdzv_backend",
             "gpu_ids", "use_cpu")  # fmt: skip
+_OF_DEEPSPEED = "deepspeed_config_file"
 # Values of distributed_type with which it starts processes as torchrun does.
 _KINDS = ("MULTI_GPU", "FSDP", "MEGATRON_LM")
 
@@ -32,8 +33,9 @@ def configure(launcher: Launcher, file: Setting, invocation: Invocation, beside:
         return
     name = path.rpartition("/")[2]
     launcher.configured = {}
-    for option in _OPTIONS:
-        value = values.get(option)
+    plugin = values.get("deepspeed_config")
+    of_plugin = plugin.get(_OF_DEEPSPEED) if isinstance(plugin, dict) and kind == "DEEPSPEED" else None
+    for option, value in (*((each, values.get(each)) for each in _OPTIONS), (_OF_DEEPSPEED, of_plugin)):
         if isinstance(value, str) and value not in ("", "None"):
             source = Expansion(f"{name}: {option}", file.span, Phase.BATCH)
             piece = Piece(value, file.span.start, file.span.end, source)
