@@ -43,7 +43,9 @@ LOOPS = 3
 SEED = int(os.environ.get("SBATCHLINT_SEED", "0"))
 BATCH = 50
 # Variables that bash sets on its own, and those that the harness sets.
-NOT_KNOWN = re.compile(r"BASH\w*|PATH|IFS|PWD|OLDPWD|SHLVL|_|HOME|HOST\w*|\w+TYPE|SHELLOPTS|[EPU]*ID|TERM|OPT\w+|u\d")
+NOT_KNOWN = re.compile(
+    r"BASH\w*|PIPESTATUS|FUNCNAME|PATH|IFS|PWD|OLDPWD|SHLVL|_|HOME|HOST\w*|\w+TYPE|SHELLOPTS|[EPU]*ID|TERM|OPT\w+|u\d"
+)
 
 
 class Empty:

@@ -115,6 +115,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "containers": repeated("srun --container-image=img@ --container-mounts=/a@:/b@ a\n"),
     "jobs that wait for each other": repeated("J=$(sbatch --dependency=afterok:$J a@.sh)\n"),
     "directives": repeated("#SBATCH --nodez@=1\n"),
+    "components of a heterogeneous job": repeated("#SBATCH --ntasks=2 --mem=@G --comment=a@\n#SBATCH hetjob\n"),
     "words of a directive": joined("--comment=a@", " ", "#SBATCH "),
     "a set of tasks": joined("@", ",", "#SBATCH --array="),
     "disable and enable": repeated("# sbatchlint: disable[SB101]\nsrun a @\n# sbatchlint: enable[SB101]\n"),

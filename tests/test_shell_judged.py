@@ -104,6 +104,33 @@ enable -n echo; x=$(echo a); show "$x"
 set -o posix; x=1; x=2 :; show $x
 set -n; show a
 shopt -so nounset; show ${nn-d}; show $nn; show end
+## what the commands of a trap change
+x=0; trap x=1 USR1; kill -USR1 $BASHPID; show $x; if [ $x = 1 ]; then show taken; fi
+x=0; h() { x=1; }; trap h USR1; kill -USR1 $BASHPID; show $x; [ $x = 1 ] && show taken
+x=0; trap h USR1; h() { x=1; }; kill -USR1 $BASHPID; show $x; [ $x = 1 ] && show taken
+x=0; trap x=1 ERR; false; show $x; trap - ERR; x=2; false; show $x
+x=0; trap x=1 ERR; for i in 1 2; do show $x; x=$i; false; done; show $x; for x in a b; do show $x; false; done
+x=0; f() { trap x=5 ERR; }; f; false; show $x; c=x=7; trap "$c" ERR; false; show $x; trap "x=$u1" ERR; false; show $x
+x=0; trap 'x=$((x+1))' DEBUG; true; trap - DEBUG; show $x; set -T; trap x=r RETURN; f() { :; }; f; show $x
+trap 'read x <<< 9; v+=(b)' ERR; v=(a); x=1; false; show $x ${#v[@]} "${v[@]}"; printf -v x %d 3; false; show $x
+x=1; trap 'unset x' ERR; false; show ${x-none}; x=2; false; show ${x-none}; trap x=4 ERR; unset x; false; show ${x-none}
+trap 'exit 3' ERR; show a; false; show never
+f() { trap 'return 1' ERR; false; show never; }; f; show $?
+for i in 1 2; do trap break ERR; false; show never; done; show $i
+## what a substitution captures
+x=$( { echo a >&2; echo b; } 2>&1 ); show "$x"; x=$(echo a >&2 2>&1); show "$x"; x=$(echo a 2>&1 >&2); show "$x"
+f() { echo a >&2; echo b; }; x=$(f 2>&1 >/dev/null); show "$x"; x=$(f 2>/dev/null); show "$x"; x=$(f 2>&1); show "$x"
+x=$(exec 2>&1; echo a >&2); show "$x"; x=$(exec >/dev/null; echo a); show "$x"; x=$(exec 4</dev/null; echo a); show "$x"
+x=$(exec 3>&1; echo a >&3; echo b); show "$x"; x=$( { echo a >&3; echo b; } 3>&1 ); show "$x"
+x=$(echo a >/dev/stdout); show "$x"; x=$(echo a >/dev/fd/1); show "$x"
+x=$(for i in 1 2; do echo $i >&2; done 2>&1); show "$x"
+x=$( { { echo a >&2; } | true; echo b; } 2>&1 ); show "$x"
+x=$( { y=$(echo a >&2; echo c); echo b; } 2>&1 ); show "$x" "$y"
+x=$(n=1; echo a >&$n; echo b); show "$x"; x=$( { echo a >&2 & wait; echo b; } 2>&1 ); show "$x"
+x=$(echo a &>/dev/null; echo b &>>/dev/null; echo c >&/dev/null); show "$x"; x=$(eval 'echo a >&2' 2>&1); show "$x"
+x=$(for i in $u1 a b; do echo $i; done); show "$x"; x=$(while read -r l; do echo "<$l>"; done <<< "$u1"); show "$x"
+false | true; show "${PIPESTATUS[0]}" "${PIPESTATUS[1]}"; true | false; v=("${PIPESTATUS[@]}"); show "${v[1]}" ${#v[@]}
+false | true; if [ ${PIPESTATUS[0]} -ne 0 ]; then show failed; fi; f() { show "${FUNCNAME[@]}" "${#FUNCNAME[@]}"; }; f
 ## others
 SECONDS=0; show $SECONDS; RANDOM=1; show $RANDOM; x=$SECONDS; show $x $((SECONDS + 1))
 RANDOM=1; if [ $RANDOM = 1 ]; then show same; else show other; fi
@@ -111,6 +138,10 @@ v=(a b); show "${v[@]@Q}" "${v[@]@A}" "${v[@]@K}" "${v[@]@k}"
 x=1 xa=2; show $x{a,b} ${x}{a,b} "$x"{a,b}
 """
 KNOWN = r"""
+x=$(for i in 1 2; do echo $i; done); show "$x"; for y in $(for i in {1..9}; do echo $i; done); do z=$z$y; done; show $z
+x=$(for i in a b; do for j in 1 2; do printf $i$j,; done; done); show "$x"
+for i in p q; do echo $i; done | { read x; show $x; }
+trap 'x=1' EXIT; x=2; show $x; trap 'echo bye' ERR USR1; false; show $x; trap 'y=3; exit 1' TERM; y=4; show $y
 for a in q; do for b in x$a; do for c in $b$b; do show $a $b $c; break 2; done; show no; done; show $a; done; show $c $?
 for a in q; do [ $a = q ] && continue; show no; done; show $a; for a in 1; do false; done; show $?
 false; show "$(echo a)" $? `exit 3` $? $(exit 4)$?; show $?

@@ -37,7 +37,7 @@ MOST_REFERENCES = 8
 # The shell that is read like bash, but that splits no values into words, and counts elements of arrays from 1.
 ZSH = "zsh"
 # Letters of `declare` that do not change what is assigned.
-NOT_CHANGING = str.maketrans("", "", "Ar")
+NOT_CHANGING = str.maketrans("", "", "Arv")
 # While the output of a substitution is collected, it is the value of a variable of this name.
 STDOUT = "\0stdout"
 NO_OUTPUT, UNKNOWN_OUTPUT = Variable((Alternative(((),)),)), Variable((Alternative(None),))

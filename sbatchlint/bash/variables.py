@@ -41,10 +41,15 @@ class Alternative(NamedTuple):
     keys: tuple[str, ...] | None = None
 
 
+# The flag of a variable that the commands of a `trap` may change at any time.
+VOLATILE = "v"
+
+
 class Variable(NamedTuple):
     """A variable of the script; no alternatives at all means that it was unset.
 
-    `flags`: letters of `declare`: A (associative), i, l, n (a reference to the variable of that name), r, u.
+    `flags`: letters of `declare`: A (associative), i, l, n (a reference to the variable of that name), r, u; and
+    `VOLATILE`.
     """
 
     alternatives: tuple[Alternative, ...]

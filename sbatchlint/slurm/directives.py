@@ -75,7 +75,7 @@ class Directives:
         self._by_name: dict[str, list[Setting]] = {}
         for setting in self.settings:
             self._by_name.setdefault(setting.name, []).append(setting)
-        self._carried = [each for each in self.settings if carries_over(each.name)] if self.components > 1 else []
+        self._carried = _carried(self.settings, self.components) if self.components > 1 else []
 
     @cached_property
     def refused(self) -> tuple[Refused, ...]:
@@ -125,11 +125,14 @@ class Directives:
         return found[start : bisect_right(found, component, key=_component)]
 
     def settings_for(self, component: int = 0, version: str | None = None) -> list[Setting]:
-        """All settings that apply to this component, in order; with `version` only those of that release."""
+        """The settings that apply to this component, in order; with `version` only those of that release.
+
+        Of those that carry over from the components before it, only the last of each option.
+        """
         found = self.settings
         if self.components > 1:
             own = found[bisect_left(found, component, key=_component) : bisect_right(found, component, key=_component)]
-            found = (*self._carried[: bisect_left(self._carried, component, key=_component)], *own)
+            found = (*self._carried[component], *own)
         return [each for each in found if version is None or each.versions is None or version in each.versions]
 
     def last(self, name: str, component: int = 0) -> Setting | None:
@@ -146,6 +149,22 @@ class Directives:
         words = [(line, token) for token in line.tokens]
         settings, problems, _ = parse_words(self.text, words, line.component, self.versions.majors, self.extra)
         return settings, not problems and line.fault is None
+
+
+def _carried(settings: Sequence[Setting], components: int) -> list[tuple[Setting, ...]]:
+    """For each component, what applies to it of the settings of those before it: the last of each option."""
+    found: list[tuple[Setting, ...]] = []
+    last: dict[tuple[str, tuple[str, ...] | None], Setting] = {}
+    at = 0
+    for component in range(components):
+        found.append(tuple(last.values()))
+        while at < len(settings) and settings[at].component == component:
+            setting = settings[at]
+            if carries_over(setting.name):
+                last.pop((setting.name, setting.versions), None)
+                last[setting.name, setting.versions] = setting
+            at += 1
+    return found
 
 
 def read_directives(text: Readable, versions: tuple[str, str] = DEFAULT, extra: Sequence[str] = ()) -> Directives:

@@ -11,7 +11,7 @@ from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Word
 from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
-from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Variable, merge_guards, widen
+from sbatchlint.bash.variables import NO_GUARDS, VOLATILE, Alternative, Fields, Variable, merge_guards, widen
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Span
 
@@ -235,8 +235,16 @@ def assign(
             size = max(size, len(alternative.fields if array else alternative.fields[0]))
     if size >= PIECES_OF_A_STATEMENT:
         expander.substituter.spend(size, scope, node)
-    state.variables[name] = Variable(alternatives, array, is_exported, span, flags)
+    state.variables[name] = volatile(name, Variable(alternatives, array, is_exported, span, flags), scope)
     record_assignment(expander, node, alternatives, is_exported, span, scope)
+
+
+def volatile(name: str, made: Variable, scope: Scope) -> Variable:
+    """A variable that was set; its value is unknown where a trap may change it at any time."""
+    if VOLATILE not in made.flags:
+        return made
+    unknown = Alternative((scope.unknown(name, made.span, is_open=made.array),))
+    return made._replace(alternatives=(unknown,) if made.alternatives else (Alternative(None), unknown))
 
 
 def is_reference(name: str, values: list[Alternative]) -> bool:
@@ -363,13 +371,9 @@ def set_alternatives(
         bounded = expander.substituter.limits.bounded
         values = with_attributes(expander, values, flags, scope)
         values = _mapped(values, lambda field: bounded(field, MOST_PIECES, span, scope.context.phase))
-    scope.state.variables[name] = Variable(
-        widen(values, name, span, scope.context.phase),
-        array,
-        bool(old and old.exported) or bool(scope.state.option("allexport")),
-        span,
-        flags,
-    )
+    exported = bool(old and old.exported) or bool(scope.state.option("allexport"))
+    made = Variable(widen(values, name, span, scope.context.phase), array, exported, span, flags)
+    scope.state.variables[name] = volatile(name, made, scope)
 
 
 def set_fields(scope: Scope, name: str, fields: Fields, span: Span) -> None:
@@ -380,7 +384,9 @@ def set_fields(scope: Scope, name: str, fields: Fields, span: Span) -> None:
     if old is not None and set(old.flags) & {"A", "r"}:  # bash refuses to make an indexed array of it
         scope.state.doubtful = True
         return
-    scope.state.variables[name] = Variable((Alternative(fields),), True, bool(old and old.exported), span)
+    flags = VOLATILE if old is not None and VOLATILE in old.flags else ""
+    made = Variable((Alternative(fields),), True, bool(old and old.exported), span, flags)
+    scope.state.variables[name] = volatile(name, made, scope)
 
 
 def unset_element(state: State, name: str, index: int | str | None, span: Span, scope: Scope) -> bool:

@@ -15,6 +15,12 @@ CHANGING_NAMES = frozenset(
     {"BASHPID", "EPOCHREALTIME", "EPOCHSECONDS", "FUNCNAME", "LINENO", "PIPESTATUS", "RANDOM", "SECONDS", "SRANDOM"}
 )
 
+# Arrays that bash itself fills.
+ARRAYS = frozenset(
+    {"BASH_ARGC", "BASH_ARGV", "BASH_LINENO", "BASH_REMATCH", "BASH_SOURCE", "BASH_VERSINFO", "DIRSTACK", "FUNCNAME"}
+    | {"GROUPS", "PIPESTATUS"}
+)
+
 
 def note_unset(scope: Scope) -> None:
     """Notes that an unset parameter was expanded, at which a shell with `set -u` exits."""

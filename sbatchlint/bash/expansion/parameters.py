@@ -14,7 +14,7 @@ from sbatchlint.bash.expansion.field_splitting import (
     segments_of,
     separators_of,
 )
-from sbatchlint.bash.expansion.lookup import ValueChoice, alternatives, elements, note_unset
+from sbatchlint.bash.expansion.lookup import ARRAYS, ValueChoice, alternatives, elements, note_unset
 from sbatchlint.bash.expansion.protocol import Choice, Scope
 from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.expansion.words import Expander
@@ -195,6 +195,8 @@ class ParameterExpansion:
         if self.part.operator not in ("indirect", "prefix"):
             self._record(self.part.name, self.part.operator)
         found = self.scope.state.variables.get(subject.name)
+        if found is None and subject.name in ARRAYS and (subject.several or subject.element not in (None, 0)):
+            return [(self._unknown(subject.name, is_open=subject.several), NO_GUARDS)]
         if self.is_zsh and not subject.several and found is not None and found.array:
             # all elements without a subscript, and others than in bash with one
             return [(self._unknown(subject.name, is_open=not self.part.quoted), NO_GUARDS)]

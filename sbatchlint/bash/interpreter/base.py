@@ -9,7 +9,7 @@ from sbatchlint.bash.case_arms import Patterns
 from sbatchlint.bash.expansion.expander import ScriptExpander
 from sbatchlint.bash.expansion.protocol import Environment, Scope, Substituter
 from sbatchlint.bash.interpreter.decisions import Decisions, place_in, places_in
-from sbatchlint.bash.interpreter.redirects import expand_redirects, redirects_output
+from sbatchlint.bash.interpreter.redirects import ONLY_OUTPUT, captured_by, expand_redirects
 from sbatchlint.bash.limits import MOST_PARTS, MOST_WORK, PIECES_OF_A_STATEMENT, WORK_OF, Limits, WorkBudgetExceeded
 from sbatchlint.bash.state import STDOUT, UNKNOWN_OUTPUT, State, join
 from sbatchlint.bash.syntax.parser import parse
@@ -110,6 +110,10 @@ class Interpreter(Substituter):
         # loops of the current nest that were stopped after so many: all iterations (True), or the first (False)
         self.stopped: dict[tuple[Span, bool], int] = {}
         self.substituted: int | None = 0  # the status of the last substitution
+        self.handlers: dict[str, set[str | None]] = {}  # the signals on which a trap runs a command, by its name
+        self.captured = ONLY_OUTPUT  # the descriptors that lead to what the innermost substitution captures
+        self.copied: frozenset[str] = frozenset()  # those that standard output was made a copy of
+        self.is_mixed = False  # something is captured beside the standard output
         self.redirected: Sequence[Redirection] = ()  # the redirects of the last compound command
         self.case_patterns: dict[Hashable, Patterns] = {}
         self.kept_alive: list[object] = []  # objects whose id() is part of a guard's key
@@ -382,15 +386,44 @@ class Interpreter(Substituter):
         self, redirects: Sequence[Redirection], scope: Scope, walk: Callable[[], State | None]
     ) -> State | None:
         """Walks commands whose output a substitution may collect, unless the redirects send it elsewhere."""
-        output = scope.state.variables.get(STDOUT) if redirects_output(redirects) else None
-        if output is None:
+        output = scope.state.variables.get(STDOUT)
+        before = self.captured
+        if not redirects or output is None and before == ONLY_OUTPUT:
             return walk()
-        del scope.state.variables[STDOUT]
+        now, copied = captured_by(redirects, before)
+        if copied:
+            self.copied |= {copied}
+        if now is not None and "1" in now:
+            self.is_mixed = self.is_mixed or output is None
+        self.captured = ONLY_OUTPUT if now is None else now
+        mixed, self.is_mixed = self.is_mixed, False
         marks = self.marks()
-        end = walk()
-        for state in self._ends(end, marks):
-            state.variables[STDOUT] = output
+        if output is not None and "1" not in self.captured:
+            del scope.state.variables[STDOUT]
+        try:
+            end = walk()
+        finally:
+            is_unknown = now is None or self.is_mixed
+            self.captured, self.is_mixed = before, mixed or self.is_mixed and output is None
+        if output is not None:
+            for state in self._ends(end, marks):
+                if is_unknown:
+                    state.variables[STDOUT] = UNKNOWN_OUTPUT
+                elif "1" not in (now or ()) and STDOUT not in state.variables:
+                    state.variables[STDOUT] = output
         return end
+
+    def apart(self, walk: Callable[[], T], scope: Scope) -> T:
+        """Walks what has a standard output of its own. What it writes to a copy of the outer one is not known."""
+        captured, copied = self.captured, self.copied
+        self.captured, self.copied = ONLY_OUTPUT, frozenset()
+        try:
+            result = walk()
+        finally:
+            found, self.captured, self.copied = self.copied, captured, copied | self.copied
+        if found & (captured - ONLY_OUTPUT):
+            self.emit(None, scope)
+        return result
 
     @staticmethod
     def _ends(end: State | None, marks: Marks) -> list[State]:

@@ -11,9 +11,11 @@ from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.conditions import test_status
 from sbatchlint.bash.interpreter.declarations import declare_words, unset
 from sbatchlint.bash.interpreter.double_brackets import holds
-from sbatchlint.bash.state import STDOUT, State
+from sbatchlint.bash.interpreter.redirects import OUTPUTS
+from sbatchlint.bash.interpreter.traps import trap
+from sbatchlint.bash.state import STDOUT, UNKNOWN_OUTPUT, State
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Text, text_of
+from sbatchlint.bash.values import Text, text_of
 from sbatchlint.source.numbers import is_number, parse_integer
 
 Builtin = Callable[[Interpreter, Invocation, Scope], State | None]
@@ -71,6 +73,8 @@ def exec_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     """`exec command`: the command replaces the shell; without one, only redirects."""
     at = _first_operand(invocation, with_value="a")
     if at is None:
+        if scope.context.captured and any(each.operator in OUTPUTS for each in invocation.redirects):
+            scope.state.variables[STDOUT] = UNKNOWN_OUTPUT
         return scope.state
     _run_words(interpreter, invocation, scope, at, "exec")
     return None
@@ -308,18 +312,6 @@ def enable(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
     interpreter.emit(None, scope)
     scope.state.status = None
     scope.state.doubtful = True
-    return scope.state
-
-
-def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`trap 'commands' SIGNAL`: the commands may run at any later time."""
-    scope.state.status = 0
-    if len(invocation.argv) > 2 and scope.context.phase is not Phase.SUBMIT:
-        text = Text(invocation.argv[1])
-        if text.field and any(piece.text for piece in text.field) and text.string not in ("-", ""):
-            context = scope.context.replace(parent=invocation, handler=True, conditional=True)
-            inner = Scope(scope.state.copy(), text, context)
-            interpreter.subshell(lambda: interpreter.program(text, inner), scope)
     return scope.state
 
 

@@ -9,6 +9,7 @@ from sbatchlint.bash.expansion.assignment import (
     joined_flags,
     right_side,
     unset_element,
+    volatile,
     widen_elements,
     with_attributes,
 )
@@ -18,7 +19,7 @@ from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.syntax.tree import Assignment, Simple, Word
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Piece, Pieces, cut, known_prefix, shown_text, text_of
-from sbatchlint.bash.variables import Alternative, Variable
+from sbatchlint.bash.variables import VOLATILE, Alternative, Variable
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -275,7 +276,9 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
                 state.variables[name] = revealed(name, old, scope)
                 continue
             flags = old.flags if old is not None and state.restored is not None and name in state.restored else ""
-            state.variables[name] = Variable((), span=invocation.span, flags=flags.replace("A", "").replace("n", ""))
+            flags += VOLATILE if old is not None and VOLATILE in old.flags and VOLATILE not in flags else ""
+            made = Variable((), span=invocation.span, flags=flags.replace("A", "").replace("n", ""))
+            state.variables[name] = volatile(name, made, scope)
         else:
             state.set_function(name, None)
     return state

@@ -6,6 +6,7 @@ values are followed `DEEPEST` levels down.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from sbatchlint.bash.expansion.expander import ScriptExpander
@@ -15,6 +16,7 @@ from sbatchlint.bash.interpreter.base import Hooks, Interpreter, LoopBudgetExcee
 from sbatchlint.bash.interpreter.branches import condition_key, narrowed, restricted_variables, run_case, run_if
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
 from sbatchlint.bash.interpreter.redirects import expand_redirects
+from sbatchlint.bash.interpreter.traps import ENDS, on_defined
 from sbatchlint.bash.limits import MOST_WORK, WorkBudgetExceeded
 from sbatchlint.bash.state import NO_OUTPUT, STDOUT, ShellFunction, State, join
 from sbatchlint.bash.syntax.tree import (
@@ -108,7 +110,7 @@ class ScriptInterpreter(Interpreter):
             and result.status != 0
             and result.options
             and not scope.context.tested
-            and result.option("errexit") is not False
+            and (result.option("errexit") is not False or result.option(ENDS) is not False)
             and isinstance(statement, (Simple, Pipeline, TestCommand, ArithmeticCommand, Group))
         ):
             result.doubtful = True
@@ -151,7 +153,8 @@ class ScriptInterpreter(Interpreter):
             if number < final:
                 inner.state.variables[STDOUT] = NO_OUTPUT
             first = len(self.trace.invocations)
-            end, invocations = self.element(element, inner, Text(stdin) if number and stdin is not None else None)
+            given = Text(stdin) if number and stdin is not None else None
+            end, invocations = self.apart(partial(self.element, element, inner, given), scope)
             if not isinstance(element, Simple):
                 invocations = [
                     command
@@ -259,6 +262,8 @@ class ScriptInterpreter(Interpreter):
     def on_function(self, node: Function, scope: Scope) -> State | None:
         function = ShellFunction(node.body, scope.text, scope.text.pieces(node.start, node.end))
         scope.state.set_function(node.name, function)
+        if node.name in self.handlers:
+            on_defined(self, node.name, node.body, scope)
         scope.state.status = 0
         return scope.state
 
@@ -299,7 +304,7 @@ class ScriptInterpreter(Interpreter):
         context.captured, context.tested = True, False
         inner = Scope(scope.state.copy(), scope.text, context)
         inner.state.variables[STDOUT] = NO_OUTPUT
-        end = self.subshell(lambda: self.statements(body, inner), scope)
+        end = self.apart(lambda: self.subshell(lambda: self.statements(body, inner), scope), scope)
         for invocation in self.trace.invocations[first:]:
             words = []
             for field in invocation.argv:

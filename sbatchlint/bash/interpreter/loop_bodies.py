@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.protocol import Scope
-from sbatchlint.bash.state import State
+from sbatchlint.bash.state import STDOUT, State
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     ArithmeticFor,
@@ -61,7 +61,9 @@ def is_deep(body: Sequence[Statement], scope: Scope) -> bool:
 
 
 def is_plain(body: Sequence[Statement], scope: Scope) -> bool:
-    """Whether the body plainly changes nothing: most loops only start commands."""
+    """Whether the body plainly changes nothing, and nothing it prints is captured: most loops only start commands."""
+    if STDOUT in scope.state.variables:
+        return False
     source = scope.text.string[body[0].start : body[-1].end]
     return not CHANGING.search(source) and not any(name in source for name in scope.state.functions)
 

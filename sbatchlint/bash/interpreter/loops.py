@@ -21,7 +21,7 @@ from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
-from sbatchlint.bash.variables import LOOP, Alternative, Variable, changed_names
+from sbatchlint.bash.variables import LOOP, VOLATILE, Alternative, Variable, changed_names
 from sbatchlint.source.text import Span
 
 # A loop with more iterations is not unrolled.
@@ -111,7 +111,7 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
 
     def variable(state: State, alternatives: tuple[Alternative, ...]) -> Variable:
         old = state.variables.get(node.name)
-        if old is not None and (old.array or set(old.flags) & {"i", "l", "u"}):
+        if old is not None and (old.array or set(old.flags) & {"i", "l", "u", VOLATILE}):
             return old._replace(alternatives=(Alternative(((unknown[0].replace(open=old.array),),)),), span=span)
         flags = "n" if old is not None and "n" in old.flags else ""
         return Variable(alternatives, exported=bool(old and old.exported), span=span, flags=flags)

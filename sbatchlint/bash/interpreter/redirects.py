@@ -6,16 +6,40 @@ from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.syntax.tree import Heredoc, Part, Redirect, Word
 from sbatchlint.bash.trace import Redirection
-from sbatchlint.bash.values import Piece, Pieces, Text, shown_text
+from sbatchlint.bash.values import Piece, Pieces, Text, shown_text, text_of
 from sbatchlint.bash.variables import common_prefix
+from sbatchlint.source.numbers import is_number
 
 # Operators that redirect standard output.
 OUTPUTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
+
+# Standard output alone leads to what a substitution captures.
+ONLY_OUTPUT = frozenset({"1"})
+STANDARD = {"/dev/stdout": "1", "/dev/stderr": "2", "/proc/self/fd/1": "1", "/proc/self/fd/2": "2"}
 
 
 def redirects_output(redirects: Sequence[Redirection]) -> bool:
     """Whether standard output is redirected."""
     return bool(redirects) and any(each.operator in OUTPUTS and each.fd in (None, "1") for each in redirects)
+
+
+def captured_by(redirects: Sequence[Redirection], before: frozenset[str]) -> tuple[frozenset[str] | None, str]:
+    """The descriptors that lead to what a substitution captures, with redirects (None: unknown); and the last one that
+    standard output became a copy of ("": none). `before`: those without the redirects."""
+    now, copied = before, ""
+    for each in redirects:
+        if each.operator not in OUTPUTS:
+            continue
+        target = text_of(each.target) if each.target is not None else ""
+        if target is None and each.operator == ">&":
+            return None, copied
+        source = STANDARD.get(target or "") or (target or "").removeprefix("/dev/fd/").removesuffix("-")
+        is_copy = is_number(source) and (each.operator == ">&" or source != target)
+        both = each.operator in ("&>", "&>>") or each.operator == ">&" and each.fd is None and not is_copy
+        own = {"1", "2"} if both else {each.fd or "1"}
+        copied = (source if is_copy else "") if "1" in own else copied
+        now = now | own if is_copy and source in now else now - own
+    return now, copied
 
 
 def expand_redirects(
