@@ -316,6 +316,8 @@ def test_a_pipe_that_is_full_for_now_is_waited_for(tmp_path: Path) -> None:
         ["convert", "--nodes", "2", "fifo"],
         ["diagnose", "fifo"],
         ["merge", "fifo"],
+        ["audit", "--state", "fifo", "."],
+        ["audit", "--state", "/dev/full", "."],
         ["diagnose", "log", "--script", "fifo"],
         ["diagnose", "--sacct", "fifo"],
     ],
@@ -333,3 +335,13 @@ def test_what_is_no_file_is_refused(tmp_path: Path, arguments: list[str]) -> Non
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ") and ("not a regular file" in line or "there is no file fifo" in line)
+
+
+def test_a_state_that_cannot_be_written_ends_an_audit(tmp_path: Path) -> None:
+    scripts(tmp_path, "a.sbatch")
+    limited = ["bash", "-c", 'ulimit -f 0; "$@" 2>&1 | cat; exit ${PIPESTATUS[0]}', "-"]
+    done = subprocess.run(
+        [*limited, sys.executable, "-m", "sbatchlint", "audit", "--state", "state", "."],
+        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.splitlines()) == (2, ["error: cannot write state: file too large"])

@@ -11,6 +11,7 @@ import os
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
@@ -260,7 +261,8 @@ class _State:
         if path is None:
             return
         try:
-            self._file = open(path, "a+", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+            opener = regular if os.path.lexists(path) else None
+            self._file = open(path, "a+", encoding="utf-8", errors="backslashreplace", opener=opener)  # noqa: SIM115
             self._file.seek(0)
             for row in _rows(self._file, path):
                 self.done.add(row["path"])
@@ -290,7 +292,8 @@ class _State:
 
     def __exit__(self, *error: object) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # what was not written before, which was said then
+                self._file.close()
 
     def keep(self, outcome: Outcome) -> None:
         row = outcome.more
