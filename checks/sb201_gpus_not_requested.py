@@ -32,6 +32,7 @@ from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.directives.turned_off import is_turned_off
 from sbatchlint.analysis.gpus.gpu_use import GpuNeed, allocation_needs, component_needs, gpu_need, unseen_gpus
+from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
 from sbatchlint.analysis.site.defaults import in_whole_nodes, partitions_with_gpus
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
@@ -72,7 +73,7 @@ def check(job: Job) -> Iterator[Finding]:
         uses = "may use" if need.alone else "uses"
         write = f"{'if so, ' if need.alone else ''}add `#SBATCH {option}`"
         whole = "component" if job.request.heterogeneous else "job"
-        advice = need.whole_nodes or not need.certain or need.alone and job.site.gpus is None
+        advice = need.whole_nodes or gets_whole_nodes(job) or not need.certain or need.alone and job.site.gpus is None
         # who names a node of a partition for GPUs knows how it hands them out
         advice = advice or job.site.gpus is None and job.request.has_option("nodelist")
         # a partition says what kind of node is meant

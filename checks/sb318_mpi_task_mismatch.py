@@ -94,7 +94,7 @@ def _largest(job: Job) -> Finding | None:
     known = [each for each in numbers if each is not None]
     if len(known) < len(numbers) or min(known) < 1 or not all(_may_be_largest(job, each) for each in launches):
         return None
-    if max(known) == 1 and any(_may_spawn(each.launcher) for each in launches if isinstance(each.launcher, Mpi)):
+    if max(known) == 1 and any(_may_spawn(job, each.launcher) for each in launches if isinstance(each.launcher, Mpi)):
         return None
     most, per_node, nodes = max(known), request.tasks_per_node, request.exact_nodes()
     span = launches[0].launcher.span if totals[0] is None else totals[0].span
@@ -153,7 +153,7 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
     number = total.number
     if number is None or setting is None or not 1 <= number < tasks or not _is_unlikely_intended(job, launch, launcher):
         return None
-    if number == 1 and _may_spawn(launcher):
+    if number == 1 and _may_spawn(job, launcher):
         return None
     return Finding(
         total.span,
@@ -165,10 +165,10 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
     )
 
 
-def _may_spawn(launcher: Mpi) -> bool:
-    """Whether a single process may start the others itself (MPI_Comm_spawn), as Rmpi does."""
+def _may_spawn(job: Job, launcher: Mpi) -> bool:
+    """Whether a single process may start the others itself (MPI_Comm_spawn), as Rmpi and mpi4py do."""
     words = " ".join(map(shown_text, launcher.program_words))
-    return not words or _SPAWNING.search(words) is not None
+    return not words or _SPAWNING.search(words) is not None or "mpi4py" in job.source.text
 
 
 def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:

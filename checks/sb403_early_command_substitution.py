@@ -122,10 +122,11 @@ def _work(job: Job) -> Iterator[Finding]:
             inner, function = command.context.shell.span, command.context.calls[0]
             before = job.source.text[step.invocation.span.start : inner.start]
             if step.invocation.span.contains(inner) and _ONLY_OPTIONS.fullmatch(before):
+                starts = f"`{command.name}`" if command.name else "the program"
                 yield Finding(
                     inner,
                     f"the batch shell runs `{function}`, and srun takes its output for a command; "
-                    f"put srun before `{command.name}` in the function, and call that without srun",
+f"put srun before {starts} in the function, and call that alone",
                     "warning",
                     related=[(command.span, "runs in the batch shell")],
                 )

@@ -272,6 +272,8 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         return
     meant = similar_variable(job, read) or _of_same_setting(job, read) or _of_same_option(job, read)
     stops = _stops_if_unset(job, read)
+    if meant is not None and not stops and meant.name.rstrip("s") == read.name.rstrip("s") and not _is_read(job, meant):
+        return  # setting-without-effect reports a name with an `s` too much or too little
     lost = meant is not None and not stops and (is_list(job, read) or _is_duration(job, read))
     severity = "info" if kind == "print" and not stops else "error" if lost else "warning"
     empty = "it is empty" if is_list(job, read) else _EMPTY

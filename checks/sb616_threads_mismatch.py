@@ -59,6 +59,7 @@ SETTINGS = {"site": {"profile": "example"}}
 
 # A few more than there are CPUs cost nothing.
 _A_FEW_MORE = 1.1
+_BUILDERS = frozenset({"scram", "scramv1", "scons", "bazel", "cargo", "spack", "b2", "bjam"})
 # What only one process of several does, before the others begin.
 _OF_ONE = Regex(r"(?i)preproc|tokeni|download|dataset")
 
@@ -121,7 +122,7 @@ def check(job: Job) -> Iterator[Finding]:
             # loaders of several processes wait for most of their time
             several = 4 if use.multiplied and processes_of(job, command) is not None else 2
             severity = "warning" if said and number >= several * cpus else "info"
-            if words.startswith("-j") and _only_prepares(job, command):
+            if words.startswith("-j") and _only_builds(job, command):
                 severity = "info"
             exceeds = f"uses {number} CPUs, more than" if use.multiplied else "exceeds the CPUs"
             yield Finding(span, f"`{words}` {exceeds} available: {available}; {remedy}", severity)
@@ -131,11 +132,11 @@ def check(job: Job) -> Iterator[Finding]:
             yield finding
 
 
-def _only_prepares(job: Job, command: Invocation) -> bool:
+def _only_builds(job: Job, command: Invocation) -> bool:
     """Whether a command only builds what the work of the job needs, so that it is not what the job waits for."""
-    return weight(job, command) < Weight.PROGRAM and any(
-        weight(job, each) >= Weight.PROGRAM for each in job.invocations[command.index + 1 :]
-    )
+    later = job.invocations[command.index + 1 :]
+    builds = weight(job, command) < Weight.PROGRAM or command.name in _BUILDERS
+    return builds and any(weight(job, each) >= Weight.PROGRAM and each.name not in _BUILDERS for each in later)
 
 
 def _with_threads(job: Job) -> list[Invocation]:

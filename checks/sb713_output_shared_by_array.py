@@ -30,6 +30,7 @@ from sbatchlint.analysis.expansion.array_elements import (
     several_elements,
     works_by_index,
 )
+from sbatchlint.analysis.expansion.nobody_sets import similar_variable, unset_reads
 from sbatchlint.analysis.storage.written_paths import OVERWRITING, place_in
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, shown_text, span_of
@@ -215,9 +216,15 @@ def _finding(job: Job, command: Invocation, written: Written) -> Finding:
     what = f"all tasks of the array write {name}"
     if command.name == "sed":
         what = f"all tasks of the array edit {name}"
+    advice = "add `$SLURM_ARRAY_TASK_ID` to the name"
+    lost = next((each for each in unset_reads(job) if command.span.contains(each.span)), None)
+    meant = similar_variable(job, lost) if lost is not None else None
+    names = {each.expansion.name for each in written.path if each.expansion is not None}
+    if lost is not None and meant is not None and lost.name in names:
+        advice, fix = f"{lost.name} is not set: did you mean {meant.name} (line {job.line(meant.span.start)})?", None
     return Finding(
         written.place,
-        f"{what} with different content, and overwrite each other; add `$SLURM_ARRAY_TASK_ID` to the name",
+        f"{what} with different content, and overwrite each other; {advice}",
         "warning" if _is_log(command, word) else None,
         related=[] if job.line(written.place.start) == row else [(command.span, "writes it")],
         fix=fix,

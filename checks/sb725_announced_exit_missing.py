@@ -163,7 +163,9 @@ def _in_subshells(job: Job) -> Iterator[Finding]:
     groups = [each for each in nodes_of(job.program, Group) if each.subshell and isinstance(each.body[-1], Simple)]
     pipes = [each for each in nodes_of(job.program, Pipeline) if len(each.commands) > 1]
     for pipe in pipes:
-        last = pipe.commands[-1]
+        last, before = pipe.commands[-1], pipe.commands[-2]
+        if isinstance(before, Simple) and before.words:
+            continue  # piped-into-nothing reports it
         if isinstance(last, Simple) and last.words and unquoted_text(last.words[0]) == "exit" and len(last.words) > 1:
             what = "`|` is a pipe: this ends only its own part of it, and the command before loses its output"
             yield Finding(job.span(last.start, last.end), f"{what}; write `||`")

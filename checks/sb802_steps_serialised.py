@@ -404,6 +404,8 @@ def _report(
         advice = f"add `--overlap`{instead} to it"
     elif beside:
         advice = "add `--overlap`, or `--exclude` the other's node"
+    elif first.step is later.step:
+        advice = "request what all of them need, and give each its share with `--exact`"
     elif all((each.step.tasks or 0) > 1 for each in (first, later)):
         advice = "give each fewer tasks, and `--exact`"
     else:

@@ -146,7 +146,7 @@ def _pieces(assigned: VariableAssignment) -> Iterator[Piece]:
 def _exposed(secrets: Secrets) -> Iterator[Finding]:
     """Findings on the places where a secret becomes an argument of a command."""
     seen: set[tuple[str, Span]] = set()
-    alone = secrets.job.request.value("exclusive") == "" # nobody else is on the nodes
+    alone = secrets.job.request.exclusive == ""  # nobody else is on the nodes
     for command in secrets.job.invocations if secrets.reads else ():
         if command.name in OWN or command.calls_function:
             continue

@@ -38,7 +38,7 @@ from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import is_recursive, operands
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, known_prefix, shown_text, text_of
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert, replace, shortened
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace, shortened
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
 from sbatchlint.job.shell_environment import JobEnvironment
@@ -77,11 +77,16 @@ _EXISTENCE = Regex(r"(?:!\s*)?-[defrwx]\s")
 def check(job: Job) -> Iterator[Finding]:
     if not job.directives.lines:
         return
+    entered: set[tuple[Span, ...]] = set()
     for command in job.invocations:
         for field in _removed(command):
             finding = _of_empty(job, command, field) or _of_failed_command(job, command, field)
             if finding is None and _is_relative(field):
                 finding = _of_folder(job, command, field)
+                places = () if finding is None else tuple(each for each, _ in finding.related)
+                if places and places in entered:
+                    continue  # the same `cd`
+                entered.add(places)
             if finding is not None:
                 yield finding
                 break

@@ -42,6 +42,11 @@ _REMARK = Regex(
 _NAME = Regex(r"[A-Za-z]+(?:[._][A-Za-z]+)+|[A-Z]{2,}")
 _NUMERIC = frozenset({"node-count", "int", "int>=0", "int>=1", "mem"})
 _FEW = 2
+# A variable that lacks its value, and a comment instead: `ROUND = # the current round`.
+_EMPTIED_VARIABLE = Regex(
+    r"(?m)^[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*[ \t]?=[ \t]*#[ \t]*[`<(]?"
+    r"(?i:your|enter|set|path|name|the|fill|insert|put|add|e\.g)\b"
+)
 
 
 def is_form(job: Job) -> bool:
@@ -51,7 +56,8 @@ def is_form(job: Job) -> bool:
     options, or for several numbers. An address or a name that was never filled in is left in scripts that are used,
     so beside them two are needed, or one with which a command fails.
     """
-    if _has_left_out(job) or _names_in_place_of_numbers(job) >= _FEW:
+    emptied = len(_EMPTIED_VARIABLE.findall(job.source.own.text))
+    if emptied > _FEW or _has_left_out(job) or _names_in_place_of_numbers(job) >= _FEW:
         return True
     values = _in_values(job)
     if not values:

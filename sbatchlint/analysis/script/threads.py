@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Pieces, expansions, is_open, shown_text, span_of, span_of_words, text_of
+from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, span_of_words, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.argv import hides_options
 from sbatchlint.job.programs import commands_of, commands_with_option
@@ -23,7 +24,7 @@ _SETTING = Regex(r"\+{0,2}(?:[a-z]+[_.])*(?:num_workers|n_workers|num_threads|nt
 _JOINED = Regex(r"(-[A-Za-z@])([0-9]{1,5})|\+p([0-9]{1,5})")
 # `spark-submit --master local[16]`
 # Programs whose threads each work on a file of their own, and their options without a value.
-_PER_FILE = frozenset({"fastqc"})
+_PER_FILE, _MANY = frozenset({"fastqc"}), 1000
 _WITHOUT_VALUE = frozenset(
     {"--casava", "--nano", "--nofilter", "--extract", "--noextract", "--nogroup", "-q", "--quiet"}
 )
@@ -241,8 +242,8 @@ def cpu_options(command: Invocation) -> list[ThreadOption]:
     the product.
     """
     options = list(thread_options(command))
-    files = _files(command) if command.name in _PER_FILE else None
-    if files is not None:
+    if command.name in _PER_FILE:
+        files = _files(command)
         return [each._replace(number=min(each.number, files)) for each in options if each.number is not None]
     times = _TIMES.get((command.name or "", options[0].shown.replace("=", " ").split()[0])) if options else None
     if times is not None and options[0].number is not None:
@@ -262,16 +263,13 @@ def cpu_options(command: Invocation) -> list[ThreadOption]:
     return options
 
 
-def _files(command: Invocation) -> int | None:
-    """How many files a command is given; None where that is not known."""
+def _files(command: Invocation) -> int:
+    """How many files a command is given: a pattern stands for many, what is not known for one."""
     words = [shown_text(each) for each in command.argv]
     files = [
-        (word, field)
-        for before, word, field in zip(words, words[1:], command.argv[1:], strict=False)
-        if word[:1] != "-" and (before[:1] != "-" or before in _WITHOUT_VALUE)
+        word for before, word in pairwise(words) if word[:1] != "-" and (before[:1] != "-" or before in _WITHOUT_VALUE)
     ]
-    unclear = any(is_open(field) or any(sign in word for sign in "*?[{") for word, field in files)
-    return None if unclear or not files else len(files)
+    return sum(_MANY if any(sign in word for sign in "*?[{") else 1 for word in files) or _MANY
 
 
 def _sets_no_threads(command: Invocation) -> bool:
