@@ -100,7 +100,7 @@ def check(job: Job) -> Iterator[Finding]:
         if not all(job.directives.read_line(line)[1] for line in lines):
             consequence += ", except any that sbatch refuses"
         if _has_variables(job, lines):
-            consequence += " (variables are literal there)"
+            consequence += " (where no variable is expanded)"
         if several:
             continue
         if script is not None and script.end() <= lines[0].offset:

@@ -254,7 +254,7 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     if not here and _is_made_before(job, cd, command):
         return None
     entered = job.source.slice(cd.span)
-    what = "everything" if here else "such files"
+    what = "everything" if here else "files of these names"
     edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
     ends = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
     advice = "`|| exit 1` after it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
@@ -276,7 +276,7 @@ def _folder_before(job: Job, cd: Invocation) -> str:
     home = last is None and job.request.has_option("chdir")
     if home:
         return "the folder of --chdir"
-    return "the submission folder" if last is None else f"the folder that line {job.line(last.span.start)} enters"
+    return "the submission folder" if last is None else f"the folder of line {job.line(last.span.start)}"
 
 
 def _clears(job: Job, cd: Invocation) -> bool:
