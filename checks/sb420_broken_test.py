@@ -102,7 +102,8 @@ def _matters_to_some(job: Job, text: Text, program: Program, finding: Finding) -
     """Whether only some jobs meet a test, or it is false and would only end the job with a message on wrong use."""
     place = finding.span
     test = next((each for each in job.invocations if each.name in ("[", "[[") and each.span.contains(place)), None)
-    if test is not None and depends_on_test(test):
+    later = (branch for choice in nodes_of(program, If) for branch, _ in choice.branches[1:])
+    if test is not None and depends_on_test(test) and not any(_holds(text, each, place) for each in later):
         return True
     if _FALSE not in finding.message:
         return False

@@ -12,9 +12,9 @@ A line with the sign of another language's comment (`// load data`, `% load data
 is a command as well, which is called `//`, `%` or `$`: it fails, and what stands after a prompt is not run.
 `cd "cd /data"` looks for a folder of that name.
 
-A warning for prose that was never a command, if the job goes on, and advice where it is a comment of Python's
-(`'''…'''`); a warning too where only a message or a new folder's name lacks the output of the command. Otherwise an
-error, as where such prose is the last command: the job then always fails with status 127.
+A warning for prose that was never a command, if the job goes on, and where only a message or a new folder's name lacks
+the output of the command. Otherwise an error, as where such prose is the last command: the job then always fails with
+status 127.
 
 ## Fix
 
@@ -105,8 +105,6 @@ def check(job: Job) -> Iterator[Finding]:
                 what, severity = "and under `set -e` the job ends here", "error"
             elif _is_last(job, command):
                 what, severity = "and the job ends with status 127 (not found)", "error"
-            elif written[:3] in ("'''", '"""') and command.state.option("errexit") is False:
-                severity = "info"  # a comment of Python's: one line in the log, and the job goes on
             message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
             if not written.strip("'\"\\ \n\t"):
                 severity = "warning"
@@ -276,7 +274,7 @@ CASES = [
         '''»
         srun python train.py "$1"
         """,
-        severity="info",
+        severity="warning",
     ),
     Bad(
         """\
