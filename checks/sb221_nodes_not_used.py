@@ -73,6 +73,9 @@ _SPREADING = Regex(
 )
 
 
+_ONE_LINER = frozenset({"-e", "-c", "-E"})
+
+
 def check(job: Job) -> Iterator[Finding]:
     nodes, tasks = job.request.exact_nodes(), job.request.setting("ntasks")
     setting = job.request.setting("nodes")
@@ -91,7 +94,8 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if _SPREADING.search(_words(job, works)) or any(map(partial(_counts_all_gpus, job), works)):
         return
-    first = works[0]
+    count = None if tasks is None or setting is not None else whole(tasks.value)
+    first = next((each for each in works if _is_main(each, count)), works[0])
     step = enclosing_step(first.context)
     name = basename(first.argv[0])
     related = [(first.name_span, "runs on one node" if step is not None else "runs on the first node")]
@@ -113,6 +117,13 @@ def check(job: Job) -> Iterator[Finding]:
             "warning" if any(_has_threads(each, number) for each in works) else "info",
             related=related,
         )
+
+
+def _is_main(command: Invocation, tasks: int | None) -> bool:
+    """Whether a program is likely the one for which the job requests so much. `tasks`: the threads it may be told."""
+    if tasks is not None:
+        return _has_threads(command, tasks)
+    return not command.context.conditional and _ONE_LINER.isdisjoint(command.words[1:3])
 
 
 def _nodes_needed(job: Job) -> int:

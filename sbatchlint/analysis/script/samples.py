@@ -21,6 +21,7 @@ FIXTURE = frozenset(("fixture", "fixtures", "testdata", "mock", "mocks"))
 TEMPLATE = frozenset(("template", "templates", "tmpl", "tpl", "skeleton", "skeletons", "boilerplate"))
 _EXAMPLE = (
     "example examples sample samples tutorial tutorials doc docs documentation demo demos tests readme md mdx rst txt"
+    " workshop workshops course courses exercise exercises"
 )
 EXAMPLE = frozenset(_EXAMPLE.split())
 _WORDS = Regex(r"[^A-Za-z]+")
