@@ -371,6 +371,8 @@ def test_what_tells_that_a_name_is_that_of_a_secret() -> None:
         "maxToken=100000 EOSTOKEN=im_end padToken=endoftext subtoken=piece_one OLDPWD=there NOPASSWD: everything",
         "SORTKEY=4d7c21ad0b5c03d6099a213cc50287d5 PUBLICKEY=4d7c21ad0b5c03d6099a213cc50287d5",
         "run_ResNet50ImageNetTrainingConfigurationV2 exp-MyVeryLongExperimentNameWithCamelCase2024",
+        "cd /data/password data", "printf -v DB_PASSWORD '%s' \"$X\"", "sed \"s/PASSWORD=.*/PASSWORD=$PW/\" c",
+        "jq --arg name adalovelace '.a = $name' f", "setenv PATH /usr/local/bin", "sed 's/token/word/' a",
         "gdown 1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms", "torch-2.1.0+cu121-cp310-cp310-linux_x86_64.whl",
     ],
 )  # fmt: skip
@@ -392,6 +394,10 @@ COMMANDS = (
     "curl https://api.telegram.org/bot123456789:AA@/send", "curl https://discord.com/api/webhooks/123456789012345678/@",
     "expect -c 'spawn ssh a@b; expect \"password:\"; send \"@\\r\"'", "swaks --auth-user ada -ap @",
     "ncftpput -u ada -p @ host", "train.py --auth ada:@", "cat > ~/.pgpass <<EOF\nhost:5432:db:ada:@\nEOF",
+    "printf -v DB_PASSWORD '%s' @", "printf -v DB_PASSWORD %s '@'", "sed -i 's/DB_PASSWORD=.*/DB_PASSWORD=@/' conf",
+    "sed -i \"s/^password: .*/password: @/\" conf", "sed -e 's|PASSWORD=.*|PASSWORD=@|' conf",
+    "sed 's/a/b/;s/PASSWORD=x/PASSWORD=@/g' conf", "setenv DB_PASSWORD @", "ENV DB_PASSWORD @",
+    "jq --arg password @ '.a = $password' f", "perl -pi -e 's/TOKEN=.*/TOKEN=@/' f",
     "HF_TOKEN_READ=@", "OPENAI_API_KEY_2=@", "export DB_PASSWORD_PROD='@'", "HF_TOKEN2=@ train.py", "--api-key-1 @",
 )  # fmt: skip
 
@@ -442,6 +448,7 @@ def test_a_patch_is_whole_outside_of_ci(
         "TOKEN=", "TOKEN='", 'TOKEN="', "://a:", "://a:b@", "mysql ", "mysql -p", "Authorization: Bearer ", "sk-",
         "eyJ", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----", "a", "\\", "password: ", "--token ",
         "login -p ", "echo ", "curl -u a:", "$(", "${", "TOKEN=${", "key=<", "-", ":AA", "M.G", "login(", "_key", "$",
+        "s/TOKEN=", "s/a/TOKEN=", "printf -v TOKEN ", "--arg token ", "setenv token ",
         ",", "TOKEN,", "stdin|", "printf 'TOKEN=%s' ",
         "printf '", "config a token ", "config ", "--token=x", "bearer ", "bearer=", "TOKEN=a/", "TOKEN=$",
     ],

@@ -246,6 +246,10 @@ _BARE = Regex(
     r"['\"]?(?P<value>(?:\$\{[^}\n]{0,200}\}|\$\([^)\n]{0,200}\)|[^\s'\"`;&|<>(){},\\]|\\[^nrt\s'\"]|,(?!\s|[A-Z_]+\b|\w+=))+)"
 )
 _OF_SETTING = Regex(r"(?P<value>[^\s'\"`<>{}]+?)(?=[,;]?(?:\s|['\"`<>{}]|\Z))")
+# A substitution of sed before its replacement; words after which a name and its value follow; a format before a value.
+_SUBSTITUTION = Regex(r"\bs/(?:\\.|[^/\\\n])*/\Z")
+_BEFORE_VALUE = Regex(r"(?:\b(?:setenv|ENV|(?P<format>printf[ \t]+-v))|(?<!\S)--arg(?:json)?)[ \t]+['\"]?\Z")
+_AFTER_FORMAT = Regex(r"(?:(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]*)[ \t]+)?")
 # What a value is that is written elsewhere, or is to be filled in.
 _ELSEWHERE = Regex(
     r"\\?\$(?:\{[^}\n]{0,200}\}|\([^)\n]{0,200}\)?|\w+|[@*?#!-])|`[^`\n]{0,200}`?|<[^>\n]{0,200}>|\{\{.{0,200}?\}\}|\{[\w.]{0,80}\}|%\(?\w{1,80}\)?[a-z%]?|@\w{1,80}@"
@@ -311,13 +315,24 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
         if sign is None or match is None:
             continue
         written = match[0]
-        if sign[0].isspace() and written[:1] != "-" or string[match.start() - 1 : match.start()] in ("$", "/"):
+        before = string[max(match.start() - 200, 0) : match.start()]
+        substituted = before[-1:] == "/" and _SUBSTITUTION.search(before) is not None
+        at = sign.end()
+        if sign[0].isspace() and written[:1] != "-":
+            printed = _BEFORE_VALUE.search(before)
+            if printed is None:
+                continue
+            at = _AFTER_FORMAT.match(string, at).end() if printed["format"] else at  # type: ignore[union-attr]
+        if before[-1:] == "$" or before[-1:] == "/" and not substituted:
             continue
         parts = _NUMBERED.sub("", written.lstrip("-").replace("-", "_")).split(".")
         name = next(filter(may_name_secret, (parts[-1], "_".join(parts[-2:]))), "")  # `fs.s3a.secret.key`
         if not name and not written.endswith(".token") or TEXT_TOKENS.fullmatch(name or parts[-1]):
             continue
-        given = _value(string, sign.end(), written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())
+        given = _value(string, at, written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())
+        if given is not None and substituted:
+            value = given[0].partition("/")[0]
+            given = (value, (given[1][0], given[1][0] + len(value))) if value else None
         if given is not None and _may_be_secret(name, *given, string):
             done = given[1][1]
             yield given[1]
@@ -339,7 +354,7 @@ def _value(string: str, at: int, of_setting: bool = False) -> tuple[str, tuple[i
 
 
 def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) -> bool:
-    if _is_elsewhere(value) or _NO_VALUE.fullmatch(value) is not None:
+    if _is_elsewhere(value) or _NO_VALUE.fullmatch(value) is not None or value.startswith((".*", ".+", "[^")):
         return False
     if name[-4:].lower() == "_pat" and NAMES.fullmatch(name) is None and _DRAWN.fullmatch(value) is None:
         return False
