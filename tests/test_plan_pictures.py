@@ -301,3 +301,9 @@ def test_steps_that_are_the_same_are_drawn_once(command: Command) -> None:
     root = picture(command, script)
     assert len(boxes(root, "band")) == 2
     assert "… and 2 more steps like this" in texts(root)
+    script = "#!/bin/bash\n#SBATCH -N1 -n1\n" + "srun ./a\n" * 9 + "srun ./b\n"
+    root = picture(command, script)
+    assert len(boxes(root, "band")) == 2
+    told = "… and 8 more steps like this (lines 4, 5, 6, 7, 8, 9, 10, 11)"
+    assert told in texts(root) and "line 12: srun, 1 node × 1 task" in texts(root)
+    assert told[1:] in written(command, script, "html")

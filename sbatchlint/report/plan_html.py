@@ -22,7 +22,6 @@ from sbatchlint.report.plan_view import (
     table,
     view,
 )
-from sbatchlint.source.numbers import counted
 
 PAGE = """\
 :root { color-scheme: light dark; }
@@ -117,10 +116,10 @@ def _steps(plan: Plan, marks: Marks) -> Iterator[str]:
         yield "<h2>steps</h2>"
     if is_drawn(plan):
         yield f'<p class="dim">{LEGEND}</p>'
-    for lines, more in repeated(list(_step(step, plan, marks)) for step in plan["steps"]):
+    for lines, more in repeated(((list(_step(step, plan, marks)), step) for step in plan["steps"]), "".join):
         yield from lines
         if more:
-            yield f"<p>… and {counted(more, 'more step')} like this</p>"
+            yield f"<p>{more}</p>"
 
 
 def _step(step: Plan, plan: Plan, marks: Marks) -> Iterator[str]:

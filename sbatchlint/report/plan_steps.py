@@ -1,12 +1,12 @@
 """The steps of a plan as a text tree, with a table of the ranks of the tasks."""
 
 from collections.abc import Iterator
-from itertools import groupby
 
 from sbatchlint.report.cells import escape, width
 from sbatchlint.report.cells import wrap as wrap_words
 from sbatchlint.report.plan_view import (
     IDENTITIES,
+    LINE_NUMBER,
     Marks,
     Plan,
     Table,
@@ -15,15 +15,13 @@ from sbatchlint.report.plan_view import (
     is_number,
     notes_on,
     remaining,
+    repeated,
     table,
     view,
 )
 from sbatchlint.report.terminal import Terminal
-from sbatchlint.source.numbers import counted
-from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import COMMAND_LINE
 
-_LINE = Regex(r"\bline \d+")
 MOST_ROWS = 16
 FIRST_ROWS = 8
 LONGEST_CELL = 16
@@ -39,14 +37,12 @@ def steps_as_text(plan: Plan, marks: Marks, terminal: Terminal, indent: str) -> 
     if not plan["steps"]:
         return
     yield f"{indent}steps"
-    steps = [(list(_step(step, plan, marks, terminal, room - 3)), step["line"]) for step in plan["steps"]]
-    found = [list(group) for _, group in groupby(steps, lambda each: _LINE.sub("", "\n".join(each[0])))]
-    for number, ((lines, line), *more) in enumerate(found):
+    steps = ((list(_step(step, plan, marks, terminal, room - 3)), step) for step in plan["steps"])
+    found = list(repeated(steps, "\n".join))
+    for number, (lines, more) in enumerate(found):
         before, after = ("└─ ", "   ") if number == len(found) - 1 else ("├─ ", "│  ")
         if more:
-            rows = list(dict.fromkeys(row for _, row in more if row != line))
-            places = f" (line{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows))})" if rows else ""
-            lines = [*lines, *_wrapped(f"… and {counted(len(more), 'more step')} like this{places}", room - 3, "  ")]
+            lines = [*lines, *_wrapped(more, room - 3, "  ")]
         yield from (f"{indent}{after if at else before}{line}".rstrip() for at, line in enumerate(lines))
 
 
@@ -77,7 +73,7 @@ def _step(step: Plan, plan: Plan, marks: Marks, terminal: Terminal, room: int) -
     for mark in found.marks:
         place, text = f"line {mark.line}: ", mark.text
         if plan["path"] == COMMAND_LINE:
-            place, text = "", _LINE.sub("the command", text)
+            place, text = "", LINE_NUMBER.sub("the command", text)
         yield from _marked(f"! {place}{mark.code}: {text}", mark.severity, terminal, room)
 
 

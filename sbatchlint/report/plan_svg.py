@@ -56,12 +56,13 @@ def as_svg(plan: Plan, marks: Marks) -> str:
         if not legend and is_drawn(inner):
             legend = True
             y = pen.paragraph(MARGIN, y + 6, LEGEND, room, "dim")
-        for band, more in repeated(draw_step(step, inner, marks) for step in inner["steps"]):
+        bands = ((draw_step(step, inner, marks), step) for step in inner["steps"])
+        for band, more in repeated(bands, lambda each: each.body):
             y += GAP
             pen.place(MARGIN, y, band)
             y += band.height
             if more:
-                y = pen.paragraph(MARGIN, y + 4, f"… and {counted(more, 'more step')} like this", 400, "strong")
+                y = pen.paragraph(MARGIN, y + 4, more, room, "strong")
     count = sum(len(each["steps"]) for each in plans(plan))
     return svg(f"What {plan['path']} would do", _description(plan, marks, count), Drawn(pen.body(), y + MARGIN))
 

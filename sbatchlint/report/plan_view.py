@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from sbatchlint.report.cells import escape
 from sbatchlint.source.numbers import counted, parse_integer
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import COMMAND_LINE
 
 Plan = Mapping[str, Any]
@@ -19,6 +20,7 @@ LEGEND = (
     "a box for each node, in it one for each task, in it one for each process with its RANK, where it is known; "
     "below a GPU a bar for each process that takes it by LOCAL_RANK; amber: a RANK or a GPU that several processes have"
 )
+LINE_NUMBER = Regex(r"\bline \d+")
 IDENTITIES = ("SLURM_PROCID", "SLURM_NODEID", "SLURM_LOCALID")
 RANKS = ("RANK", "LOCAL_RANK")
 SIZE = "? (depends on the size of the nodes)"
@@ -105,10 +107,16 @@ def heading(found: View) -> str:
     return found.title.replace("  ", ": ", 1).replace("  ", " ") + f", {found.counts}"
 
 
-def repeated(drawn: Iterable[Drawing]) -> Iterator[tuple[Drawing, int]]:
-    """Each drawing of a step, and how many equal ones follow it directly."""
-    for drawing, group in groupby(drawn):
-        yield drawing, sum(1 for _ in group) - 1
+def repeated(drawn: Iterable[tuple[Drawing, Plan]], key: Callable[[Drawing], str]) -> Iterator[tuple[Drawing, str]]:
+    """Each drawing of a step, and a sentence on those that follow it and differ in their lines only; '' for none.
+
+    `drawn`: with the steps; `key`: what a drawing shows, as one text.
+    """
+    for _, group in groupby(drawn, lambda each: LINE_NUMBER.sub("", key(each[0]))):
+        (drawing, step), *more = group
+        rows = dict.fromkeys(other["line"] for _, other in more if other["line"] != step["line"])
+        places = f" (line{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows))})" if rows else ""
+        yield drawing, f"… and {counted(len(more), 'more step')} like this{places}" if more else ""
 
 
 def broken(text: str, most: int) -> str:
