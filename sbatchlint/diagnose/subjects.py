@@ -345,6 +345,22 @@ _TAKEN = Regex(
 )
 
 
+# An index by the rank in a line of Python.
+_BY_RANK = Regex(r"\[[^\]]*(?:\b|_)rank\b[^\]]*\]")
+
+
+def _of_rank(event: Event) -> bool | None:
+    """A list that is shorter than the rank by which the program looks into it."""
+    is_index = event.groups.get("type", "").endswith("IndexError")
+    return possible(is_index and event.above and _BY_RANK.search(event.above[-1]))
+
+
+def _ranks(job: Job, event: Event) -> Verdict:
+    """The directives and steps that say how many ranks, and how many GPUs, a node has."""
+    names = ("ntasks-per-node", "ntasks", *GPU_OPTIONS)
+    return shown((*options(job, *names), *step_options(job, *names)))
+
+
 _REMOVED = Regex(
     r"(?i)\b(?:unlink|rmdir|remov\w*|renam\w*|delet\w*)\b.*(?:no such|not exist|not found|enoent)"
     r"|(?:no such|not exist|not found|enoent).*(?:unlink|rmdir|renam)"
@@ -383,6 +399,7 @@ _NO_DATA = Regex(
 GENERAL_CAUSES = (
     Cause("copies-of-script", "script", "several tasks of a step run the same program, and disturb each other in the same files", "start the program once (--ntasks=1), or give each task files of its own (SLURM_PROCID)", codes=("SB330", "SB416", "SB724", "SB713"), log=_of_copies),
     Cause("copies", "code", "several tasks do the same to the same file, and all but one fail at it", "let one rank do it while the others wait (a barrier), or give each its own file", log=_of_several),
+    Cause("rank-beyond", "script", "the program takes a device by its rank, and there are fewer than ranks: more tasks on a node than devices that it was told of, or each task sees one", "as many tasks on a node as GPUs (--ntasks-per-node), all of which each task sees, and the same number for the program", codes=("SB310", "SB301", "SB317", "SB211"), script=_ranks, log=_of_rank),
     Cause("removed-by-another", "script", "the elements of the array work in one folder, and remove each other's files there: this one was gone already", "give each element a folder of its own: mkdir -p run_$SLURM_ARRAY_TASK_ID && cd run_$SLURM_ARRAY_TASK_ID", script=shares_folder, log=of_removed, unproven="possible"),
     Cause("there-already", "code", "the program wants to make what is there already: from an earlier run, from this job before it was requeued, or by another of its processes just now", "let one process make it where several do; remove it (delete) or move it before the job starts again, name it after the job (SLURM_JOB_ID), or tell the program to overwrite or to resume", script=named, log=about("exists")),
     Cause("port", "submission", "the port that the program wants is taken by another program on the node", "take one from the number of the job: PORT=$((20000 + SLURM_JOB_ID % 20000))", script=named, log=about("port")),

@@ -140,6 +140,7 @@ error. Many programs go on after such a line.
             _DRAWN + r"(?:[\w./+-]+(?:\[\d+\])? ?: ){1,3}.{0,200}\b(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed(?: to|:)|not found|[Ii]nvalid|refused|denied|No such file|[Cc]ould not|[Cc]ouldn't|do(?:es)? not exist)",
             _DRAWN + r"(?:[Cc]annot|[Cc]an't|[Uu]nable to|[Ff]ailed to|[Cc]ould(?: not|n't)|[Ii]nvalid|Abort(?:ed|ing)?|Terminated)\b",
             r"^[\w.+-]+: .{1,200}: (?:not (?:in|an?) |unexpected |corrupt|truncated)",
+            r"(?i)\b(?:aborting|ending|stopping) (?:the )?(?:run|job|program|calculation|simulation)\b",
             r"^[\w.+-]{2,40}: (?:the |option )?\S+ (?:must|can ?not|needs to|has to) (?:be|have|match|divide|contain)\b|^[\w.+-]{2,40}: can not \w",
             r"(?<![\w=-])FAIL(?:ED|URE)?(?![\w-])(?!\W{0,3}[0]\b)|\bgiving up\b|\b(?:jobs?|tasks?|steps?|process(?:es)?|run|simulation|calculation|command|script|program) ha(?:s|ve) failed\b|returned non-zero exit status",
             r"^(?:Remote |The )?(?:\w+ ){1,3}not found: \S",
@@ -169,6 +170,7 @@ which: no Rscript in (/usr/bin)
 mesher: --grid must be a multiple of eight
 Remote resource not found: https://git.example.org/main.nf
 init_grid(): Number of processes exceeds number of cells
+  .... aborting the run
 """,
         others="INFO trainer: samples are skipped\n",
         near_end=30,

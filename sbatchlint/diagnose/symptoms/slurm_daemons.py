@@ -111,6 +111,20 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         matches="  72 gpu eval ada PD 0:00 1 (DependencyNeverSatisfied)\n",
     ),
     Symptom(
+        id="slurm-library-not-begun",
+        title="a program calls Slurm's library as older releases allowed",
+        docs="From 23.11.1 on the library ends a program that calls it before slurm_init() (NEWS of 23.11.1).\n",
+        printed_by="programs that are linked with libslurm",
+        releases="23.11.1 on",
+        role="cause",
+        literals=("No hash plugins loaded", "Was slurm_init() called"),
+        patterns=(r"No hash plugins loaded|Was slurm_init\(\) called",),
+        causes=(
+            Cause("older", "code", "the program calls Slurm's library without slurm_init(), which it has to since 23.11: it was written for an older release", "take a newer release of the program, or build it without its support for Slurm"),
+        ),
+        matches="solver: fatal: No hash plugins loaded. Was slurm_init() called before calling any Slurm API functions?\n",
+    ),
+    Symptom(
         id="accounting-off",
         title="the cluster keeps no records of jobs",
         docs="sacct and sreport need slurmdbd; programs that ask them for the state of their jobs (R's slurmR, Snakemake, Toil) fail without.\n",

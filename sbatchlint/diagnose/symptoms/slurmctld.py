@@ -429,7 +429,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "The number of a job that does not exist (any more), or a text that is not a number: without `--parsable` sbatch prints `Submitted batch job 7`.\n",
         (
             Cause("not-a-job-id", "script", "what sbatch prints was taken for a job's number", "use sbatch --parsable", codes=("SB714", "SB129"), script=lambda job, event: shown(captured_submissions(job))),
-            _submitted("the dependency names no job that Slurm knows", "take the number from sbatch --parsable, and look whether that submission succeeded", "dependency", "depend"),
+            _submitted("the dependency can never be met, or is not one: the job is not known (any more), or afterok wants one that failed or was cancelled", "look at the jobs that it names: sacct -j; take numbers from sbatch --parsable, leave out jobs that ended, and use afterany where success is not needed", "dependency", "depend"),
         ),
         more=("Circular job dependency",),
     ),
