@@ -84,8 +84,8 @@ def check(job: Job) -> Iterator[Finding]:
         wants = {"just": "", _LOWERED: "a multiple of "}.get(layout.rule, f"{layout.rule} ")
         yield Finding(
             layout.span,
-            f"`{layout.shown}` is for {wants}{layout.number} ranks, but `{command.name}` starts as {ranks}, and stops; "
-            "write numbers that agree",
+            f"`{layout.shown}` needs {wants}{layout.number} ranks, but `{command.name}` starts with {ranks}, and "
+            "stops; write numbers that agree",
             related=[] if place is None else [(place, f"{ranks} ranks")],
         )
 

@@ -62,7 +62,8 @@ def _finding(job: Job, command: Invocation, field: Pieces, log: str) -> Iterator
     if not any(weight(job, each) >= Weight.PROGRAM for each in job.invocations[command.index + 1 :]):
         return  # to leave no log may be the purpose
     folder = folder_of_shell(job, command)
-    removes = f"`{written}` is also the job's own log (`{log}`)"
+    named = "" if log == written else f" (`{log}`)"
+    removes = f"`{written}` is also the job's own log{named}"
     advice = "give the log another name"
     if folder:
         message = f"{removes} when submitted from this folder, so its output is lost; {advice}"

@@ -131,7 +131,7 @@ def _made_on_first_node(job: Job, steps: list[Step]) -> Iterator[Finding]:
             yield Finding(
                 command.span,
                 f"only the first node gets this folder, but line {job.line(step.span.start)} uses it on "
-                f"{step.nodes or 'several nodes'}; write `{how} mkdir …`",
+                f"{step.nodes or 'several'} nodes; write `{how} mkdir …`",
                 "warning" if emptied or name in _TEMPORARY else "info",
                 related=[(step.place, f"gets the folder by {name}")],
             )
