@@ -180,3 +180,9 @@ def test_a_damaged_limit_is_told(limits: dict[str, str], error: str) -> None:
 def test_a_line_that_is_cut_off_is_told() -> None:
     with pytest.raises(InputError, match="has 4 columns, and its header 17"):
         profile(printed(row("root")) + "tests|lab|root|ada\n")
+
+
+def test_rows_without_a_header_are_told() -> None:
+    text = "normal|0|00:00:00|||cluster|||1.0\n\n" + QOS
+    with pytest.raises(InputError, match="has no header"):
+        profile_of([Output("saved", text)])

@@ -85,3 +85,18 @@ def test_what_differs_is_told_with_its_line_and_reason(command: Command) -> None
     command.write("job.sbatch", script)
     line, *_ = command("--slurm-version", "24.11", "--upgrade-to", "25.05", "job.sbatch").out.splitlines()
     assert line.startswith("job.sbatch:4: differs: Slurm before 25.05 merges repeated --mail-type")
+
+
+@pytest.mark.parametrize(
+    ("name", "severity", "said"),
+    [
+        ("SLURM_NODE_ALIASES", "warning", "is set by Slurm 22.05, and not by 25.11"),
+        ("SLURM_GPUS_PER_TASK", "warning", "is set by Slurm 22.05, and not by 25.11"),
+        ("SLURM_JOB_END_TIME", "info", "is set by Slurm 25.11, and not by 22.05"),
+    ],
+)
+def test_variables_that_go_and_come(name: str, severity: str, said: str) -> None:
+    (found,) = changes("22.05", "25.11", f"#!/bin/bash\n#SBATCH -n 2\necho ${name}\nsrun ./a.out\n")
+    assert (found["kind"], found["name"], found["severity"], found["line"]) == ("variable", name, severity, 3)
+    assert found["message"] == f"{name} {said}"
+    assert changes("24.05", "25.05", f"#!/bin/bash\nexport {name}=1\necho ${name}\n") == []

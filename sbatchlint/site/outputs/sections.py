@@ -21,6 +21,7 @@ _KINDS: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("sacctmgr show user", associations.is_user),
     ("sbatch --help", _USAGE.match),
 )
+_WITHOUT_HEADER = "has no header; save what sacctmgr --parsable2 and sinfo print without --noheader"
 READ = ", ".join(name for name, _ in _KINDS)
 # What each of these lines begins may hold blank lines and lines of its own kind.
 _REPEATED = frozenset({"scontrol show partition", "scontrol show node", "scontrol show licenses", "sinfo"})
@@ -42,14 +43,16 @@ def sections(text: str) -> list[Section]:
     if _SLURM_CONF.search(text):  # scontrol writes its names with blanks before the `=`
         raise Foreign("looks like a slurm.conf; save what `scontrol show config`, `partition` and `node` print")
     found: list[Section] = []
+    before: list[str] = []
     for line in text.splitlines():
         command = next((name for name, begins in _KINDS if begins(line)), None)
         if command is not None and not (found and found[-1].command == command and command in _REPEATED):
             found.append(Section(command, []))
-        if found:
-            found[-1].lines.append(line)
+        (found[-1].lines if found else before).append(line)
     if not found:
         raise Foreign(_said_of(text))
+    if _NO_HEADER.search("\n".join(before)):
+        raise Foreign(_WITHOUT_HEADER)
     return found
 
 
@@ -59,5 +62,5 @@ def _said_of(text: str) -> str:
     if text.lstrip().startswith("{"):
         return "looks like JSON; save the output without --json"
     if _NO_HEADER.search(text):
-        return "has no header; save what sacctmgr --parsable2 and sinfo print without --noheader"
+        return _WITHOUT_HEADER
     return f"is not what one of these commands prints: {READ}"
