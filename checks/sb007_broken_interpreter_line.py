@@ -4,8 +4,9 @@ sbatch looks only at these two characters. On the node the kernel reads the line
 of a program, and the rest is one single argument, spaces, comments and all. So `#!/bin/bash -l -e` hands bash the
 option `-l -e`, `#!/bin/bash # train` makes it look for a file `# train`, and `#!/usr/bin/env bash -l` looks for a
 program called `bash -l`. `#!/bin/ bash` is a folder. `#!bash` and `#!~/venv/bin/python` are looked up in the folder in
-which the job runs. The log holds one line (`execve(): …/slurm_script: Permission denied`, `- : invalid option`), or
-none.
+which the job runs. `#!/bin/Bash` and `#!/usr/bash` do not exist, `#!/usr/bin/env` alone prints the environment, and
+`#!/usr/bin/sbatch` submits the script again, and again. The log holds one line (`execve(): …/slurm_script: Permission
+denied`, `- : invalid option`), or none.
 
 Not checked: paths that may exist (`#!/opt/site/bin/shell`, `#!./run`), lines that something else fills in, and programs
 that read the line themselves, as perl does.
@@ -33,7 +34,7 @@ from sbatchlint.triggers import Shebang
 
 CARD = Card(
     "SB007", "broken-interpreter-line", severity="error", fix="sometimes", since="0.1.0", when=Shebang(),
-    seen="threads of users whose jobs ended at once; no public script has set it off", batch=True,
+    seen="threads of users whose jobs ended at once", batch=True,
 )  # fmt: skip
 
 # An absolute path, and one argument at most.
@@ -47,7 +48,7 @@ ROOT_FOLDERS = ("bin/", "usr/", "opt/", "home/")
 
 def check(job: Job) -> Iterator[Finding]:
     line = job.text.string.partition("\n")[0]
-    if not line.startswith("#!") or VALID.fullmatch(line):
+    if not line.startswith("#!") or VALID.fullmatch(line) and _missing(*_read(line.rstrip())) is None:
         return
     if job.is_wrapped or UNKNOWN in line or any(slots(line)):
         return
@@ -56,14 +57,15 @@ def check(job: Job) -> Iterator[Finding]:
     fault = _fault(path, argument)
     if fault is None:
         return
+    happens = fault if "sbatch" in path else f"the job ends at once: {fault}"
     repaired, safe = _repaired(path, argument)
     span = job.span(0, len(line))
     if repaired is None:
-        yield Finding(span, f"the job ends at once: {fault}; write {_advice(path, argument)}")
+        yield Finding(span, f"{happens}; write {_advice(path, argument)}")
         return
     first = repaired.partition("\n")[0]
     fix = Fix(f"write {first}", [Edit(span, repaired)], safe=safe)
-    yield Finding(span, f"the job ends at once: {fault}; write {first}", fix=fix)
+    yield Finding(span, f"{happens}; write {first}", fix=fix)
 
 
 def _read(line: str) -> tuple[str, str]:
@@ -72,9 +74,24 @@ def _read(line: str) -> tuple[str, str]:
     return path, argument[0].strip(" ") if argument else ""
 
 
+def _missing(path: str, argument: str) -> str | None:
+    """Why a well-formed line starts no shell; None where it may."""
+    folder, _, name = path.rpartition("/")
+    if name == "sbatch":
+        return "sbatch runs no script: as an interpreter it only submits the file once more, in every job"
+    if name != name.lower() and has_trait(name.lower(), "shell") or folder in ("", "/usr") and has_trait(name, "shell"):
+        return f"there is no interpreter `{path}`" if path.startswith("/") else None
+    if name == "env" and not argument:
+        return "env alone prints the environment, and runs nothing"
+    return None
+
+
 def _fault(path: str, argument: str) -> str | None:
     """Why the kernel cannot start the interpreter; None where it can, or may."""
     name = path.rpartition("/")[2]
+    missing = _missing(path, argument) if path else None
+    if missing is not None:
+        return missing
     if not path:
         return "the line names no interpreter"
     if path.endswith("/"):
@@ -105,6 +122,10 @@ def _repaired(path: str, argument: str) -> tuple[str | None, bool]:
     words = argument.split()
     at = next((index for index, word in enumerate(words) if word.startswith("#")), len(words))
     words, comment = words[:at], " ".join(words[at:])
+    if _missing(path, argument) is not None:
+        name = path.rpartition("/")[2].lower()
+        path, words = (f"/bin/{name}", words) if has_trait(name, "shell") else ("/bin/bash", [])
+        return " ".join([f"#!{path}", *words]) + (f"\n{comment}" if comment else ""), has_trait(name, "shell")
     path = INVALID_CHARACTERS.sub("", path) if not path.startswith(("~", "$")) else path
     if path.endswith("/") and words and _is_known(words[0]):
         path, words = path + words[0], words[1:]

@@ -3,15 +3,16 @@
 `break` and `continue` outside of a loop print "only meaningful in a loop" and succeed: the script goes on, often
 without the input whose absence it has just found. In a subshell, `[ -f $x ] || (echo "no $x"; continue)`, and in an
 element of a pipeline they do not reach the loop around it either, which goes on with the same item; nor, since
-bash 4.4, in a function. `local OUT=results` outside of a function fails, and OUT is not set.
+bash 4.4, in a function. `local OUT=results` outside of a function fails, and OUT is not set. After `unset OUT=1` bash
+still has OUT.
 
 An error for a variable that the script reads, which is empty then, or whose loss ends the script under `set -e`;
 otherwise a warning.
 
 ## Fix
 
-Removes `local`. Unsafe: the variable has a value then. None for the others: write `exit` where the script should end,
-and `{ …; }` for parentheses.
+Removes `local`, or the value after `unset`. Unsafe: the variable has a value then, or none. None for the others: write
+`exit` where the script should end, and `{ …; }` for parentheses.
 
 ## References
 
@@ -36,6 +37,7 @@ from sbatchlint.bash.syntax.tree import (
 )
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
@@ -44,7 +46,7 @@ from sbatchlint.triggers import Commands, Variables
 
 CARD = Card(
     "SB446", "builtin-out-of-place", severity="error", fix="sometimes", since="0.1.0",
-    when=Commands("break", "continue") | Variables("*"), seen="public scripts, run with bash 5.2", batch=True,
+    when=Commands("break", "continue", "unset") | Variables("*"), seen="public scripts, run with bash 5.2", batch=True,
     unseen="`only meaningful in a loop` or `can only be used in a function` in the log.",
 )  # fmt: skip
 
@@ -55,6 +57,8 @@ _BETWEEN = {"subshell": "in parentheses", "pipeline": "in a pipeline", "function
 def check(job: Job) -> Iterator[Finding]:
     for command in commands_named(job, "break", "continue"):
         yield from _of_loops(job, command)
+    for command in commands_named(job, "unset") if job.interpreter_line[0] == "bash" else ():
+        yield from _unset(command)
     if "local" in job.text.string and job.interpreter_line[0] in ("bash", "sh"):
         yield from _local(job)
 
@@ -82,6 +86,17 @@ def _of_loops(job: Job, command: Invocation) -> Iterator[Finding]:
             message = f"`{command.name}` outside a loop only prints an error; write `:` to empty the file"
             severity = "info"
         yield Finding(command.span, message, severity)
+
+
+def _unset(command: Invocation) -> Iterator[Finding]:
+    """Findings on `unset NAME=value`, which bash passes over (dash removes NAME)."""
+    for field, word in zip(command.argv[1:], command.words[1:], strict=True):
+        name, equals, value = word.partition("=")
+        if equals and name.isidentifier() and len(field) == 1 and field[0].expansion is None:
+            end = span_of(field).start + len(name)
+            fix = Fix(f"unset {name}", [remove(Span(end, end + 1 + len(value)))], safe=False)
+            message = f"`{word}` is no name of a variable, so {name} keeps its value; write `unset {name}`"
+            yield Finding(span_of(field), message, "warning", fix=fix)
 
 
 def _local(job: Job) -> Iterator[Finding]:
