@@ -23,6 +23,7 @@ from sbatchlint.bash.values import Pieces, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launches import container_of
 from sbatchlint.programs import has_trait
+from sbatchlint.source.numbers import at_lines
 from sbatchlint.triggers import Variables
 
 _LATER_ONES = frozenset({"LD_LIBRARY_PATH", "PYTHONPATH"})
@@ -136,7 +137,7 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     lines = sorted({job.line(each.span.start) for each in modules})[-3:]
     yield Finding(
         assignment.span,
-        f"this drops what the modules of line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))} may have "
+        f"this drops what the modules of {at_lines(lines)} may have "
         f"added to {assignment.name}; append `:${assignment.name}` to keep it",
         "info",
         related=[(each.span, "a module") for each in modules[-3:]],

@@ -8,7 +8,7 @@ from sbatchlint.report.plan_cluster import cluster_rows, cluster_verdict
 from sbatchlint.report.plan_steps import steps_as_text
 from sbatchlint.report.plan_view import Marks, Plan
 from sbatchlint.report.terminal import Terminal
-from sbatchlint.source.numbers import counted, is_number, parse_integer
+from sbatchlint.source.numbers import at_lines, counted, is_number, parse_integer
 from sbatchlint.source.workspace import SBATCH_OPTIONS
 
 
@@ -195,7 +195,7 @@ def _lines(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:
     written = list(dict.fromkeys(str(each) for each in rows if getattr(each, "path", None) != SBATCH_OPTIONS))
     parts = ["command line"] if given else []
     if written:
-        parts.append(f"line{'s' if len(written) > 1 else ''} {', '.join(written)}")
+        parts.append(at_lines(written))
     return ", ".join(parts)
 
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from sbatchlint.report.cells import escape
-from sbatchlint.source.numbers import counted, parse_integer
+from sbatchlint.source.numbers import at_lines, counted, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import COMMAND_LINE
 
@@ -115,7 +115,7 @@ def repeated(drawn: Iterable[tuple[Drawing, Plan]], key: Callable[[Drawing], str
     for _, group in groupby(drawn, lambda each: LINE_NUMBER.sub("", key(each[0]))):
         (drawing, step), *more = group
         rows = dict.fromkeys(other["line"] for _, other in more if other["line"] != step["line"])
-        places = f" (line{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows))})" if rows else ""
+        places = f" ({at_lines(rows)})" if rows else ""
         yield drawing, f"… and {counted(len(more), 'more step')} like this{places}" if more else ""
 
 

@@ -1,7 +1,7 @@
 """Digits of a text as a number. Scripts may hold any number of them, and Python refuses to read more than 4,300."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 # A number of more digits counts as one of so many nines: larger than anything that it is compared with.
 MOST_DIGITS = 400
@@ -47,6 +47,12 @@ def all_of(number: int, noun: str) -> str:
 def others(number: int, noun: str) -> str:
     """`one other task`, `2 other tasks`."""
     return f"one other {noun}" if number == 1 else f"{number} other {plural(noun)}"
+
+
+def at_lines(rows: Iterable[object]) -> str:
+    """`line 3`, `lines 3, 5`."""
+    told = [str(row) for row in rows]
+    return f"line{'s' if len(told) > 1 else ''} {', '.join(told)}"
 
 
 def plural(noun: str) -> str:
