@@ -1,6 +1,6 @@
 """The script ends in the middle: bash cannot read an expansion in braces.
 
-`${$seed}`, `${file.txt}` and `${SLURM_JOB_ID]}` are no expansions. bash sees that only where it comes to it, prints
+`${$seed}`, `${file.txt}` and `${SLURM_JOB_ID]}` are not expansions. bash sees that only where it comes to it, prints
 "bad substitution", and ends the script there with status 1, after all that stands before has run; in parentheses, in
 `$(…)` or in a pipeline only that part ends, and a heredoc's command does not run. Between the braces stands a name, or
 a name and an operator.
@@ -42,8 +42,8 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import is_templated
 
 CARD = Card(
-    "SB455", "bad-substitution", severity="error", fix="sometimes", since="0.1.0", batch=True,
-    seen="public scripts, run with bash 5.2", unseen="`bad substitution`, as the last line of the log.",
+    "SB455", "bad-substitution", severity="error", fix="sometimes", since="0.1.0", batch=True, stage="preview",
+    seen="runs of bash 5.2", unseen="`bad substitution`, as the last line of the log.",
 )  # fmt: skip
 
 # What stands between the braces: another expansion, a name and something that is no operator, nothing.
