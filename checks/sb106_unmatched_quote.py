@@ -122,6 +122,9 @@ def _candidates(sign: str, other: str, before: str, after: str) -> list[str]:
         inner = before[1:] if before[0] == sign else before
         return [other + inner + other] if other not in inner and sign in inner else []
     whole = before + sign + after
+    if before[-1] == "=" and set(after).isdisjoint("\"'\\"):
+        # `constraint="a|b`
+        return [whole + sign]
     if whole[0] == sign == whole[-1]:
         # `'it's'`
         whole = whole[1:-1]

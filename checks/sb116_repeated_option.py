@@ -162,7 +162,10 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         message += " there" if slip is last else ""
         fix = Fix(f"write {option}", [replace(slip.option_span, option if slip.written[1] == "-" else option[1:3])])
     else:
-        message = f"{setting.shown} has no effect: {name} is set again {place}; remove one of them"
+        abbreviated = setting.written.startswith("--") and setting.written != name
+        why = f"it means {name}, which" if abbreviated else name
+        shown = f"`{setting.as_written}`" if abbreviated else setting.shown
+        message = f"{shown} has no effect: {why} is set again {place}; remove one of them"
     severity = "info" if setting.name in HARMLESS else None
     return Finding(setting.span, message, severity, related, fix)
 

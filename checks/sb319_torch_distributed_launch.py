@@ -29,11 +29,11 @@ CARD = Card("SB319", "torch-distributed-launch", severity="info", fix="sometimes
 
 def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
     launcher = launch.launcher
-    message = f"`{OLD}` is deprecated since torch 1.9"
+    message = f"`{OLD}` is deprecated"
     if "use_env" in launcher.flags:
         message += f"; write `{NEW}`, without `--use_env`"
     else:
-        message += f"; write `{NEW}` and read `LOCAL_RANK`, not `--local-rank`"
+        message += f"; write `{NEW}`, and let the program read LOCAL_RANK, not `--local-rank`"
     yield Finding(launcher.span, message, fix=partial(_fix, job, launcher))
 
 

@@ -75,8 +75,8 @@ def check(job: Job) -> Iterator[Finding]:
         if module is not None:
             yield Finding(
                 command.span,
-                f"`{name} activate` fails where the module of line {job.line(module.span.start)} does not define it as "
-                f"a function; write `{hook}` before it",
+                f"`{name} activate` may fail: at some sites the module of line {job.line(module.span.start)} does not "
+                f"set up the shell for it; write `{hook}` before it",
                 "info",
                 related=[(module.span, "may only put it into PATH")],
                 fix=_with_hook(job, command, hook),

@@ -75,7 +75,8 @@ def check(job: Job) -> Iterator[Finding]:
         return
     others = {step.place: step for step in steps if step.place != main.place}
     if reason:
-        consequence = f"`{reason}` gives a task one CPU"
+        exported = reason.startswith("--cpu-bind") and main.option("cpu-bind") is None
+        consequence = f"`{reason}`{' by SLURM_CPU_BIND' if exported else ''} gives a task one CPU"
     elif binds is None:
         consequence = "tasks bound to cores get one CPU"
     else:

@@ -257,7 +257,7 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     what = "everything" if here else "files of these names"
     edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
     ends = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
-    advice = "`|| exit 1` after it" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
+    advice = "`cd … || exit 1`" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
     return Finding(
         command.span,
         f"if `{shortened(entered, 30)}` on line {job.line(cd.span.start)} fails, this removes {what} in "
