@@ -136,10 +136,10 @@ def _severity(job: Job, lines: list[DirectiveLine]) -> str | None:
 def _is_given_up(job: Job, lines: list[DirectiveLine]) -> bool:
     """Whether a comment above directives says that they count no longer."""
     text = job.source.own.text
-    end = lines[0].full.start
+    end = min(lines[0].full.start, len(text))
     while end > 0 and text[end - 1] == "\n":
         end -= 1
-    while end > 0 and text[start := text.rfind("\n", 0, end) + 1] == "#":
+    while end > 0 and text.startswith("#", start := text.rfind("\n", 0, end) + 1):
         if _GIVEN_UP.search(text, start, end):
             return True
         end = start - 1

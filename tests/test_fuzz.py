@@ -99,3 +99,23 @@ def test_patterns_that_may_take_for_ever_are_not_matched() -> None:
     for pattern in ("[]a]*[!*]", "@(a|b)?c", r"\*[*]"):
         regex = pattern_to_regex(pattern, True)
         assert regex is not None and is_affordable(regex, 40)
+
+
+def test_a_directive_below_where_the_text_of_a_plan_ends() -> None:
+    script = (
+        "#!/bin/bash\n"
+        "#SBATCH --job-name=train\n"
+        "done#SBATCH --nodes=2\n"
+        "#SBATCH --ntasks-per-node=1\n"
+        "#SBATCH --gpus-per-node=8\n"
+        "#SBATCH --cpus-per-gpu=12\n"
+        "#SBATCH --time=24:00:00\n"
+        "\n"
+        'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)\n'
+        "export MASTER_ADDR\n"
+        "\n"
+        "# one task on each node starts one torchrun, and that starts 8 processes\n"
+        'srun --kill-on-bad-exit=1 bash -c \'torchrun --nnodes=2 --nproc-per-node=8 --node-rank="$SLURM_NODEID" \\\n'
+        '    --master-addr="$MASTER_ADDR" --master-port=29500 train.py\'\n'
+    )
+    TARGETS["verbs"](b"job.sbatch\0" + script.encode())
