@@ -1,6 +1,7 @@
 """Records of a job that stand in a log, as people paste what sacct or `scontrol show job` printed."""
 
 import re
+from collections.abc import Iterator
 from textwrap import dedent
 from typing import BinaryIO, NamedTuple
 
@@ -11,11 +12,11 @@ from sbatchlint.source.files import InputError
 
 # How much of a log is looked at: nobody pastes a record into a long one.
 _LOOKED = 256 << 10
-_SHOWN = re.compile(r"(?m)^[ \t]*JobId=\d+ [^\n]*\n(?:[ \t]*[A-Z][\w:/]*=[^\n]*(?:\n|\Z)){2,60}")
-_STATE = re.compile(r"(?m)^[^\n]*\bJobState=(?P<state>[A-Z_]+)[^\n]*")
-_TABLE = re.compile(
-    r"(?m)^[ \t]*(?=[^\n]*\bJobID\b)(?=[^\n]*\bState\b)[^\n]*\n[ \t]*-+(?: -+)+[ \t]*\n(?:[ \t]*\d+[^\n]*(?:\n|\Z))+"
-)
+_SHOWN = re.compile(r"[ \t]*JobId=\d+ ")
+_FIELDS = re.compile(r"[ \t]*[A-Z][\w:/]*=")
+_HEAD = re.compile(r"[ \t]*(?=.*\bJobID\b)(?=.*\bState\b)")
+_RULE = re.compile(r"[ \t]*-+(?: -+)+[ \t]*$")
+_ROW = re.compile(r"[ \t]*\d")
 # A job of these states did not go wrong, or not yet.
 _FINE = ("COMPLETED", "PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")
 
@@ -36,23 +37,36 @@ def pasted_record(stream: BinaryIO, path: str, file: int) -> Pasted | None:
     data = stream.read(_LOOKED)
     if b"JobState=" not in data and b"JobID" not in data:
         return None
-    text = "\n".join(map(plain, data.split(b"\n")))
-    found = [*_SHOWN.finditer(text), *_TABLE.finditer(text)]
-    accounts = [(match, account) for match in found if (account := _account(match[0])) is not None]
-    if len({re.split(r"[._+]", account.job)[0] for _, account in accounts}) != 1:
+    lines = [plain(each).rstrip("\r") for each in data.split(b"\n")]
+    accounts = [(at, end, account) for at, end in _records(lines) if (account := _account(lines[at:end])) is not None]
+    if len({re.split(r"[._+]", account.job)[0] for _, _, account in accounts}) != 1:
         return None
-    match, account = accounts[-1]
+    at, end, account = accounts[-1]
     if not account.state or account.state.startswith(_FINE):
         return None
-    state = re.compile(rf"(?m)^[^\n]*\b{account.state[:9]}[^\n]*")
-    line = _STATE.search(text, match.start()) or state.search(text, match.start())
-    if line is None:
-        return None
-    return Pasted(account, path, file, text.count("\n", 0, line.start()) + 1, line[0].strip())
+    states = (f"JobState={account.state[:9]}", account.state[:9])
+    row = next((row for state in states for row in range(at, end) if state in lines[row]), None)
+    return None if row is None else Pasted(account, path, file, row + 1, lines[row].strip())
 
 
-def _account(text: str) -> Account | None:
+def _records(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """The first line of each record, and the one after its last: of scontrol, or a table of sacct."""
+    for at, line in enumerate(lines):
+        if _SHOWN.match(line):
+            yield at, _after(lines, at + 1, _FIELDS)
+        elif _HEAD.match(line) and at + 1 < len(lines) and _RULE.match(lines[at + 1]):
+            yield at, _after(lines, at + 2, _ROW)
+
+
+def _after(lines: list[str], at: int, form: re.Pattern[str]) -> int:
+    """The first line from one on that has not this form."""
+    while at < len(lines) and form.match(lines[at]):
+        at += 1
+    return at
+
+
+def _account(lines: list[str]) -> Account | None:
     try:
-        return read_account(dedent(text), "")
+        return read_account(dedent("\n".join(lines)), "")
     except (InputError, ValueError):
         return None
