@@ -47,6 +47,8 @@ def _read(path: str, required: bool, chain: tuple[str, ...]) -> list[Layer] | No
     if in_project and not required and b"sbatchlint" not in data:
         return None
     table = parse(data, shown)
+    if chain and isinstance(table.get("format"), int):  # the profile of a cluster
+        return [Layer(shown, {"site": {"profile": path}})]
     if in_project:
         tool = table.get("tool", {})
         own = tool.get("sbatchlint") if isinstance(tool, dict) else None
@@ -68,9 +70,13 @@ def _read(path: str, required: bool, chain: tuple[str, ...]) -> list[Layer] | No
     if isinstance(base, str):
         target = _beside(path, base)
         if not lookups.is_out_of_bounds(target) and not os.path.isfile(target):
-            target = installed_file(base, "sbatchlint.toml") or ""
+            target = installed_file(base, "sbatchlint.toml") or installed_file(base, "site.toml") or ""
             if not target:
-                told = f", and no installed package {base} with a sbatchlint.toml" if base.isidentifier() else ""
+                told = (
+                    f", and no installed package {base} with a sbatchlint.toml or site.toml"
+                    if base.isidentifier()
+                    else ""
+                )
                 raise InputError(f"{shown}: extend: there is no file {base}{told}")
         below = _read(target, True, (*chain, real)) or []
     return [*below, Layer(shown, table)]

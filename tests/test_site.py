@@ -265,6 +265,21 @@ def test_a_profile_is_named_by_the_settings_or_the_command_line(tmp_path: Path) 
     assert (other.gpu_vendor, other.gpu_arch, other.gpus_required) == ("nvidia", "sm_80", True)
 
 
+def test_settings_may_extend_a_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "site.toml").write_text(as_toml(saved("22.05")))
+    own = tmp_path / "sbatchlint.toml"
+    own.write_text('extend = "site.toml"\nignore = ["SB105"]\n[site]\ngpus-per-node = 4\n')
+    site = Resolver(Overrides()).settings(str(tmp_path / "job.sh")).site
+    assert site.profile is not None and site.profile.cluster == "local" and site.gpus_per_node == 4
+    (tmp_path / "some_cluster").mkdir()
+    (tmp_path / "some_cluster" / "__init__.py").write_text("")
+    (tmp_path / "some_cluster" / "site.toml").write_text("format = 1\ncluster = 'ours'\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own.write_text('extend = "some_cluster"\n')
+    site = Resolver(Overrides()).settings(str(tmp_path / "job.sh")).site
+    assert site.profile is not None and site.profile.cluster == "ours"
+
+
 def test_a_missing_profile_is_told(tmp_path: Path) -> None:
     (tmp_path / "sbatchlint.toml").write_text('[site]\nprofile = "gone.toml"\n')
     with pytest.raises(InputError, match=r"sbatchlint.toml: there is no profile .*gone.toml"):
