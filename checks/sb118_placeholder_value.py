@@ -221,6 +221,8 @@ USES = {
 @once
 def _dots(job: Job) -> list[Unfilled]:
     """The values that are three dots, of variables that something reads."""
+    if "..." not in job.text.string:
+        return []
     return [
         Unfilled("...", span_of(field), "blank", "environment", assigned.name, not assigned.context.conditional)
         for assigned in job.assignments

@@ -104,6 +104,9 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "sources": repeated("source env@.sh\nsrun a\n"),
     "a heredoc": lambda size: f"cat > a <<E\n{repeated('line $A@ x' + chr(10))(5 * size)}E\nsrun a\n",
     "an array": lambda size: f'A=()\n{repeated("[ $X@ ] && A+=(a@)" + chr(10))(size)}srun a "${{A[@]}}"\n',
+    "an array that loops append to": lambda size: (
+        f'A=()\n{repeated("for k in 1 2; do A+=(o@_$k); done" + chr(10))(size)}srun a "${{A[@]}}"\n'
+    ),
     "keys": lambda size: (
         f'declare -A A\n{repeated("A[k@]=v@" + chr(10))(size)}for k in "${{!A[@]}}"; do srun a $k ${{A[$k]}}; done\n'
     ),
