@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from subprocess import DEVNULL, PIPE, SubprocessError, run
 
 from sbatchlint.analysis.script.conflicts import conflict_marker
+from sbatchlint.analysis.script.unfilled import IN_SHELL
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Literal, Word
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -83,7 +84,8 @@ def check(job: Job) -> Iterator[Finding]:
         start, end = substitution, substitution + 2
     elif opening is not None:
         start, end = opening, _line_end(string, opening)
-    if any(PLACEHOLDER.search(lines[each]) for each in (row, string.count("\n", 0, start))):
+    written = [lines[each] for each in (row, string.count("\n", 0, start))]
+    if any(PLACEHOLDER.search(each) or IN_SHELL.search(each) for each in written):
         return
     while end > start + 1 and string[end - 1] in " \t\r":
         end -= 1

@@ -5,8 +5,9 @@ assignment. Every `#SBATCH` line below it is a comment. The job runs without tho
 site, and without any message: too little memory, the wrong partition, one hour instead of a day.
 
 A warning where only mail, a name or the name of a log is lost, or the lines contradict directives that are read. Only
-advice where the job has what they set anyway, and below the last command of the script, where nothing follows but
-comments: lines that were put there are usually kept for another time.
+advice where the job has what they set anyway, where each `sbatch` in the script sets the options itself, and below the
+last command of the script, where nothing follows but comments: lines that were put there are usually kept for another
+time. Where most of the lines have other values above, as in two scripts put together, the finding names the others.
 
 Where a `#!` line stands above the directives, several scripts were put into one file: one finding says so.
 
@@ -33,6 +34,7 @@ from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import EXPANSION
 from sbatchlint.analysis.script.conflicts import conflict_marker
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
+from sbatchlint.job.command_lines import command_lines
 from sbatchlint.slurm.lines import DirectiveLine
 from sbatchlint.slurm.model import StopLine
 from sbatchlint.slurm.rewriting import insertion
@@ -79,6 +81,11 @@ def check(job: Job) -> Iterator[Finding]:
         many = f"{all_of(len(lost), 'directive')} below it are only comments"
         pronoun = "it" if len(lost) == 1 else "them"
         advice = f"move the command below {pronoun}" if _has_no_command(between) else f"move {pronoun} to the top"
+        if _is_told_to_sbatch(job, lost):
+            message = "sbatch would read no directive below, but its calls here set these options; remove them"
+            related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
+            yield Finding(stop.span, message, "info", related)
+            return
         consequence = f"{single if len(lost) == 1 else many}; {advice}"
         if _has_variables(job, lost):
             consequence += ", and pass those with variables on sbatch's command line"
@@ -113,10 +120,34 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(span, message, _severity(job, lines), related)
             continue
         message = f"sbatch stops reading directives at line {row}, so {consequence}"
+        again, new = _set_again(job, lines)
+        if again and not kept and len(lines) > 1:
+            message = f"sbatch reads nothing below line {row}; most of this is set above, with values that count: "
+            message += f"move only {', '.join(new)} there" if new else "remove it, or change them there"
         related = [(stop.span, "the first command, where sbatch stops reading")]
         severity = "info" if kept else _severity(job, lines)
         fix = None if kept or _is_given_up(job, lines) else _fix(job, lines)
         yield Finding(span, message, severity, related, fix)
+
+
+def _set_again(job: Job, lines: list[DirectiveLine]) -> tuple[bool, list[str]]:
+    """Whether most of the options that these lines set have another value above, and those that are not set there."""
+    settings = [setting for line in lines for setting in job.directives.read_line(line)[0]]
+    names = dict.fromkeys(each.name for each in settings)
+    others = {
+        each.name
+        for each in settings
+        if job.directives.last(each.name) is not None and not is_repeated(job.directives, each)
+    }
+    new = [f"--{name}" for name in names if job.directives.last(name) is None]
+    return bool(others) and 2 * len(new) < len(names), new
+
+
+def _is_told_to_sbatch(job: Job, lost: list[DirectiveLine]) -> bool:
+    """Whether the script is run by hand, and each sbatch in it sets all of these options itself."""
+    names = {setting.name for line in lost for setting in job.directives.read_line(line)[0]}
+    calls = [each for each in command_lines(job) if each.command == "sbatch"]
+    return bool(names and calls) and all(call.last(name) is not None for call in calls for name in names)
 
 
 # A comment that says of the directives below it that they count no longer.
@@ -204,6 +235,31 @@ def _with_comments(job: Job, lines: list[DirectiveLine]) -> Span:
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=24:00:00
+        #SBATCH --qos=long
+        srun ./prepare
+        «#SBATCH --partition=short
+        #SBATCH --time=0:20:00
+        #SBATCH --qos=test»
+        srun ./a.out
+        """,
+        title="two scripts put together",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        «OUT=logs»
+        #SBATCH --output=run.out
+        for i in 1 2 3; do
+            sbatch --output=$OUT/$i.out sample.sh $i
+        done
+        """,
+        severity="info",
+        title="a script that submits others",
+    ),
     Bad(
         """\
         #!/bin/bash

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.lost_options import rivals, severity_of_loss
 from sbatchlint.analysis.directives.near_misses import NearMiss, near_misses
+from sbatchlint.analysis.gpus.gpu_use import gpu_need, gpus_wanted
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 from sbatchlint.job.gpus import DEVICE_VARIABLES
 from sbatchlint.job.request import GPU_OPTIONS
@@ -48,6 +49,8 @@ _OPTIONAL = (
 )
 _PICKING = (*GPU_OPTIONS, "gres")
 _MOST_CAPITALS = 4
+# Options that say together how many tasks there are.
+_SIZES = {"ntasks": ("ntasks-per-node",), "ntasks-per-node": ("ntasks",)}
 DISPENSABLE = frozenset(_OPTIONAL.split())
 # A comment that explains the spelling: `with "# SBATCH" a line is off`, `delete the space before SBATCH`.
 _EXPLAINED = Regex(
@@ -124,7 +127,7 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     certain = miss.kind in ("spelling", "indented") or slip
     # A space or small letters are often used on purpose to switch off an option that the job can do without.
     is_off = not certain and bool(job.directives.lines)
-    is_off = is_off and (in_row or all(each.name in DISPENSABLE for each in miss.settings))
+    is_off = is_off and (in_row or all(each.name in DISPENSABLE for each in miss.settings) or _is_of_gpus(job, miss))
     off = "" if certain else ", or `##SBATCH` if it is disabled on purpose"
     advice = "remove the spaces before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
     rival = next(iter(rivals(job.directives, miss.settings)), None)
@@ -147,10 +150,19 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     correct = miss.accepted and not is_off and rival is None and not is_below
     # a line that is read sets the option to something else, which the job has had until now
     overrides = any(job.directives.last(each.name) is not None for each in miss.settings)
-    fix = Fix("write #SBATCH", edits, certain and not picked and not overrides) if correct else None
+    # one number of tasks would count beside another, which alone has counted until now
+    sized = any(job.directives.last(other) is not None for each in miss.settings for other in _SIZES.get(each.name, ()))
+    safe = certain and not picked and not overrides and not sized
+    fix = Fix("write #SBATCH", edits, safe) if correct else None
     severity = severity_of_loss(job, miss.settings) or (None if certain and rival is None else "warning")
     severity = "info" if is_off or is_below else severity  # a value below counts, whether or not this line is read
     return Finding(text.span(hash_at, miss.last), message, severity, fix=fix)
+
+
+def _is_of_gpus(job: Job, miss: NearMiss) -> bool:
+    """Whether a line requests GPUs, and nothing in the script is a sign that the job uses any."""
+    gpus = all(each.name in GPU_OPTIONS or each.name == "gres" for each in miss.settings)
+    return bool(miss.settings) and gpus and gpu_need(job) is None and gpus_wanted(job) is None
 
 
 def _read(job: Job, miss: NearMiss) -> Finding:

@@ -144,6 +144,10 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         message = f"{name} is set again {place} with the same value; remove one of them"
         fix = Fix(f"remove the first {name}", removal(block, [setting]), safe=True)
         return Finding(setting.span, message, "info", related, fix)
+    if setting.text is not None and setting.token.text[:2] != "--" and not setting.text.strip(","):
+        short = setting.token.text
+        message = f"`{short}` is from the heading of a manual (`{short} {name}`), and sets nothing; remove it"
+        return Finding(setting.span, message, "info", related, fix)
     if setting.name == "exclude" and _OF_MPIRUN.match(setting.text or ""):
         message = "srun reads `-x NAME` as nodes to exclude (only mpirun takes a variable there); write `export NAME`"
         return Finding(setting.span, message, "error", related)

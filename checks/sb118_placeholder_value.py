@@ -194,6 +194,7 @@ def _in_value(
         message = f"`{found.text}` is an example path that was never replaced; write your own --{setting.name}"
         yield Finding(job.directives.text.span(left, right), message, "info")
         return
+    right = _end_of_words(job, line, end) if found is not None and right == end else right  # `your email`
     refused = right > end or any(each.setting is setting for each in job.directives.refused)
     consequence = "Slurm refuses the script" if refused else CONSEQUENCES.get(setting.name, "Slurm uses it literally")
     certain = refused or CONSEQUENCES.get(setting.name) == REFUSED
@@ -202,6 +203,17 @@ def _in_value(
     message = f"`{string[left:right]}` is a placeholder: {consequence}; write {wanted}"
     is_template = REDACTED.search(string, left, right) is not None or is_filled_in_beside(job, string[left:right])
     yield Finding(job.directives.text.span(left, right), message, "info" if is_template else severity)
+
+
+def _end_of_words(job: Job, line: DirectiveLine, end: int) -> int:
+    """Where the words end that follow a value on its line and that sbatch takes for no option."""
+    stray = {each.span.start for each in job.directives.problems if each.kind == "stray-word"}
+    for token in line.tokens:
+        if token.start > end:
+            if job.directives.text.span(token.start, token.end).start not in stray or not token.text.isalpha():
+                break
+            end = token.end
+    return end
 
 
 # --- in commands -------------------------------------------------------------------------------------

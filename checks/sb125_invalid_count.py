@@ -24,6 +24,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import node_count
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options, Refused
 
 CARD = Card(
@@ -31,10 +32,17 @@ CARD = Card(
     when=Options("nodelist") | Refused("count"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
+# What mpirun takes: `-np 4`.
+_OF_MPIRUN = Regex(r"-np[ =]+(\"?\$?\{?\w+\}?\"?)(?=\s|$)")
+
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "count"):
         message = wrong.fault + ("" if wrong.instead is None else f"; write {wrong.instead}")
+        of_mpirun = _OF_MPIRUN.match(job.source.text, wrong.setting.option_span.start)
+        if wrong.setting.name == "ntasks" and of_mpirun is not None:
+            message = f"{wrong.fault.partition(' ')[0]} reads mpirun's `-np` as `-n p`, and refuses it; write `-n"
+            message += f" {of_mpirun[1]}`"
         yield Finding(wrong.span, message, versions=wrong.versions)
     yield from _too_many_hosts(job)
 
@@ -71,6 +79,7 @@ CASES = [
         title="too many hosts",
         severity="info",
     ),
+    Bad("#!/bin/bash\n#SBATCH --nodes=2\nsrun -n«p» 4 ./a.out\n", title="an option of mpirun"),
     Bad("#!/bin/bash\n#SBATCH --exclude=«node[1-4»\nsrun ./a.out\n", title="half a bracket"),
     Good("#!/bin/bash\n#SBATCH -N 2-4 --ntasks-per-node=08\nsrun ./a.out\n"),
     Good(

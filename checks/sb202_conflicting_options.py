@@ -129,8 +129,9 @@ def _does_the_same(job: Job, hint: Setting | ForeignSetting, others: list[Settin
 
 def _has_small_tasks(job: Job) -> bool:
     """Whether each task of the job and of its steps has one CPU: alone on a core, it uses one thread of it."""
-    if job.request.value("cpus-per-task") != "1":
-        return False
+    cpus = job.request.value("cpus-per-task")
+    if cpus != "1" and (cpus is not None or job.steps or not job.request.has_option("ntasks-per-core")):
+        return False  # a task of a step may use all threads of its core
     options = [step.option("cpus-per-task") for step in job.steps]
     return all(each is None or each.text == "1" for each in options)
 

@@ -16,8 +16,8 @@ and where a comment says that fewer are meant.
 
 ## Fix
 
-Removes the line. Safe where the value is all of the job's GPUs and only steps follow, as it changes nothing there;
-otherwise unsafe, as the script may run outside Slurm as well. None where the value names fewer of the job's GPUs: to
+Removes the line. Unsafe: the script may run outside Slurm as well, and at some sites the value counts: where it is not
+set, psslurm (Jülich) gives each task of a step one GPU. None where the value names fewer of the job's GPUs: to
 ask for fewer may be what is meant.
 
 ## References
@@ -94,7 +94,7 @@ def check(job: Job) -> Iterator[Finding]:
         name, ids, context = choice.name, choice.ids, choice.context
         number = "one" if len(ids) == 1 else f"{len(ids)}"
         background = context.background or choice.command is not None and choice.command.context.background
-        severity, safe, meant = None, False, False
+        severity, meant = None, False
         if context.conditional or job.request.has_option("exclusive") and not _are_fewer(ids, available):
             continue
         if _only_steps(job) and not _are_all(ids, available):
@@ -118,7 +118,7 @@ def check(job: Job) -> Iterator[Finding]:
             message = (
                 f"Slurm already sets {name} for the job's {gpus}, and this value may differ; remove this assignment"
             )
-            severity, safe = "info", _only_steps(job)
+            severity = "info"
         elif _are_all(ids, available) or choice.command is not None:
             continue
         elif _works_in_batch_shell(job) and not _works_in_steps(job):
@@ -130,8 +130,7 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             continue
         span = _line_of(job, choice)
-        safe = safe and len(re.findall(rf"(?<![A-Z_]){name}", job.source.text)) == 1  # nothing reads it
-        fix = None if span is None or meant else Fix(f"let Slurm set {name}", [remove(span)], safe)
+        fix = None if span is None or meant else Fix(f"let Slurm set {name}", [remove(span)])
         yield Finding(choice.span, message, severity, fix=fix)
 
 
@@ -367,7 +366,7 @@ CASES = [
         export «CUDA_VISIBLE_DEVICES=0,1,2,3»
         srun python train.py
         """,
-        fixed="""\
+        unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --nodes=1 --gpus-per-node=4
         srun python train.py

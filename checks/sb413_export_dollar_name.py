@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import assignments_by_name
 from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Simple, Word
@@ -54,7 +55,10 @@ def check(job: Job) -> Iterator[Finding]:
                 values = _values(job, parameter.name)
                 if values is not None:
                     place = text.span(parameter.start, parameter.end)
-                    yield _finding(job, place, command if declares else "", parameter.name, sorted(values))
+                    found = _finding(job, place, command if declares else "", parameter.name, sorted(values))
+                    run = next((each for each in job.invocations if each.span.contains(place)), None)
+                    # a branch that only some jobs take
+                    yield found if run is None or not depends_on_test(run) else found._replace(severity="warning")
 
 
 def _only_prints_or_exports(command: Simple, string: str) -> bool:

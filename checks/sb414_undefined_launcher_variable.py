@@ -61,7 +61,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
 )
 from sbatchlint.analysis.expansion.reads import DEFAULTS, assigned_names, enclosing_assignment, guarded_names, use_of
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
-from sbatchlint.bash.values import Expansion, Phase
+from sbatchlint.bash.values import Expansion, Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
@@ -270,7 +270,10 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
             related=[(other, "the same name with a value")],
         )
         return
-    meant = similar_variable(job, read) or _of_same_setting(job, read) or _of_same_option(job, read)
+    similar = similar_variable(job, read)
+    if similar is not None and _is_made_of(similar, read.name):
+        return  # `DATADIR=$DATA_DIR/raw` is no other spelling of DATA_DIR
+    meant = similar or _of_same_setting(job, read) or _of_same_option(job, read)
     stops = _stops_if_unset(job, read)
     if meant is not None and not stops and meant.name.rstrip("s") == read.name.rstrip("s") and not _is_read(job, meant):
         return  # setting-without-effect reports a name with an `s` too much or too little
@@ -303,6 +306,12 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         )
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
         yield Finding(read.span, f"{nothing}, and these options are lost; set it, or remove it", severity)
+
+
+def _is_made_of(assigned: VariableAssignment, name: str) -> bool:
+    """Whether the value of a variable has that of another in it."""
+    fields = [field for each in assigned.alternatives for field in each.fields or ()]
+    return any(source.name == name for field in fields for each in expansions(field) for source in each.all())
 
 
 def _in_same_word(job: Job, read: VariableRead) -> Span | None:

@@ -49,6 +49,9 @@ _FIXED = frozenset({"HOME", "SLURM_SUBMIT_DIR", "PWD"})
 _HANDLING_NAMES = "[ cat chmod cp echo head ls mv printf rm sed tail tee test touch wc"
 _HANDLING = frozenset(_HANDLING_NAMES.split())
 
+# Commands that pass on what they read.
+_FILTERS = frozenset({"awk", "cut", "grep", "sort", "tac", "tr", "uniq"})
+
 
 def check(job: Job) -> Iterator[Finding]:
     seen: set[str] = set()
@@ -125,7 +128,9 @@ def _of_nodes(job: Job, target: Pieces, operator: str, user: Invocation, places:
     message = f"every job writes its nodes into {shown}, so of two jobs at once one may use the other's"
     if operator == ">>":
         message = f"every run appends its nodes to {shown}, so those of earlier jobs stay in it"
-    edits = _with_job_id(job, places)
+    # what the reader writes in turn stays shared
+    passes_on = user.name in _HANDLING | _FILTERS and any(">" in each.operator for each in user.redirects)
+    edits = _with_job_id(job, places) if not passes_on else []
     fix = Fix("add the job ID to the name", edits) if edits else None
     related = [(user.name_span, "read here")]
     return Finding(span_of(target), f"{message}; add `$SLURM_JOB_ID` to the name", related=related, fix=fix)

@@ -245,11 +245,15 @@ def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
         return
     if not isinstance(first.parts[0], Literal) or first.parts[0].quoted:
         return
-    place = text.span(first.start, first.end)
-    fix = _fix("put a space after the bracket", [insert(place.start + len(opening[0]), " ")], place, text, first)
-    yield Finding(
-        place, f"bash runs `{written}` as a command, which does not exist; put a space after `{opening[0]}`", fix=fix
-    )
+    place, closing = text.span(first.start, first.end), opening[0].replace("[", "]")
+    edits, advice = [insert(place.start + len(opening[0]), " ")], f"put a space after `{opening[0]}`"
+    fix = _fix("put a space after the bracket", edits, place, text, first)
+    if text.string[last.start : last.end] != closing:  # `[$x = y]`
+        advice += f", and one before `{closing}`"
+        edits.append(insert(text.span(last.start, last.end).end - len(closing), " "))
+        is_plain = fix is not None and _fix("", [], text.span(last.start, last.end), text, last) is not None
+        fix = Fix("put spaces inside the brackets", edits, safe=False) if is_plain else None
+    yield Finding(place, f"bash runs `{written}` as a command, which does not exist; {advice}", fix=fix)
 
 
 def _always_true(text: Text, command: Simple, words: list[Word]) -> Iterator[Finding]:
@@ -511,6 +515,23 @@ CASES = [
             srun python train.py
         fi
         """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if «[$1» = "train"]; then
+            srun python train.py
+        fi
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        if [ $1 = "train" ]; then
+            srun python train.py
+        fi
+        """,
+        title="no space at either bracket",
     ),
     Bad(
         """\

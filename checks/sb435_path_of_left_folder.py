@@ -20,7 +20,7 @@ None: write the path without the folder, or an absolute one: `OUT=$PWD/out`.
 chdir(2), path_resolution(7)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.storage.written_paths import WRITING
 from sbatchlint.bash.trace import Invocation
@@ -72,12 +72,22 @@ def check(job: Job) -> Iterator[Finding]:
             if field is not None:
                 line = job.line(cd.span.start)
                 place = span_of(field)
+                advice = f"remove `{folder}/` from it"
+                if _others_break(job.invocations[command.index : end], folder):
+                    advice = "others are wrong too, so write `cd -` above"
                 yield Finding(
                     place if command.span.contains(place) else command.span,
-                    f"after `cd` on line {line}, this path means `{folder}/{folder}/…`; remove `{folder}/` from it",
+                    f"after `cd` on line {line}, this path means `{folder}/{folder}/…`; {advice}",
                     related=[(cd.span, "enters the folder")],
                 )
                 break
+
+
+def _others_break(commands: Sequence[Invocation], folder: str) -> bool:
+    """Whether other paths of these commands begin as a folder does, but are outside of it: `data/raw`, `data/x`."""
+    first = f"{folder.partition('/')[0]}/"
+    words = (shown_text(field).removeprefix("./") for each in commands for field in each.argv[1:])
+    return "/" in folder and any(each.startswith(first) and not each.startswith(f"{folder}/") for each in words)
 
 
 def _left_behind(job: Job, changing: list[Invocation]) -> Iterator[Finding]:

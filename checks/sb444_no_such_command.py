@@ -36,7 +36,7 @@ from sbatchlint.bash.values import Phase, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove, replace
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
-from sbatchlint.programs import PROGRAMS
+from sbatchlint.programs import PROGRAMS, has_trait
 from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.source.regex import Regex
 
@@ -136,7 +136,9 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     if _NOTEBOOK.fullmatch(word):
         fix = Fix("remove `!`", [remove(Span(span.start, span.start + 1))], safe=False)
         message = f"`{word}` is a command only in notebooks, and bash does not find it; write `{word[1:]}`"
-        yield Finding(place, message, fix=fix)
+        plain = not (command.redirects or command.piped_to or command.context.captured)
+        only_tells = plain and has_trait(word[1:], "tells", "looks") and word[1:] not in _MATTERS
+        yield Finding(place, message, _severity(job, command) if only_tells else None, fix=fix)
     elif _RULE.fullmatch(written) and not job.program.errors:
         fix = Fix("write `#`", [insert(span.start, "# ")], safe=True)
         message = "bash runs this text as a command and does not find it; write `#` before it"

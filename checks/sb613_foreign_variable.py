@@ -13,7 +13,8 @@ A warning where the variable, or what is looked up with it, is only printed, and
 
 The Slurm variable with the same content. Safe: the other one is empty. Unsafe for a number of slots (NSLOTS, PBS_NP),
 which counts threads as well as tasks: for a program with threads it is SLURM_CPUS_PER_TASK. None for node files, which
-Slurm does not provide.
+Slurm does not provide, and none where the script starts its tasks with a command of the other system (`jsrun`): such a
+script is one of that system, and only its directives are Slurm's.
 
 ## References
 
@@ -51,6 +52,8 @@ SYSTEMS = {"LSB": "LSF", "LS": "LSF", "SGE": "Grid Engine", "NSLOTS": "Grid Engi
 
 # Commands of the other systems that end a job.
 _CANCEL = frozenset({"bkill", "qdel", "oardel", "canceljob"})
+# Commands that start tasks, and do so only in a job of their own system.
+_STARTERS = {"jsrun": "LSF", "blaunch": "LSF", "pbsdsh": "PBS", "pbs_tmrsh": "PBS", "oarsh": "OAR"}
 # How many lines a list of nodes has, and what Slurm has for that: nodes, cores of a node, or tasks.
 _COUNTED = Regex(r"\bwc\b|\buniq\s+-c|\bgrep\s+-c")
 _NUMBERS = (
@@ -71,9 +74,21 @@ def check(job: Job) -> Iterator[Finding]:
     if not reads or unclear_sources(job):
         return
     known = {_system(name) for name in guarded_names(job) | assigned_names(job) if NAMES.fullmatch(name)}
+    starters = {_STARTERS[name]: each for each in reversed(job.invocations) if (name := each.name or "") in _STARTERS}
+    told: set[str] = set()
     for read in reads:
-        if _system(read.name) not in known and use_of(job, read).kind not in ("guard", "test"):
+        system = _system(read.name)
+        if system in known or system in told or use_of(job, read).kind in ("guard", "test"):
+            continue
+        starter = starters.get(system)
+        if starter is None:
             yield _finding(job, read)
+            continue
+        told.add(system)
+        line = job.line(starter.span.start)
+        message = f"{read.name} is empty in a Slurm job, and `{starter.name}` (line {line}) works only in one of "
+        message += f"{system}; submit it there, or write `srun`"
+        yield Finding(read.span, message, related=[(starter.name_span, f"of {system}")])
 
 
 def _system(name: str) -> str:
@@ -133,6 +148,16 @@ CASES = [
         bkill «$LSB_JOBID»
         """,
         title="with the command of that system",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        cd /scratch/runs/«$LSB_JOBID»
+        jsrun -n 12 -a 1 ./a.out
+        bkill $LSB_JOBID
+        """,
+        title="a script of that system: no fix",
     ),
     Bad(
         """\

@@ -111,6 +111,9 @@ def check(job: Job) -> Iterator[Finding]:
                 yield Finding(fewer.span, message, severity, related=[(span, f"{number} here")])
                 continue
             given = None if requested else cpus_without_asking(job)
+            shared = use.multiplied and job.launches and (request.gpus_per_node() or 0) > 1
+            if shared and not requested and given is None:
+                continue  # cpus-not-requested reports it
             available = "a job that requests no CPUs gets one"
             if requested or cpus > 1 or rank:
                 who = "the job has" if tasks else f"each of {'the processes' if rank else 'its tasks'} has"

@@ -24,6 +24,7 @@ token: https://github.com/NVIDIA/TensorRT-LLM/issues/17114
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.bash.interpreter.builtins import BUILTINS
@@ -146,7 +147,8 @@ def _pieces(assigned: VariableAssignment) -> Iterator[Piece]:
 def _exposed(secrets: Secrets) -> Iterator[Finding]:
     """Findings on the places where a secret becomes an argument of a command."""
     seen: set[tuple[str, Span]] = set()
-    alone = secrets.job.request.exclusive == ""  # nobody else is on the nodes
+    # nobody else is on the nodes
+    alone = secrets.job.request.exclusive == "" or gets_whole_nodes(secrets.job)
     for command in secrets.job.invocations if secrets.reads else ():
         if command.name in OWN or command.calls_function:
             continue

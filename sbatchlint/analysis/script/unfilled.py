@@ -58,7 +58,7 @@ _PARTS = Regex(r"[^/:=,@\s\"']+")
 # meant; nor after a space where no file to write to follows (`cd <folder>`), or an option does (`<DIR> --lr 3`).
 IN_SHELL = Regex(
     # The `<` comes first, so that the search is fast.
-    r"<(?:(?<=[=/:]<)(?:[A-Za-z](?:[\w .-]*\w)?|\?{2,}|\.{3})>"
+    r"<(?:(?<=[=/:]<)(?:[A-Za-z](?:[\w .,:'/-]*[\w.?!'])?|\?+|\.{2,}|…|_{2,})>"
     r"|(?<=[ \t]<)[A-Za-z](?:[\w .-]*\w)?>(?=[ \t]*(?:[;&|)\n]|\\\n|\Z|(?<=[ \t])(?:--?[A-Za-z]|[#<])))"
     r"|(?<=[ \t]<)[Yy][Oo][Uu][Rr][\w .-]*\w>)"
 )
