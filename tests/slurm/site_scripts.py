@@ -234,6 +234,9 @@ FAMILIES = """-p batch --exclusive
 -p twogpu -n 33 -c 2 --overcommit --gpus=2
 -p twogpu -n 20 -c 2 --overcommit --gpus=2
 -p twogpu -n 70 --overcommit --gpus=2
+-p down -N 5 --hold
+-p whole64 -n 4 --ntasks-per-socket=2 --mem-per-cpu=9000M
+-p whole64 -n 4 --mem-per-cpu=9000M
 -p down -n 65 -w c1
 -p down -N 5 -w c1
 """

@@ -63,7 +63,8 @@ class Demand(NamedTuple):
     many at least, `most_nodes`: at most; None for no bound. `more_nodes`: for `total_gpus` it may have more than one,
     though that is the most. `spread`: the nodes without which the tasks are more than --ntasks-per-node allows.
     `most_cpus`: those that the tasks on a node have at the most, where no others are given; None for no bound.
-    `on_one_core`: the tasks that have a core together; 0 where they may have more.
+    `on_one_core`: the tasks that have a core together; 0 where they may have more. `socket_cpus`: those of a socket for
+    the tasks that --ntasks-per-socket allows there; 0 for any number.
     """
 
     nodes: int
@@ -91,6 +92,7 @@ class Demand(NamedTuple):
     spread: int
     most_cpus: int | None
     on_one_core: int
+    socket_cpus: int
 
 
 def demand_of(target: Target, name: str) -> Demand:
@@ -162,6 +164,7 @@ def demand_of(target: Target, name: str) -> Demand:
         total, limited, all_gpus, _per_gpu(request), _may_take_more_nodes(request),
         -(-tasks // per_node) if tasks is not None and counts is not None and counts.ntasks_per_node else 0,
         _most_cpus(request, tasks, nodes, each), _on_one_core(request, tasks),
+        each * (whole(request.value("ntasks-per-socket")) or 0),
     )  # fmt: skip
 
 
@@ -360,6 +363,8 @@ def memory_on(nodes: Nodes, demand: Demand) -> int:
     if not demand.whole:
         return demand.least.memory
     cpus = (nodes.cpus or 0) // (nodes.threads_per_core if demand.by_core else 1)
+    if demand.socket_cpus:  # seen with 22.05: a job has no more of them, whole node or not
+        cpus = min(cpus, demand.socket_cpus * (nodes.sockets or 0))
     gpus = gpus_of(nodes, demand.kind) or 0  # all of them, however few it asks for
     return max(demand.least.memory, demand.memory_per_cpu * cpus, demand.memory_per_gpu * gpus)
 

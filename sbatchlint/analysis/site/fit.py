@@ -130,7 +130,7 @@ def _of_partition(target: Target, name: str) -> list[Obstacle]:
         found.append(Obstacle("access", "", whom, False, True))
     # of a partition that is down, the controller does not look at the limits, but at what it has beside named nodes
     beyond = _beyond_limits(target, name, demand, kinds)
-    down, listed = partition.state == "DOWN", bool(listed_nodes(request))
+    down, listed = partition.state == "DOWN", bool(listed_nodes(request)) or request.has_option("hold")
     found += [each._replace(waits=listed) for each in beyond if each.says.startswith("has ")] if down else beyond
     found += [
         # where it waits, the amounts are looked at when nodes are found for it: acct_policy_job_runnable_post_select()
