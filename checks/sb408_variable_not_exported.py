@@ -41,6 +41,8 @@ _PLACE = Regex(r"(?!HF_)\w+_(?:HOME|ROOT|PATH|DIR|ARCH|VERSION)")
 # What may precede an assignment that is a statement of its own.
 _OPENINGS = Regex(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
 _WORD_SIGN = Regex(r"\w")
+# A value that begins with `$1` and goes on: the `$` is a slip.
+_GLUED = Regex(r"\A\w+=[\"']?\$[0-9]\w")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -62,6 +64,8 @@ def check(job: Job) -> Iterator[Finding]:
             unset = _unset(job, assigned)
             if fix is not None and unset is not None:
                 fix = fix._replace(safe=False)  # the program would get an empty value
+            if _GLUED.search(job.source.slice(assigned.span)):
+                fix = None
             line = job.line(starter.span.start)
             begin = f"{assigned.name} is not exported, so no program from line {line} on sees it"
             if unset is not None and _is_stray(job, assigned, unset):

@@ -151,6 +151,14 @@ def test_what_is_not_redacted(text: str) -> None:
     assert secrets_in(text) == () and redacted(text) == text
 
 
+@pytest.mark.parametrize("sign", ["$", '"$', "$8"])
+def test_a_stray_dollar_sign_does_not_hide_a_secret(sign: str) -> None:
+    key = _drawn(40, _HEX)
+    text = f"WANDB_API_KEY={sign}{key}"
+    assert key[1:] not in redacted(text)
+    assert [secret.name for secret in secrets_in(text)] == ["WANDB_API_KEY"]
+
+
 # --- every kind of secret, in every place, in every output ----------------------------------------------------
 
 

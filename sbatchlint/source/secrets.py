@@ -126,7 +126,8 @@ _END_OF_NAME = Regex(
 _IN_NAMES = ("token", "key", "secret", "pass", "credential", "jwt", "_pat", "-pat", "pw", "_auth", "_dsn")
 # What is set to such a name, or follows such an option.
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
-_SET = Regex(rf"(?P<sign>['\"]?\s?(?::[=-]|[=:])\s?|[ \t]+)['\"]?(?P<value>{_VALUE}{{16,400}})")
+# A `$` before it is a slip: `KEY=$17a1…` expands $1, and most of the key stands there.
+_SET = Regex(rf"(?P<sign>['\"]?\s?(?::[=-]|[=:])\s?|[ \t]+)['\"]?\$?(?P<value>{_VALUE}{{16,400}})")
 _NUMBERED = Regex(r"(?i)(?:_?[0-9]{1,2}|_(?:db|prod|dev|staging|read|write|ro|rw))\Z")
 _NAME = Regex(r"(?:--)?[A-Za-z_][\w-]*\Z")
 _OTHERS = (
@@ -252,7 +253,7 @@ _BEFORE_VALUE = Regex(r"(?:\b(?:setenv|ENV|(?P<format>printf[ \t]+-v))|(?<!\S)--
 _AFTER_FORMAT = Regex(r"(?:(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]*)[ \t]+)?")
 # What a value is that is written elsewhere, or is to be filled in.
 _ELSEWHERE = Regex(
-    r"\\?\$(?:\{[^}\n]{0,200}\}|\([^)\n]{0,200}\)?|\w+|[@*?#!-])|`[^`\n]{0,200}`?|<[^>\n]{0,200}>|\{\{.{0,200}?\}\}|\{[\w.]{0,80}\}|%\(?\w{1,80}\)?[a-z%]?|@\w{1,80}@"
+    r"\\?\$(?:\{[^}\n]{0,200}\}|\([^)\n]{0,200}\)?|[0-9]|(?![0-9])\w+|[@*?#!-])|`[^`\n]{0,200}`?|<[^>\n]{0,200}>|\{\{.{0,200}?\}\}|\{[\w.]{0,80}\}|%\(?\w{1,80}\)?[a-z%]?|@\w{1,80}@"
 )
 _NO_VALUE = Regex(
     r"(?i)[~@].*|-.*|\.{1,3}(?:/.*)?|none|null|false|true|auto|yes|no|empty|.*(?:your|example|changeme|xxx|\*\*\*).*"
