@@ -52,4 +52,9 @@ def gets_whole_nodes(job: Job) -> bool:
     queue = job.request.value("qos") or job.request.partition or ""
     if not _OF_CORI.isdisjoint(_WORDS.findall(constraint.lower())) and "shared" not in queue:
         return True
-    return gets_gpus_of_nodes(job) or _WHOLE_NODES.search(job.source.text) is not None
+    return gets_gpus_of_nodes(job) or _names_whole_nodes(job.source.text)
+
+
+@lru_cache(maxsize=4)
+def _names_whole_nodes(text: str) -> bool:
+    return _WHOLE_NODES.search(text) is not None  # kept as above

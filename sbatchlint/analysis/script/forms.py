@@ -4,6 +4,8 @@ Whoever submits one is refused, or sees the first command fail, until the blanks
 is wrong for nobody yet.
 """
 
+from functools import lru_cache
+
 from sbatchlint.analysis.directives.lost_options import are_only_told
 from sbatchlint.analysis.directives.placeholders import (
     REDACTED,
@@ -49,6 +51,17 @@ _EMPTIED_VARIABLE = Regex(
 )
 
 
+@lru_cache(maxsize=4)  # for all jobs in a file
+def _emptied_variables(text: str) -> int:
+    return len(_EMPTIED_VARIABLE.findall(text))
+
+
+@lru_cache(maxsize=4)
+def _phrases(text: str) -> frozenset[str]:
+    """What the script says is to be filled in."""
+    return frozenset(_TO_FILL_IN.findall(text))
+
+
 def is_form(job: Job) -> bool:
     """Whether a script is for somebody else to fill in: it has a placeholder in its directives, and another one.
 
@@ -56,8 +69,7 @@ def is_form(job: Job) -> bool:
     options, or for several numbers. An address or a name that was never filled in is left in scripts that are used,
     so beside them two are needed, or one with which a command fails.
     """
-    emptied = len(_EMPTIED_VARIABLE.findall(job.source.own.text))
-    if emptied > _FEW or _has_left_out(job) or _names_in_place_of_numbers(job) >= _FEW:
+    if _emptied_variables(job.source.own.text) > _FEW or _has_left_out(job) or _names_in_place_of_numbers(job) >= _FEW:
         return True
     values = _in_values(job)
     if not values:
@@ -68,7 +80,7 @@ def is_form(job: Job) -> bool:
     enough = 2 if _SURVIVING.issuperset(values) else 1
     if len(left) > enough:
         return True
-    left.update(_remarks(job), _TO_FILL_IN.findall(job.source.own.text), _redirected(job))
+    left.update(_remarks(job), _phrases(job.source.own.text), _redirected(job))
     if len(left) > enough:
         return True
     words = unfilled_words(job)
