@@ -357,8 +357,12 @@ CASES = [
     Good(
         """\
         #!/bin/bash
-                #SBATCH --time=10
-                srun ./a.out
+        <<<<<<< HEAD
+        #SBATCH --time=10
+        =======
+        #SBATCH --time=20
+        >>>>>>> longer
+        srun ./a.out
         """,
         title="the conflict is what syntax-error reports",
     ),

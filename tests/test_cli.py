@@ -64,7 +64,9 @@ def test_exit_codes(command: Command) -> None:
         (["--config", "colour = true"], "unknown key 'colour'"),
         (["help"], "there is no command, file or folder help (did you mean '--help'?)"),
         (["checks", "all"], "error: unexpected argument 'all'"),
-        (["explain", "nonsense"], "error: unknown check 'nonsense'"),
+        (["explain", "nonsense"], "error: there is no check and no symptom 'nonsense'"),
+        (["explain", "cuda-out-of-memory"], "(did you mean the symptom 'gpu-out-of-memory'"),
+        (["explain", "SB1I0"], "(did you mean the check 'SB110'?)"),
         (["explain"], "error: the following arguments are required"),
         (["explain", "SB9"], "there is no check in 'SB9' yet"),
         (["-q", "-v"], "exclude each other"),
@@ -370,10 +372,11 @@ def test_many_files_in_several_processes(command: Command) -> None:
 
 def test_what_holds_for_old_releases_only(command: Command) -> None:
     command.write("a.sbatch", f"{HEAD}OLD\n")
-    told = "1 matters only on Slurm before 23.11; set slurm-version to hide or raise these"
+    told = "matters only on Slurm before 23.11; set slurm-version to hide or raise these"
     run = command("a.sbatch", "--output-format", "concise")
-    assert run.code == 0 and told in run.out and "1 of severity info not shown" in run.out
-    assert told in command("a.sbatch", "--output-format", "concise", "--min-severity", "info").out
+    assert run.code == 0 and f"1 of these {told}" in run.out and "1 of severity info not shown" in run.out
+    shown = command("a.sbatch", "--output-format", "concise", "--min-severity", "info")
+    assert f"1 of the findings {told}" in shown.out
     for versions in ("22.05", "22.05-26.05"):
         named = command("a.sbatch", "--output-format", "concise", "--slurm-version", versions)
         assert named.code == 1 and "error SB230" in named.out and "before Slurm 23.11:" not in named.out

@@ -88,6 +88,18 @@ def test_files_of_tasks_are_read_in_order(capsys: pytest.CaptureFixture[str]) ->
     assert value["diagnoses"][0]["count"] == 2
 
 
+def test_a_binary_file_is_no_log(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("logs").mkdir()
+    binary = b"\x7fELF" + bytes(range(256)) * 40
+    Path("logs/solver").write_bytes(binary)
+    assert main(["diagnose", "--isolated", "logs/solver"]) == 2
+    assert "cannot read logs/solver: it is not a text file" in capsys.readouterr().err
+    # a hole, as of a log that was truncated while the job wrote on, and single bytes
+    Path("logs/job.log").write_bytes(b"\0" * 500_000 + PORT.encode() + b"a\0b is fine\n")
+    assert answer(capsys, "logs")["logs"] == ["logs/job.log"]
+    assert answer(capsys, "logs/job.log")["diagnoses"]
+
+
 # --- the script ----------------------------------------------------------------------------------
 
 

@@ -76,7 +76,7 @@ def test_what_a_comment_reaches(command: Command, text: str, expected: list[int]
 def test_ignored_findings_are_counted_and_not_repaired(command: Command) -> None:
     path = command.write("a.sbatch", f"{HEAD}echo WRONG # sbatchlint: ignore[toy-wrong]\necho WRONG\n")
     result = command("--fix")
-    assert "1 fixed; no findings left in 1 script; 1 ignored" in result.out
+    assert "1 fixed (SB110); no findings left in 1 script; 1 ignored" in result.out
     assert path.read_text() == f"{HEAD}echo WRONG # sbatchlint: ignore[toy-wrong]\necho RIGHT\n"
     assert command("--no-ignores").code == 1
 

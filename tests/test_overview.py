@@ -8,8 +8,11 @@ import pytest
 
 from conftest import HEAD, Command
 from sbatchlint.cli.arguments import lint_options
+from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report import overview
+from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.text import Source, Span
 
 SIZES = [(80, 24), (100, 50), (140, 50)]
 
@@ -57,7 +60,7 @@ def test_what_it_proposes_can_be_run(many: Command, monkeypatch: pytest.MonkeyPa
     on_terminal(monkeypatch, width, height)
     lines = many("jobs").out.partition("what to do next")[2].splitlines()
     commands = [line.partition("sbatchlint ")[2] for line in lines if "sbatchlint " in line]
-    assert len(commands) == 6
+    assert len(commands) == 5
     for command in commands:
         if not command.startswith("explain "):
             assert lint_options(shlex.split(command)).paths == ["jobs"]
@@ -80,10 +83,21 @@ def test_few_findings_are_shown_in_full(many: Command, monkeypatch: pytest.Monke
     assert few.count("--> ") == 30 and "why: `sbatchlint explain SB110`" in " ".join(few.split())
 
 
-def test_a_release_that_is_named_is_not_asked_for(many: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    on_terminal(monkeypatch, 140, 24)
-    assert "--slurm-version" in many("jobs").out
-    assert "--slurm-version" not in many("jobs", "--slurm-version", "23.11").out
+@pytest.mark.parametrize(
+    ("versions", "named", "told"),
+    [
+        (("22.05", "23.02"), False, "(without 1 finding)"),
+        (("25.05", "25.11", "26.05"), False, ""),
+        ((), False, ""),
+        (("22.05", "23.02"), True, ""),
+    ],
+)
+def test_a_release_is_proposed_where_it_changes_findings(versions: tuple[str, ...], named: bool, told: str) -> None:
+    text = "#!/bin/bash\nsrun ./a.out\n"
+    found = Diagnostic("SB101", "some-name", "error", "wrong", Span(12, 16), (), None, Source(text, "a.sh"), "")
+    report = Report([found._replace(versions=versions), found._replace(code="SB102")], 1)
+    shown = "".join(overview.render(report, Terminal(140, height=50), ["jobs"], named))
+    assert ("--slurm-version 25.11 jobs" in shown) == bool(told) and told in shown
 
 
 def test_long_places_are_cut_where_the_screens_are_full(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,8 +268,20 @@ def test_the_line_that_counts() -> None:
         "3 fixed; no findings left in 2 scripts; 4 of severity info not shown\n  (--min-severity info)\n"
     )
     assert rendered("concise", scripts=2, hidden=4, dated=1).endswith(
-        "(--min-severity info); 1 matters only on Slurm before 23.11; set slurm-version to hide or raise these\n"
+        "(--min-severity info); 1 of these matters only on Slurm before 23.11; "
+        "set slurm-version to hide or raise these\n"
     )
+
+
+def test_the_checks_whose_findings_were_repaired_are_named() -> None:
+    assert rendered("full", scripts=1, fixed=2, repaired=("SB108", "SB101")).startswith("2 fixed (SB101, SB108); no")
+    many = tuple(f"SB10{number}" for number in range(1, 7))
+    assert rendered("full", scripts=1, fixed=6, repaired=many).startswith("6 fixed (--show-fixes names them); no")
+
+
+def test_which_findings_matter_on_old_releases_only() -> None:
+    shown = diagnostic(SCRIPT, "srun", severity="info")._replace(dated=True)
+    assert "1 of the findings matters only" in " ".join(rendered("concise", shown, dated=1).split())
 
 
 def test_a_change_at_the_end_of_a_long_line_is_shown() -> None:

@@ -232,3 +232,9 @@ def test_the_filter_is_printed(stub: Stub) -> None:
     compiler = shutil.which("luac")
     if compiler:
         subprocess.run([compiler, "-p", "-"], input=done.stdout, text=True, check=True)
+
+
+def test_lint_only_says_that_it_found_nothing(stub: Stub) -> None:
+    done = stub.submit("--lint-only", "good.sh")
+    assert (done.returncode, done.stdout) == (0, "") and "no findings in 1 script" in done.stderr
+    assert "no findings" not in stub.submit("good.sh").stderr

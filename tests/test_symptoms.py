@@ -13,8 +13,10 @@ from sbatchlint.diagnose.diagnosis import diagnose
 from sbatchlint.diagnose.findings import Findings, Symptoms
 from sbatchlint.diagnose.reading import add_context, read_log
 from sbatchlint.diagnose.symptom import Example, Symptom
+from sbatchlint.diagnose.symptom_pages import page
 from sbatchlint.diagnose.symptoms import symptoms
 from sbatchlint.registry import registry
+from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.text import Source
 
@@ -151,3 +153,15 @@ def test_lines_about_messages() -> None:
     for line in HEALTHY.splitlines():
         found = [each.id for each in symptoms().values() if each.role in ("cause", "consequence") and each.search(line)]
         assert not found, (line, found)
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_the_page_of_a_symptom_fits_a_terminal(width: int) -> None:
+    text = page("address-in-use", "text", Terminal(width))
+    assert max(len(line) for line in text.splitlines() if " " in line.strip()) <= width
+    assert "\n    address. The" not in text and "RuntimeError: Port 29500" in text
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_all_symptoms_are_listed(form: str) -> None:
+    assert all(name in page("symptoms", form, Terminal()) for name in symptoms())

@@ -14,11 +14,13 @@ from sbatchlint.agents.folder import Folder
 from sbatchlint.agents.room import characters, page, shortened, size, written
 from sbatchlint.agents.shapes import Value, finding_value, plan_value
 from sbatchlint.diagnose.seen import bites
+from sbatchlint.diagnose.symptom_pages import did_you_mean_any
 from sbatchlint.diagnose.symptom_pages import page as symptom_page
 from sbatchlint.fix import redacted_diff
 from sbatchlint.registry import registry
 from sbatchlint.report.json import clean
 from sbatchlint.report.pages import as_markdown
+from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.discover import is_document
 from sbatchlint.source.files import InputError
 from sbatchlint.source.numbers import counted
@@ -215,12 +217,11 @@ class Tools:
     def explain(self, options: arguments.Explain) -> Value:
         entry = registry().find(options.name)
         if entry is None:
-            text = symptom_page(options.name, "markdown")
+            text = symptom_page(options.name, "markdown", Terminal())
         else:
             text = as_markdown(registry().load(entry), bites(entry.code))
         if not text:
-            near = registry().suggestion(options.name)
-            raise InputError(f"there is no check and no symptom {options.name!r}{near}")
+            raise InputError(f"there is no check and no symptom {options.name!r}{did_you_mean_any(options.name)}")
         return _with_lines({}, "page", text, options, False)
 
 

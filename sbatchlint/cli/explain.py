@@ -21,7 +21,7 @@ def explain_parser() -> Parser:
     made = _parser(
         "explain",
         "Says what a check finds and why it matters, with examples, fix and references; or what a symptom of diagnose "
-        "means.",
+        "means; `symptoms` lists these.",
     )
     made.add_argument("check", metavar="CODE|NAME|GROUP|SYMPTOM")
     return made
@@ -41,21 +41,27 @@ def _parser(verb: str, description: str) -> Parser:
 def explain(arguments: list[str]) -> int:
     """Runs `sbatchlint explain CODE|NAME|GROUP|SYMPTOM`; returns the exit code."""
     options = explain_parser().parse_args(arguments)
-    if registry().find(options.check) is None and "-" in options.check:
+    terminal = Terminal.of_stream(sys.stdout, options.color)
+    if registry().find(options.check) is None and ("-" in options.check or options.check.lower() == "symptoms"):
         from sbatchlint.diagnose.symptom_pages import page  # symptoms are not loaded for checks
 
-        shown = page(options.check, options.output_format)
+        shown = page(options.check, options.output_format, terminal)
         if shown:
             print(shown, end="")
             return 0
-    entries = registry().select(options.check)
+    entries = registry().matching(options.check)
+    if entries is None:
+        from sbatchlint.diagnose.symptom_pages import did_you_mean_any  # as above
+
+        wrong = InputError(f"there is no check and no symptom '{options.check}'{did_you_mean_any(options.check)}")
+        wrong.add_note("hint: `sbatchlint checks` lists all checks, `sbatchlint explain symptoms` all symptoms")
+        raise wrong
     if not entries:
         raise InputError(f"there is no check in '{options.check}' yet")
     found = [registry().load(entry) for entry in entries]
     single = registry().find(options.check) is not None
     if single or options.output_format != "text":
         from sbatchlint.diagnose.seen import bites  # as above
-    terminal = Terminal.of_stream(sys.stdout, options.color)
     if options.output_format == "json":
         values = [as_value(check, bites(check.entry.code)) for check in found]
         print(json.dumps(values[0] if single else values, indent=2))

@@ -272,6 +272,7 @@ class Run:
             known,
             self.settings.min_severity,
             sum(outcome.dated for outcome in outcomes),
+            tuple(code for outcome in outcomes for code, _ in outcome.applied),
         )
         if options.add_ignore is not None:
             if self.is_meant_otherwise:

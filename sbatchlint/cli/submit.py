@@ -20,6 +20,7 @@ from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import escape
 from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report, shown_path
+from sbatchlint.report.summary import summary
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.slurm.getopt import Parsed, parse
@@ -289,6 +290,9 @@ def _lint(script: Script, options: Namespace) -> bool:
         _say(f"sbatchlint itself failed in {fault.where} ({fault.error}); please report this at {ISSUES}")
     found = outcome.diagnostics
     if not found:
+        if options.lint_only and not outcome.error:
+            report = Report(found, 1, 0, outcome.hidden, outcome.ignored, dated=outcome.dated)
+            sys.stderr.write(summary(report, Terminal.of_stream(sys.stderr)))
         return False
     forced = options.force or os.environ.get(FORCED, "") not in ("", "0")
     refused = outcome.failing > 0 and options.lint_refuse != "never" and not forced

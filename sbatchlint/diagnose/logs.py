@@ -29,6 +29,11 @@ _NOT_LOGS = re.compile(
 _NUMBERED = re.compile(r"(?:[A-Za-z][\w.-]*[-_.])?\d{3,10}(?:_\d+)?")
 # Standard input is read twice: it is buffered in memory up to this size, and in a temporary file beyond.
 IN_MEMORY, BLOCK = 16 << 20, 1 << 20
+# Where a file shows whether it is text: as many bytes of its begin, and of its end.
+LOOKED_AT = 1 << 16
+_HOLE = re.compile(rb"\0{16,}")
+# Control characters that no terminal is sent, and what stands for bytes that are not UTF-8.
+_NO_TEXT = frozenset(map(chr, {*range(32), 127} - set(b"\a\b\t\n\v\f\r\x1b"))) | {"\ufffd"}
 
 
 def log_paths(names: list[str]) -> list[str]:
@@ -38,7 +43,7 @@ def log_paths(names: list[str]) -> list[str]:
         if name == "-" or not os.path.isdir(name):
             found.append(name)
             continue
-        logs = _inside(name)
+        logs = [each for each in _inside(name) if not _is_binary_file(each)]
         if not logs:
             raise InputError(f"there is no log in the folder {name}")
         found.extend(logs[:MOST_FILES])
@@ -92,7 +97,34 @@ def findings_in(logs: Mapping[str, bytes]) -> Findings:
     return findings
 
 
+def is_binary(stream: BinaryIO) -> bool:
+    """Whether what is in a stream is no log: it has NUL bytes, and more than a tenth of its begin and end is no text.
+
+    A run of NUL bytes counts not, as a log that was truncated while the job wrote on begins with a hole.
+    """
+    begin = stream.read(LOOKED_AT)
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(len(begin), size - LOOKED_AT))
+    looked = begin + stream.read(LOOKED_AT)
+    stream.seek(0)
+    if b"\0" not in looked:
+        return False
+    rest = _HOLE.sub(b"", looked)
+    odd = sum(character in _NO_TEXT for character in rest.decode("utf-8", "replace"))
+    return odd * 10 > len(rest)
+
+
+def _is_binary_file(path: str) -> bool:
+    try:
+        with _opened(path) as stream:
+            return is_binary(stream)
+    except OSError:
+        return False  # which is told where it is read
+
+
 def _read(stream: BinaryIO, shown: str, number: int, findings: Findings) -> None:
+    if is_binary(stream):
+        raise InputError(f"cannot read {shown}: it is not a text file (it contains NUL bytes)")
     findings.lines[shown] = read_log(stream, shown, number, findings)
     findings.last = last_line(stream, shown, number, findings.lines[shown]) or findings.last
     findings.record = findings.record or pasted_record(stream, shown, number)

@@ -5,17 +5,53 @@ import json
 from sbatchlint.diagnose.silent_faults import SILENT
 from sbatchlint.diagnose.symptom import Cause, Symptom
 from sbatchlint.diagnose.symptoms import symptoms
+from sbatchlint.registry import nearest, registry
+from sbatchlint.report.cells import wrap
+from sbatchlint.report.pages import as_paragraphs
+from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.regex import Regex
+
+# What lists all symptoms, in place of the name of one.
+ALL = "symptoms"
+# The second half of a sentence: a line that a terminal cut in two.
+_FRAGMENT = Regex(r"[a-z][a-z ]*[.)]+ [A-Z]")
 
 
-def page(name: str, form: str) -> str:
-    """What is known of a symptom; '' where there is none of this name."""
+def page(name: str, form: str, terminal: Terminal) -> str:
+    """What is known of a symptom, or the list of all; '' where there is none of this name."""
     known = name.strip().lower()
+    if known == ALL:
+        return _listed(form)
     symptom = SILENT if known == SILENT.id else symptoms().get(known)
     if symptom is None:
         return ""
     if form == "json":
         return json.dumps(as_value(symptom), indent=2) + "\n"
-    return as_markdown(symptom) if form == "markdown" else as_text(symptom)
+    return as_markdown(symptom) if form == "markdown" else as_text(symptom, terminal)
+
+
+def did_you_mean_any(name: str) -> str:
+    """` (did you mean the symptom 'gpu-out-of-memory', or the check 'exclusive-without-memory'?)`; "" for neither."""
+    symptom, check = nearest(name.strip().lower(), [*symptoms(), SILENT.id]), registry().nearest(name)
+    near = [f"the {kind} '{each}'" for kind, each in (("symptom", symptom), ("check", check)) if each]
+    return f" (did you mean {', or '.join(near)}?)" if near else ""
+
+
+def _listed(form: str) -> str:
+    """Every symptom with its title."""
+    known = [(each.id, each.title) for each in sorted([*symptoms().values(), SILENT], key=lambda each: each.id)]
+    if form == "json":
+        return json.dumps([{"symptom": name, "title": title} for name, title in known], indent=2) + "\n"
+    if form == "markdown":
+        rows = [f"| {name} | {title} |\n" for name, title in known]
+        return "".join(["| symptom | title |\n|---|---|\n", *rows])
+    room = max(len(name) for name, _ in known)
+    return "".join(f"{name:<{room}}  {title}\n" for name, title in known)
+
+
+def samples(symptom: Symptom) -> list[str]:
+    """Lines with the symptom, as a program prints them."""
+    return [each for each in symptom.matches.splitlines() if _FRAGMENT.match(each) is None]
 
 
 def as_value(symptom: Symptom) -> dict[str, object]:
@@ -37,26 +73,31 @@ def as_value(symptom: Symptom) -> dict[str, object]:
             }
             for cause in symptom.causes
         ],
-        "examples": symptom.matches.splitlines(),
+        "examples": samples(symptom),
     }
 
 
 def as_markdown(symptom: Symptom) -> str:
     lines = [f"# {symptom.title} (`{symptom.id}`)", "", symptom.docs.strip(), "", "## Printed by", ""]
-    lines += [f"{symptom.printed_by}; {_joined(symptom.releases)}", "", "```text", *symptom.matches.splitlines(), "```"]
+    lines += [f"{symptom.printed_by}; {_joined(symptom.releases)}", "", "```text", *samples(symptom), "```"]
     if symptom.causes:
         lines += ["", "## Causes, the likeliest first", ""]
         lines += [f"{number}. {_cause(each)}" for number, each in enumerate(symptom.causes, 1)]
     return "\n".join(lines) + "\n"
 
 
-def as_text(symptom: Symptom) -> str:
-    lines = [f"{symptom.id}: {symptom.title}", "", symptom.docs.strip(), ""]
-    lines += [f"Printed by {symptom.printed_by}; {_joined(symptom.releases)}:", ""]
-    lines += [f"    {each}" for each in symptom.matches.splitlines()]
+def as_text(symptom: Symptom, terminal: Terminal) -> str:
+    lines = [f"{symptom.id}: {symptom.title}", "", *as_paragraphs(symptom.docs.strip(), terminal), ""]
+    printed = f"Printed by {symptom.printed_by}; {_joined(symptom.releases)}:"
+    lines += [*as_paragraphs(printed, terminal), ""]
+    for each in samples(symptom):
+        lines += [f"{' ' * 8 if at else ' ' * 4}{line}" for at, line in enumerate(wrap(each, terminal.width - 8))]
     if symptom.causes:
         lines += ["", "Causes, the likeliest first:", ""]
-        lines += [f"  {number}. {_cause(each)}" for number, each in enumerate(symptom.causes, 1)]
+    for number, cause in enumerate(symptom.causes, 1):
+        begin = f"  {number}. "
+        told = wrap(_cause(cause), min(terminal.width, 110) - len(begin))
+        lines += [f"{' ' * len(begin) if at else begin}{line}" for at, line in enumerate(told)]
     return "\n".join(lines) + "\n"
 
 

@@ -13,6 +13,7 @@ class Report(NamedTuple):
     `diagnostics`: the findings to show. `scripts`: how many were linted. `fixed`: how many findings `--fix` repaired.
     `hidden`: how many findings are below `least`, the severity of --min-severity; `ignored`: how many are suppressed by
     comments; `known`: how many are in the baseline; `dated`: how many are advice as they hold for old releases only.
+    `repaired`: the codes of the findings that were repaired.
     """
 
     diagnostics: list[Diagnostic]
@@ -23,6 +24,7 @@ class Report(NamedTuple):
     known: int = 0
     least: str = "warning"
     dated: int = 0
+    repaired: tuple[str, ...] = ()
 
 
 def shown_path(path: str) -> str:

@@ -141,9 +141,11 @@ def _next_steps(
     if safe:
         steps.append((f"what --fix repairs ({counted(safe, 'finding')})", f"--diff{named}"))
     if not is_release_named:
-        dated = sum(bool(each.versions) for each in report.diagnostics)
-        depend = f" ({counted(dated, 'finding')} depend{'s' if dated == 1 else ''} on it)" if dated else ""
-        steps.append((f"for your Slurm release{depend}", f"--slurm-version {MAJORS[-2]}{named}"))
+        release = MAJORS[-2]
+        others = sum(bool(each.versions) and release not in each.versions for each in report.diagnostics)
+        if others:
+            told = f"for Slurm {release}, if that is yours (without {counted(others, 'finding')})"
+            steps.append((told, f"--slurm-version {release}{named}"))
     if not report.known:
         steps.append(("from now on, only new findings", f"--write-baseline {BASELINE}{named}"))
     room = max(len(told) for told, _ in steps)

@@ -221,10 +221,10 @@ def as_text(check: Check, terminal: Terminal, more: Sections = ()) -> str:
     name = terminal.style("bold", terminal.link(check.entry.url, f"{card.code} {card.name}"))
     lines = [f"{name}  {terminal.style('dim', facts(check))}", "", *_paragraph(check.summary, terminal), ""]
     if body:
-        lines += [*_paragraphs(body, terminal), ""]
+        lines += [*as_paragraphs(body, terminal), ""]
     for title, text in rest:
         if title != "References":
-            lines += [terminal.style("bold", title), *_paragraphs(text, terminal), ""]
+            lines += [terminal.style("bold", title), *as_paragraphs(text, terminal), ""]
     if card.options:
         lines.append(terminal.style("bold", f"Options, in [tool.sbatchlint.checks.{card.name}]"))
         lines += [f"  {option.name} = {_toml(option.default)}  {option.help}" for option in card.options]
@@ -251,14 +251,15 @@ def as_text(check: Check, terminal: Terminal, more: Sections = ()) -> str:
             lines.append("")
     for title, text in rest:
         if title == "References":
-            lines += [terminal.style("bold", title), *_paragraphs(text, terminal), ""]
+            lines += [terminal.style("bold", title), *as_paragraphs(text, terminal), ""]
     if card.seen:
         lines += [*_paragraph(_seen(check), terminal), ""]
     lines += ["Words of Slurm: docs/glossary.md"]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _paragraphs(markdown: str, terminal: Terminal) -> list[str]:
+def as_paragraphs(markdown: str, terminal: Terminal) -> list[str]:
+    """The lines of Markdown for a terminal, wrapped; tables and code stay as they are."""
     lines: list[str] = []
     for block in markdown.split("\n\n"):
         if lines:

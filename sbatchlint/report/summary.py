@@ -11,6 +11,9 @@ from sbatchlint.report.terminal import Terminal
 from sbatchlint.slurm.versions import OLDEST_USUAL
 from sbatchlint.source.numbers import counted
 
+# The most checks that the summary names as those whose findings were repaired.
+_MOST_CODES = 4
+
 
 def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained: bool = False) -> str:
     """`3 findings (1 error, 2 warnings) in 2 of 41 scripts; 2 fixable with --fix, 1 more with --unsafe-fixes`.
@@ -20,7 +23,7 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained:
     found = report.diagnostics
     left = " left" if report.fixed else ""
     all_of_them = (counted(len(found), "finding") if found else "no findings") + left
-    parts = [f"{report.fixed} fixed"] if report.fixed else []
+    parts = [_fixed(report)] if report.fixed else []
     scripts = counted(report.scripts, "script")
     if found:
         files = len({each.source.path for each in found})
@@ -43,7 +46,9 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained:
         below = "of severity info" if report.least == "warning" else f"below {report.least}"
         parts.append(f"{report.hidden} {below} not shown (--min-severity info)")
     if report.dated:
-        matters = "1 matters" if report.dated == 1 else f"{report.dated} matter"
+        are_hidden = report.hidden and not any(each.dated for each in found)
+        which = "of these" if are_hidden else "of all findings" if report.hidden else "of the findings"
+        matters = f"1 {which} matters" if report.dated == 1 else f"{report.dated} {which} matter"
         parts.append(f"{matters} only on Slurm before {OLDEST_USUAL}; set slurm-version to hide or raise these")
     if found and explained:
         code = worst(found).code
@@ -53,6 +58,14 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained:
     if wrapped:
         text = "\n  ".join(wrap(text, terminal.width - 2, terminal.width))
     return text.replace(all_of_them, terminal.style("bold", all_of_them), 1) + "\n"
+
+
+def _fixed(report: Report) -> str:
+    """`3 fixed (SB101, SB108)`; of many checks only the number, and the option that names them."""
+    codes = list(dict.fromkeys(sorted(report.repaired)))
+    if not codes:
+        return f"{report.fixed} fixed"
+    return f"{report.fixed} fixed ({', '.join(codes) if len(codes) <= _MOST_CODES else '--show-fixes names them'})"
 
 
 def by_severity(found: list[Diagnostic]) -> str:

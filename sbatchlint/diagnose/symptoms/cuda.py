@@ -122,8 +122,8 @@ SYMPTOMS = (
         causes=(
             Cause("ranks-share-gpu", "script", "several ranks use one GPU", "give each rank its own: as many GPUs (--gpus-per-task=1 or --gpus-per-node) as tasks", codes=("SB301", "SB310", "SB317", "SB338", "SB513", "SB212", "SB211"), script=_more_tasks_than_gpus),
             Cause("experts", "script", "the experts of the model do not fit: --expert-model-parallel-size alone splits them over GPUs, tensor parallelism does not", "a higher --expert-model-parallel-size, with more nodes where the ranks do not suffice", script=_experts),
-            Cause("held-by-others", "cluster", "other processes hold memory of this GPU, as of a job or a container that was cancelled and still runs on the node", "look who they are (nvidia-smi, rocm-smi), and stop them, or submit with --exclude of that node and tell the site; a container goes with its job where it is started by srun, or removed in a trap", log=_held_by_others),
-            Cause("model", "code", "model, batch and activations do not fit into the GPU's memory", "a smaller batch, gradient checkpointing, sharding over more GPUs; where other processes hold memory, look who they are"),
+            Cause("held-by-others", "cluster", "other processes hold memory of this GPU, as of a job or a container that was cancelled and still runs on the node", "see which ones (nvidia-smi, rocm-smi), and stop them, or submit with --exclude of that node and tell the site; a container goes with its job where it is started by srun, or removed in a trap", log=_held_by_others),
+            Cause("model", "code", "model, batch and activations do not fit into the GPU's memory", "a smaller batch, gradient checkpointing, sharding over more GPUs; where other processes hold memory, see which ones (nvidia-smi, rocm-smi)"),
         ),
         matches="""\
 torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB
