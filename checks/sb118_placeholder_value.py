@@ -9,12 +9,13 @@ The same holds for the words of commands: a program, an image, a file to source 
 `<image>` or `your_script.py` does not exist, and a program takes such an argument literally.
 
 Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are not reported; `{ nodes }` is not one of
-them. An error where sbatch refuses the script, and otherwise a warning: whoever submits it is told, or fills it in
-first. Where a value was taken out for the public (`<ANONYMOUS>`), and in templates, examples and documentation it is
-only advice: what counts is the folder and the name of the script in its project, what its first comments say, and a
-script beside it that puts values in their place. A script with several things to fill in, one of them in its
-directives, is a form, of which nothing is more than advice; so is one with dots for its options, and one with names for
-its numbers. The same goes for arguments such as `--data /path/to/data`.
+them, and `{Partition Name}` is advice, as sbatch refuses the file as it lies. An error where sbatch refuses the script,
+and otherwise a warning: whoever submits it is told, or fills it in first. Where a value was taken out for the public
+(`<ANONYMOUS>`), and in templates, examples and documentation it is only advice: what counts is the folder and the name
+of the script in its project, what its first comments say, and a script beside it that puts values in their place. A
+script with several things to fill in, one of them in its directives, is a form, of which nothing is more than advice;
+so is one with dots for its options, and one with names for its numbers. The same goes for arguments such as
+`--data /path/to/data`.
 
 The placeholders of a kind are one finding: those that sbatch refuses, those in other directives, and those in commands,
 on the first that makes a command fail.
@@ -181,12 +182,14 @@ def _in_value(
     if typo(job.directives, setting) not in (None, PLACEHOLDER, HASH) or found is not None and found.kind == "template":
         return
     left, right = (start + found.start, start + found.end) if found is not None else (end, end)
+    is_slot = False
     spanned = enclosing_placeholder(string, end - 1, line.words_start, line.end) if first_word else None
     if spanned is not None:
         left, right = spanned
         text = string[left:right]
         # `{ name }`, with spaces, is not from a template that a program fills in.
-        if text[0] in "@_" or text[0] == "{" and text[1] not in BLANKS:
+        is_slot = text[0] == "{" and text[1] not in BLANKS
+        if text[0] in "@_" or is_slot and (text[1] == "{" or not any(each in BLANKS for each in text)):
             return
     elif found is None:
         return
@@ -201,7 +204,8 @@ def _in_value(
     severity = "error" if refused else SEVERITIES.get(setting.name, "error" if certain else "warning")
     wanted = WANTED.get(setting.name, f"a value for --{setting.name}")
     message = f"`{string[left:right]}` is a placeholder: {consequence}; write {wanted}"
-    is_template = REDACTED.search(string, left, right) is not None or is_filled_in_beside(job, string[left:right])
+    is_template = is_slot or REDACTED.search(string, left, right) is not None
+    is_template = is_template or is_filled_in_beside(job, string[left:right])
     yield Finding(job.directives.text.span(left, right), message, "info" if is_template else severity)
 
 
@@ -357,6 +361,11 @@ CASES = [
         """,
         severity="info",
         title="an example",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH -p «{Partition Name}»\nsrun ./a.out | tee log\n",
+        severity="info",
+        title="a slot of two words",
     ),
     Good("#!/bin/bash\n#SBATCH --account={{ account }} -p @[QUEUE] --nodes={nodes}\nsrun ./a.out\n", title="templates"),
     Good("#!/bin/bash\n#SBATCH -A example -p test -J todo --output=example.com/%j.out\nsrun ./a.out < in > out\n"),

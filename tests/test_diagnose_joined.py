@@ -256,3 +256,12 @@ def test_help_texts_of_mpi_are_no_errors() -> None:
 def test_families_of_reports(log: str, script: str, code: str) -> None:
     answer, _ = best(log, f"#!/bin/bash\n#SBATCH --nodes=1\n{script}")
     assert (codes_of(answer.findings), answer.confidence) == ([code], "certain")
+
+
+def test_of_a_directive_the_message_of_sbatch_comes_first() -> None:
+    for code in ("SB104", "SB108"):
+        (section,) = bites(code)
+        first = next(line for line in section[1].splitlines() if line.startswith("- "))
+        assert first.startswith("- `sbatch: error: Invalid directive found in batch script: "), code
+    (section,) = bites("SB439")
+    assert "`shell-test`" in section[1] and "`command-not-found`" in section[1]

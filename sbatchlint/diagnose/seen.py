@@ -11,6 +11,7 @@ from sbatchlint.diagnose.symptom import Symptom
 from sbatchlint.diagnose.symptoms import symptoms
 from sbatchlint.diagnose.unread import UNREAD
 from sbatchlint.registry import registry
+from sbatchlint.source.regex import Regex
 
 TITLE = "What you see when it bites"
 # The example of a message that a reader meets when sbatch does not read a directive.
@@ -20,6 +21,9 @@ _LONGEST = 110
 MOST = 4
 # Of more checks than these, one message of a symptom is rarely that of the check at hand.
 _MOST_CODES = 4
+# The codes of checks of what sbatch reads, and its own programs.
+_OF_DIRECTIVES = "SB1"
+_SLURM = Regex(r"\b(?:sbatch|slurm\w*|job_submit|sacct)\b")
 # Symptoms whose messages have little in common but that they come at the same time.
 _VARIED = frozenset({"site-rule"})
 
@@ -66,6 +70,13 @@ def _is_alike(symptom: Symptom) -> bool:
     return is_alike and symptom.id not in _VARIED
 
 
+def _farness(symptom: Symptom, code: str) -> tuple[bool, bool]:
+    """How far a symptom is from what a check finds: of a directive, what Slurm itself says comes first; then a message
+    that stands for others."""
+    is_of_directive = code.startswith(_OF_DIRECTIVES)
+    return is_of_directive and _SLURM.search(symptom.printed_by) is None, not _is_alike(symptom)
+
+
 def bites(code: str) -> list[tuple[str, str]]:
     """The section of a check's page on what one sees, as title and Markdown; empty where that is unknown."""
     found, unseen = symptoms_of(code), _unseen(code)
@@ -74,7 +85,7 @@ def bites(code: str) -> list[tuple[str, str]]:
     special = [
         each for each in found if any(code in cause.codes for cause in each.causes if cause not in GENERAL_CAUSES)
     ]
-    special.sort(key=_is_alike, reverse=True)
+    special.sort(key=lambda each: _farness(each, code))
     lines = [f"- {_sample(each)}" for each in special[:MOST]]
     if len(special) > MOST:
         lines.append(f"- {', '.join(f'`{each.id}`' for each in special[MOST:])}")

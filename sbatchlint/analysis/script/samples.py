@@ -30,7 +30,8 @@ _TEST_DATA = Regex(r"(?i)test_?-?data")
 _ENDING = Regex(r"\.(?:in|IN)(?:_\w+)?\Z")
 # Slots that a program fills in, in an option block.
 _SLOT = Regex(
-    r"(?<![\w\\@])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@|\$\$\{?[A-Z]|(?<![$\\])\{[A-Za-z_][\w.]*\}|%\{[A-Za-z_]\w*\}|"
+    r"(?<![\w\\@])@\[?[A-Za-z_]\w*\]|@[A-Z][A-Z0-9_]*@|\$\$\{?[A-Z]"
+    r"|(?<![$\\])\{[A-Za-z_][\w.]*(?: [A-Za-z_][\w.]*){0,4}\}|%\{[A-Za-z_]\w*\}|"
     + "|".join((HASHES, *PLAIN_SLOTS.values()))
 )
 # Lines with a statement of a template engine.

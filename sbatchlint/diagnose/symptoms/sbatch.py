@@ -33,6 +33,16 @@ def _named_option(job: Job, event: Event) -> Verdict:
     return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
 
 
+def _stray_word(job: Job, event: Event) -> Verdict:
+    """The directives in which the word of the message stands, not as an option."""
+    word = (event.groups.get("word") or "").strip()
+    if not word:
+        return None
+    lines = (line for line in job.directives.lines if any(each.text == word for each in line.tokens))
+    spans = tuple(line.span for line in lines)
+    return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
+
+
 # The variables of the environment whose names are not those of their options.
 _OPTIONS_OF = {"SLURM_MEM_PER_NODE": "mem", "SLURM_TASKS_PER_NODE": "ntasks-per-node", "SLURM_JOB_NUM_NODES": "nodes"}
 
@@ -131,21 +141,48 @@ sbatch: error: The Slurm controller does not allow scripts that
 """,
     ),
     Symptom(
+        id="stray-word",
+        title="a word in a directive is neither an option nor a value",
+        docs="sbatch refuses the script at the first such word: of a value with a space that is not quoted, beside a space next to `=`, in a placeholder that was left, or of a comment without its `#`.\n",
+        printed_by="sbatch",
+        releases="`get_argument()` and its caller in src/sbatch/opt.c, 20.11 to 26.05",
+        role="cause",
+        literals=("Invalid directive found",),
+        patterns=(r"sbatch: error: Invalid directive found in batch script: *(?P<word>.*)",),
+        causes=(
+            Cause("word-of-script", "script", "{word} stands alone in a directive: sbatch takes it neither for an option nor for the value of one", "quote a value with spaces, write no space next to `=`, and `#` before a comment", codes=("SB104", "SB108", "SB118", "SB102", "SB005"), script=_stray_word),
+            Cause("word-of-call", "submission", "{word} stands alone in a directive of the script that was submitted, which is another one or was made by a program", "look at what calls sbatch, and at the script that it hands over", script=submits()),
+        ),
+        examples=(
+            Example(
+                "sbatch: error: Invalid directive found in batch script: Job\n",
+                "#!/bin/bash\n#SBATCH -N1\n«#SBATCH --job-name=My Job»\nsrun ./a.out\n",
+                "word-of-script",
+            ),
+            Example(
+                "sbatch: error: Invalid directive found in batch script: 2\n",
+                "#!/bin/bash\n«#SBATCH --nodes = 2»\nsrun ./a.out\n",
+                "word-of-script",
+            ),
+        ),
+        matches="sbatch: error: Invalid directive found in batch script: gpu\n",
+        others="sbatch: error: Unable to open file job.sh\n",
+    ),
+    Symptom(
         id="unknown-option",
         title="an option is not known, or not given as it must be",
         docs="getopt says it for sbatch, salloc and srun: an option of another release, of another command, misspelled, or with a value where none belongs.\n",
         printed_by="sbatch, salloc, srun",
         releases="getopt_long of the C library; `--workdir` is `--chdir` since 17.11",
         role="cause",
-        literals=("unrecognized option", "invalid option -- ", "is ambiguous", "requires an argument", "allow an argument", "Invalid directive found"),
+        literals=("unrecognized option", "invalid option -- ", "is ambiguous", "requires an argument", "allow an argument"),
         patterns=(
             r"(?:sbatch|srun|salloc): (?:unrecognized|invalid) option (?:-- )?['‘](?P<option>[^'’]+)",
             r"(?:sbatch|srun|salloc): option ['‘](?P<option>[^'’]+)['’] (?:is ambiguous|requires an argument|doesn.t allow an argument)",
             r"(?:sbatch|srun|salloc): option requires an argument -- ['‘](?P<option>[^'’]+)",
-            r"sbatch: error: Invalid directive found in batch script: *(?P<option>.*)",
         ),
         causes=(
-            Cause("option-of-script", "script", "{option} is not an option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB104", "SB109", "SB130", "SB005", "SB102", "SB117"), script=_named_option, log=lambda event: False if _of_pyxis(event) is None else None),
+            Cause("option-of-script", "script", "{option} is not an option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB109", "SB130", "SB005", "SB102", "SB117"), script=_named_option, log=lambda event: False if _of_pyxis(event) is None else None),
             Cause("of-pyxis", "cluster", "{option} is an option of pyxis, which Slurm does not load here", "ask the site for pyxis (plugstack.conf), or run on nodes that have it", log=_of_pyxis),
             Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which Slurm 19.05.0 alone does not take", "ask the site for a later release of Slurm, take a later Open MPI, or start the program with srun", log=begins("option", "--cpu_bind")),
             Cause("option-of-call", "submission", "the command line had {option}, which this release does not take there", "look at what calls sbatch or srun", script=submits()),
@@ -164,7 +201,6 @@ srun: invalid option -- 'z'
 sbatch: option '--exclusive-user' is ambiguous; possibilities: '--exclusive' '--exclude'
 srun: option '--label' doesn't allow an argument
 sbatch: option requires an argument -- 'p'
-sbatch: error: Invalid directive found in batch script: gpu
 """,
         others="train.py: error: unrecognized option '--lr'\n",
     ),

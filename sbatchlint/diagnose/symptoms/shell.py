@@ -274,7 +274,7 @@ environment or a container, which has to be loaded inside the job. The script go
         ),
         causes=(
             Cause("directive-in-text", "script", "directives stand within quotes, where the shell takes them for a command and sbatch does not read them", "write each `#SBATCH` at the beginning of a line, before the first command", codes=("SB101",), log=lambda event: "#SBATCH" in event.groups.get("command", "")),
-            Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "look for a missing backslash on the line before, at the quotes, and for round brackets where a variable wants `${{…}}`", codes=("SB411", "SB422", "SB108", "SB425", "SB427", "SB101", "SB003"), log=_no_command),
+            Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "look for a missing backslash on the line before, at the quotes, and for round brackets where a variable wants `${{…}}`", codes=("SB411", "SB422", "SB439", "SB425", "SB427", "SB101", "SB003"), log=_no_command),
             Cause("mistyped", "script", "the script has a mistyped name, a folder, or a line of a notebook where a command stands: {command}", "write the name as it is, `cd` before a folder, and no `!`", codes=("SB444",)),
             Cause("path-replaced", "script", "the script sets PATH without the folders that were in it, so {command} is not found any more", "keep them: PATH=/new/folder:$PATH", codes=("SB619", "SB609", "SB430")),
             Cause("module", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", script=_called, log=_module),
@@ -367,7 +367,7 @@ bash: train.sh: No such file or directory
         patterns=(r"line (?P<row>\d+): .*(?:(?:unary|binary) operator expected|integer expression expected|too many arguments|missing `\]'|value too great for base|division by 0|not a valid identifier|operand expected|invalid arithmetic operator|syntax error in expression)",),
         causes=(
             Cause("empty-number", "script", "the script computes with a variable that is empty", "see that it is set, or give a default: ${{NAME:-1}}", codes=("SB420", "SB414", "SB409", "SB405"), script=_computed),
-            Cause("test", "script", "a test of the script fails on an empty or odd value", "quote the variable, or see the finding", codes=("SB420", "SB108", "SB414", "SB409", "SB405", "SB708", "SB413", "SB431", "SB709", "SB721"), script=row_named),
+            Cause("test", "script", "a test of the script fails on an empty or odd value", "quote the variable, or see the finding", codes=("SB420", "SB439", "SB414", "SB409", "SB405", "SB708", "SB413", "SB431", "SB709", "SB721"), script=row_named),
         ),
         matches="/var/spool/slurmd/job7/slurm_script: line 12: [: -gt: unary operator expected\n",
     ),
