@@ -58,7 +58,7 @@ _SAID = Regex(
 )
 # A template by its own words, and not the output of one.
 _TO_ADAPT = Regex(
-    r"(?i)#.*\btemplate\b(?:[ \t]+(?:file|script|job))*[ \t]+(?:to|for you to|that you|please)\b[^.\n]{0,20}"
+    r"(?i)\btemplate\b(?:[ \t]+(?:file|script|job))*[ \t]+(?:to|for you to|that you|please)\b[^.\n]{0,20}"
     r"\b(?:adapt|adjust|edit|modif|fill|change|customi[sz])"
 )
 
