@@ -36,6 +36,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
 from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
@@ -88,9 +89,14 @@ def _is_unknown(job: Job, read: VariableRead) -> bool:
 
 def _is_of_module(job: Job, name: str) -> bool:
     """Whether a module of this name is loaded, which may set the variable: `module load picard`, then `$PICARD`."""
-    first = name.lower().partition("_")[0]
+    return name.lower().partition("_")[0] in _modules(job)
+
+
+@once
+def _modules(job: Job) -> frozenset[str]:
+    """The names, without their versions, of the modules that are loaded."""
     loaded = (each for each in job.invocations if has_trait(each.name, "loads"))
-    return any(word.lower().partition("/")[0] == first for each in loaded for word in each.words[1:])
+    return frozenset(word.lower().partition("/")[0] for each in loaded for word in each.words[1:])
 
 
 def _takes_options(command: Invocation) -> bool:

@@ -34,7 +34,7 @@ CASES = {
     "beside-told": Case(
         f"{HEADER}export NNODES=1 NODE_RANK=0 MASTER_ADDR=localhost\nsrun -n1 bash open.sh  # train.py --lr 1\n",
         "--nodes 2",
-        f'{HEADER}{NODES}export NNODES="$SLURM_JOB_NUM_NODES" NODE_RANK=0 '
+        f'{HEADER}{NODES}export NNODES="$SLURM_JOB_NUM_NODES" '
         f"{MEETING.splitlines()[0].removeprefix('export ')}\n"
         f"srun {CPUS} {TOLD.format('NODE_RANK')} bash open.sh  # train.py --lr 1\n",
         "torch",
