@@ -4,8 +4,8 @@ srun passes its standard input on to all of its tasks, whether their programs re
 end. In `while read x; do srun ./work "$x"; done < list` that is the list: the job works on the first line and ends
 COMPLETED.
 
-Nothing is reported where a single line is read (`head -n1 list | while read x`), and for steps in the background, to
-which bash gives /dev/null.
+A warning for a step in the background, which may read only a part of the input. Nothing is reported where a single line
+is read (`head -n1 list | while read x`).
 
 ## Fix
 
@@ -16,8 +16,9 @@ Unsafe where the srun is in a function. `< /dev/null` after the srun works as we
 ## References
 
 srun(1), --input; live runs of Slurm 22.05: one iteration of three with a file, a pipe and a here-string, all three with
-`--input=none` and with `< /dev/null`. ShellCheck's SC2095 is the same for ssh. bash(1), "Lists" and "Command execution
-environment": commands in the background read /dev/null (run with bash 5.2 and dash).
+`--input=none` and with `< /dev/null`; a loop that starts the steps with `&` may lose lines, as bash (5.2) gives
+/dev/null to a command in the background only where no loop or pipe around it redirects its input. ShellCheck's SC2095
+is the same for ssh.
 """
 
 from bisect import bisect_left
@@ -79,11 +80,17 @@ def _fed_a_line(text: Text, pipeline: Pipeline) -> Iterator[Node]:
 
 def _finding(job: Job, step: Step, reader: Reader, read: Span) -> Finding:
     row = job.line(read.start)
-    happens = f"srun consumes the remaining input of the `read` on line {row}, so the loop ends after this iteration"
+    if reader.background:
+        happens = f"srun may consume input lines of the `read` on line {row}"
+    else:
+        happens = (
+            f"srun consumes the remaining input of the `read` on line {row}, so the loop ends after this iteration"
+        )
     option = step.option("input")
     return Finding(
         step.place,
         f"{happens}; " + ("add --input=none" if option is None else f"write --input=none for `{option.as_written}`"),
+        "warning" if reader.background else None,
         related=[(read, "reads the same input")],
         fix=None if option is not None else partial(_fix, job, step, not reader.called),
     )
@@ -163,16 +170,25 @@ CASES = [
         """,
         title="in a function, after a pipe",
     ),
-    Good(
+    Bad(
         """\
         #!/bin/bash
         #SBATCH --nodes=1 --ntasks=8
         while read -r file; do
-            srun --ntasks=1 --exact ./work "$file" &
+            «srun» --ntasks=1 --exact ./work "$file" &
         done < list.txt
         wait
         """,
-        title="in the background they read /dev/null",
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks=8
+        while read -r file; do
+            srun --ntasks=1 --input=none --exact ./work "$file" &
+        done < list.txt
+        wait
+        """,
+        severity="warning",
+        title="at the same time",
     ),
     Good("#!/bin/bash\n#SBATCH -n1\nwhile read -r file; do\n    srun ./work $file < /dev/null\ndone < list.txt\n"),
     Good("#!/bin/bash\n#SBATCH -n1\nwhile read -ru 3 file; do\n    srun ./work $file\ndone 3< list.txt\n"),

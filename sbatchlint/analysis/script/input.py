@@ -6,6 +6,7 @@ from typing import NamedTuple
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     ArithmeticFor,
+    Background,
     Case,
     CommandSubstitution,
     For,
@@ -30,15 +31,17 @@ _OTHER_DESCRIPTOR = Regex(r"-[ers]*u(?!0$)")
 class Reader(NamedTuple):
     """A command that inherits the standard input of certain statements.
 
-    `called`: whether it runs in a function. In the background the shell of a script gives /dev/null instead (bash and
-    dash, run).
+    `background`: whether it runs in the background of these. `called`: whether it runs in a function.
     """
 
     command: Simple
+    background: bool
     called: bool
 
 
-def readers(body: Iterable[Node], functions: dict[str, Function], called: int = 0) -> Iterator[Reader]:
+def readers(
+    body: Iterable[Node], functions: dict[str, Function], background: bool = False, called: int = 0
+) -> Iterator[Reader]:
     """The commands that inherit the standard input of these statements, in order."""
     for node in body:
         redirects: tuple[Redirect, ...] = getattr(node, "redirects", ())
@@ -46,10 +49,10 @@ def readers(body: Iterable[Node], functions: dict[str, Function], called: int = 
             continue
         inner: tuple[Node, ...] = ()
         if isinstance(node, Simple):
-            yield Reader(node, bool(called))
+            yield Reader(node, background, bool(called))
             name = name_of(node)
             if name in functions and called < DEPTH:
-                yield from readers([functions[name].body], functions, called + 1)
+                yield from readers([functions[name].body], functions, background, called + 1)
             if any(isinstance(part, CommandSubstitution) for word in node.words for part in getattr(word, "parts", ())):
                 inner = tuple(nodes_of(node, CommandSubstitution))
         elif isinstance(node, CommandSubstitution):
@@ -58,9 +61,11 @@ def readers(body: Iterable[Node], functions: dict[str, Function], called: int = 
             inner = node.commands[:1]
         elif isinstance(node, AndOr):
             inner = (node.left, node.right)
+        elif isinstance(node, Background):
+            yield from readers([node.statement], functions, True, called)
         elif isinstance(node, If):
             for condition, statements in node.branches:
-                yield from readers((*condition, *statements), functions, called)
+                yield from readers((*condition, *statements), functions, background, called)
             inner = node.otherwise or ()
         elif isinstance(node, While):
             inner = (*node.condition, *node.body)
@@ -68,7 +73,7 @@ def readers(body: Iterable[Node], functions: dict[str, Function], called: int = 
             inner = node.body
         elif isinstance(node, Case):
             inner = tuple(each for _, statements, _ in node.items for each in statements)
-        yield from readers(inner, functions, called)
+        yield from readers(inner, functions, background, called)
 
 
 def name_of(node: Simple) -> str:
