@@ -109,12 +109,9 @@ def _is_shared(job: Job, step: Step, command: Invocation, path: Pieces, moved: b
         return False
     if any(each.phase is Phase.TASK for each in expansions(path)) or UNKNOWN_CHARACTER in text.rpartition("/")[2]:
         return False
-    if moved and not text.startswith("/"):
+    if moved and not text.startswith("/") or container_of(command) is not None:
         return False
-    container = container_of(command)
-    if container is not None:
-        return False
-    return not classify(path, job.site, container).private or (step.tasks_per_node or 0) > 1
+    return not classify(path, job.site, None).private or (step.tasks_per_node or 0) > 1
 
 
 def _name(path: Pieces) -> str:

@@ -24,10 +24,12 @@ from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Piece, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Nested
 
 CARD = Card(
     "SB413", "export-dollar-name", severity="error", fix="always", since="0.1.0", seen="a run of bash 5.2",
@@ -56,9 +58,14 @@ def check(job: Job) -> Iterator[Finding]:
                 if values is not None:
                     place = text.span(parameter.start, parameter.end)
                     found = _finding(job, place, command if declares else "", parameter.name, sorted(values))
-                    run = next((each for each in job.invocations if each.span.contains(place)), None)
+                    run = next(reversed([*_commands(job).around(place)]), None)
                     # a branch that only some jobs take
                     yield found if run is None or not depends_on_test(run) else found._replace(severity="warning")
+
+
+@once
+def _commands(job: Job) -> Nested[Invocation]:
+    return Nested((command.span, command) for command in job.invocations)
 
 
 def _only_prints_or_exports(command: Simple, string: str) -> bool:

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.nobody_sets import glued_name, unset_reads
 from sbatchlint.analysis.expansion.reach import Reach, reach_of, word_around
 from sbatchlint.bash.trace import VariableRead
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
@@ -42,8 +42,10 @@ _FIXED = frozenset(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    reads = list(unset_reads(job))
-    for read in reads:
+    same: dict[tuple[str, str], list[Span]] = {}  # a name that is written in one place is read in another
+    for read in unset_reads(job):
+        same.setdefault((read.name, job.source.slice(read.span)), []).append(read.span)
+    for read in unset_reads(job):
         written, glued = job.source.slice(read.span), glued_name(job, read)
         if glued is None:
             continue
@@ -56,9 +58,7 @@ def check(job: Job) -> Iterator[Finding]:
         rest = read.name[len(glued.prefix) :]
         in_folder = rest[0] != "_" and _is_folder(job, glued.prefix)
         instead = f"${glued.prefix}/{rest}" if in_folder else f"${{{glued.prefix}}}{rest}"
-        # a name that is written in one place is read in another
-        same = {each.span for each in reads if each.name == read.name and job.source.slice(each.span) == written}
-        edits = [replace(each, instead) for each in sorted(same, key=lambda span: span.start)]
+        edits = [replace(each, instead) for each in sorted(same[read.name, written])]
         yield Finding(
             read.span,
             f"bash reads the name as {read.name}, which nothing sets; write `{instead}`",

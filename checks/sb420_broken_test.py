@@ -34,7 +34,7 @@ error in conditional expression" ends a script with the status of the command be
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from typing import TypeGuard
 
@@ -51,15 +51,17 @@ from sbatchlint.bash.syntax.tree import (
     Program,
     Redirect,
     Simple,
-    Statement,
     TestCommand,
     Word,
 )
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
+from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Nested
 
 CARD = Card(
     "SB420", "broken-test", severity="error", fix="sometimes", since="0.1.0", seen="a public script, run with bash 5.2"
@@ -90,29 +92,45 @@ def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         if "[" not in text.string:
             continue
+        conditions = Nested(_conditions(text, program))
+        lists = Nested((text.span(each.left.start, each.left.end), each) for each in nodes_of(program, AndOr))
         for finding in _in_program(job, text, program):
-            severity = finding.severity
-            if severity is None and _matters_to_some(job, text, program, finding):
+            severity, choices = finding.severity, list(conditions.around(finding.span))
+            if severity is None and _matters_to_some(job, finding, choices):
                 severity = "warning"
-            kept = finding.fix is None or not _guards_an_end(text, program, finding.span)
+            kept = finding.fix is None or not _guards_an_end(choices, lists.around(finding.span))
             yield finding._replace(severity=severity, fix=finding.fix if kept else None)
 
 
-def _matters_to_some(job: Job, text: Text, program: Program, finding: Finding) -> bool:
-    """Whether only some jobs meet a test, or it is false and would only end the job with a message on wrong use."""
-    place = finding.span
-    test = next((each for each in job.invocations if each.name in ("[", "[[") and each.span.contains(place)), None)
-    later = (branch for choice in nodes_of(program, If) for branch, _ in choice.branches[1:])
-    if test is not None and depends_on_test(test) and not any(_holds(text, each, place) for each in later):
+def _conditions(text: Text, program: Program) -> Iterator[tuple[Span, tuple[If, int]]]:
+    """The places of the conditions of each `if`, with their numbers in it."""
+    for choice in nodes_of(program, If):
+        for number, (condition, _) in enumerate(choice.branches):
+            if condition:
+                yield text.span(condition[0].start, condition[-1].end), (choice, number)
+
+
+def _matters_to_some(job: Job, finding: Finding, choices: list[tuple[If, int]]) -> bool:
+    """Whether only some jobs meet a test, or it is false and would only end the job with a message on wrong use.
+
+    `choices`: each `if` in a condition of which the test stands, with the number of that, innermost first.
+    """
+    test = next(reversed([*_tests(job).around(finding.span)]), None)
+    if test is not None and depends_on_test(test) and not any(number for _, number in choices):
         return True
     if _FALSE not in finding.message:
         return False
-    for choice in nodes_of(program, If):
-        condition, body = choice.branches[0]
-        if not choice.otherwise and len(choice.branches) == 1 and _holds(text, condition, place):
+    for choice, _ in reversed(choices):
+        _, body = choice.branches[0]
+        if not choice.otherwise and len(choice.branches) == 1:
             names = [unquoted_text(each.words[0]) if isinstance(each, Simple) and each.words else None for each in body]
             return names[-1] in ("exit", "return") and all(has_trait(each, "tells") for each in names[:-1])
     return False
+
+
+@once
+def _tests(job: Job) -> Nested[Invocation]:
+    return Nested((command.span, command) for command in job.invocations if command.name in ("[", "[["))
 
 
 def _in_program(job: Job, text: Text, program: Program) -> Iterator[Finding]:
@@ -147,19 +165,13 @@ def _numbers_as_texts(text: Text, words: list[Word]) -> Iterator[Finding]:
             yield Finding(place, message, "warning", fix=fix)
 
 
-def _guards_an_end(text: Text, program: Program, place: Span) -> bool:
+def _guards_an_end(choices: list[tuple[If, int]], lists: Iterator[AndOr]) -> bool:
     """Whether a test decides if the job ends, or loses files: once corrected, it may do so for the first time."""
-    decided: list[object] = []
-    for choice in nodes_of(program, If):
-        if any(_holds(text, condition, place) for condition, _ in choice.branches):
-            decided += [body for _, body in choice.branches] + [choice.otherwise or ()]
-    decided += [each.right for each in nodes_of(program, AndOr) if _holds(text, (each.left,), place)]
+    decided: list[object] = [each.right for each in lists]
+    for choice, _ in choices:
+        decided += [body for _, body in choice.branches] + [choice.otherwise or ()]
     commands = chain.from_iterable(nodes_of(each, Simple) for each in decided)
     return any(unquoted_text(each.words[0]) in _ENDING for each in commands if each.words)
-
-
-def _holds(text: Text, nodes: Sequence[Statement], place: Span) -> bool:
-    return bool(nodes) and text.span(nodes[0].start, nodes[-1].end).contains(place)
 
 
 def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterator[Finding]:

@@ -37,9 +37,10 @@ from sbatchlint.bash.syntax.tree import (
 )
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Text
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import is_templated
+from sbatchlint.source.text import Nested
 
 CARD = Card(
     "SB455", "bad-substitution", severity="error", fix="sometimes", since="0.1.0", batch=True, stage="preview",
@@ -76,7 +77,7 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             shown.add(match[0])
             span = text.span(node.start, match.end())
-            kinds = [kind for start, end, kind in places if start <= node.start < end]
+            kinds = list(places.around(Span(node.start, node.start + 1)))
             ends = _ENDS["here" if "here" in kinds else "part" if "part" in kinds else "some"]
             fix = None
             if match["name"] is not None:
@@ -96,21 +97,26 @@ def check(job: Job) -> Iterator[Finding]:
         yield from found.values()
 
 
-def _places(text: Text, program: Program) -> list[tuple[int, int, str]]:
-    """Where a bad expansion does not end the script, or not in each job: start, end, and what it is."""
-    parts = [(each.start, each.end) for each in nodes_of(program, CommandSubstitution)]
-    parts += [(each.start, each.end) for each in nodes_of(program, ProcessSubstitution)]
-    parts += [(each.start, each.end) for each in nodes_of(program, Group) if text.string[each.start] == "("]
-    parts += [(each.start, each.end) for each in nodes_of(program, Pipeline) if len(each.commands) > 1]
-    some = [(each.start, each.end) for each in nodes_of(program, If)]
-    some += [(each.start, each.end) for each in nodes_of(program, Case)]
-    some += [(each.start, each.end) for each in nodes_of(program, Function)]
-    some += [(each.start, each.end) for each in nodes_of(program, For)]
-    some += [(each.start, each.end) for each in nodes_of(program, While)]
-    some += [(each.start, each.end) for each in nodes_of(program, AndOr)]
-    here = [(each.body.start, each.body.end) for each in nodes_of(program, Heredoc)]
-    kinds = ((parts, "part"), (some, "some"), (here, "here"))
-    return [(start, end, kind) for places, kind in kinds for start, end in places]
+def _places(text: Text, program: Program) -> Nested[str]:
+    """Where a bad expansion does not end the script, or not in each job, by what that is."""
+    parts: list[CommandSubstitution | ProcessSubstitution | Group | Pipeline] = [
+        *nodes_of(program, CommandSubstitution),
+        *nodes_of(program, ProcessSubstitution),
+        *(each for each in nodes_of(program, Group) if text.string[each.start] == "("),
+        *(each for each in nodes_of(program, Pipeline) if len(each.commands) > 1),
+    ]
+    some: list[If | Case | Function | For | While | AndOr] = [
+        *nodes_of(program, If),
+        *nodes_of(program, Case),
+        *nodes_of(program, Function),
+        *nodes_of(program, For),
+        *nodes_of(program, While),
+        *nodes_of(program, AndOr),
+    ]
+    found = [(Span(each.start, each.end), "part") for each in parts]
+    found += [(Span(each.start, each.end), "some") for each in some]
+    found += [(Span(each.body.start, each.body.end), "here") for each in nodes_of(program, Heredoc)]
+    return Nested(found)
 
 
 CASES = [

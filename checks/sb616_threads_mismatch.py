@@ -44,6 +44,7 @@ from sbatchlint.analysis.site.defaults import cpus_without_asking, in_whole_node
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import counted, is_number, parse_integer
@@ -137,9 +138,17 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _only_builds(job: Job, command: Invocation) -> bool:
     """Whether a command only builds what the work of the job needs, so that it is not what the job waits for."""
-    later = job.invocations[command.index + 1 :]
-    builds = weight(job, command) < Weight.PROGRAM or command.name in _BUILDERS
-    return builds and any(weight(job, each) >= Weight.PROGRAM and each.name not in _BUILDERS for each in later)
+    return not _works_by_itself(job, command) and command.index < _last_work(job)
+
+
+@once
+def _last_work(job: Job) -> int:
+    """The index of the last command that works and does not only build; -1 without one."""
+    return next((each.index for each in reversed(job.invocations) if _works_by_itself(job, each)), -1)
+
+
+def _works_by_itself(job: Job, command: Invocation) -> bool:
+    return weight(job, command) >= Weight.PROGRAM and command.name not in _BUILDERS
 
 
 def _with_threads(job: Job) -> list[Invocation]:

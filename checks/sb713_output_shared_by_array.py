@@ -19,6 +19,7 @@ Puts `_${SLURM_ARRAY_TASK_ID}` into the name, where it is written once. Unsafe: 
 sbatch(1), "Job arrays"; bash(1), "Redirections"; live runs of Slurm 22.05 (tests/slurm).
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -32,12 +33,13 @@ from sbatchlint.analysis.expansion.array_elements import (
 )
 from sbatchlint.analysis.expansion.nobody_sets import similar_variable, unset_reads
 from sbatchlint.analysis.storage.written_paths import OVERWRITING, place_in
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.argv import partition
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.once import once
 from sbatchlint.job.paths import classify
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
@@ -202,6 +204,17 @@ def _is_log(command: Invocation, path: str) -> bool:
     return ending in ("log", "err") or ending == "out" and script
 
 
+@once
+def _unset(job: Job) -> list[VariableRead]:
+    return sorted(unset_reads(job), key=lambda read: read.span.start)
+
+
+def _unset_in(job: Job, place: Span) -> VariableRead | None:
+    """The first variable in a place that nothing sets."""
+    at = bisect_left(_unset(job), place.start, key=lambda read: read.span.start)
+    return next((read for read in _unset(job)[at : at + 1] if place.contains(read.span)), None)
+
+
 def _finding(job: Job, command: Invocation, written: Written) -> Finding:
     word = shown_text(written.path)
     row = job.line(command.span.start)
@@ -217,7 +230,7 @@ def _finding(job: Job, command: Invocation, written: Written) -> Finding:
     if command.name == "sed":
         what = f"all tasks of the array edit {name}"
     advice = "add `$SLURM_ARRAY_TASK_ID` to the name"
-    lost = next((each for each in unset_reads(job) if command.span.contains(each.span)), None)
+    lost = _unset_in(job, command.span)
     meant = similar_variable(job, lost) if lost is not None else None
     names = {each.expansion.name for each in written.path if each.expansion is not None}
     if lost is not None and meant is not None and lost.name in names:

@@ -136,6 +136,13 @@ def _keeps_job_alive(job: Job, command: Invocation) -> bool:
     return started and not any(each.name == "wait" for each in job.invocations[command.index :])
 
 
+@once
+def _last_work(job: Job) -> int:
+    """The index of the last command that works and is not a bare shell; -1 without one."""
+    works = (each for each in reversed(job.invocations) if each.words and not _is_shell(each.words))
+    return next((each.index for each in works if weight(job, each) >= Weight.PROGRAM), -1)
+
+
 def _of_command(job: Job, command: Invocation) -> Finding | None:
     words = command.words
     name = command.name or ""
@@ -167,8 +174,7 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
         if command.children:
             return None  # `apptainer shell IMAGE -c …`
         happens = f"a batch job has no terminal: `{words[0]}` gets no input and ends at once; remove it"
-        later = (each for each in job.invocations[command.index + 1 :] if each.words and not _is_shell(each.words))
-        if any(weight(job, each) >= Weight.PROGRAM for each in later):
+        if command.index < _last_work(job):
             severity = "info"  # it ends with 0, and what follows is done all the same
     return Finding(command.span, happens, severity) if happens else None
 

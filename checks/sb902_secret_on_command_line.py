@@ -146,10 +146,12 @@ def _pieces(assigned: VariableAssignment) -> Iterator[Piece]:
 
 def _exposed(secrets: Secrets) -> Iterator[Finding]:
     """Findings on the places where a secret becomes an argument of a command."""
+    if not secrets.reads:
+        return
     seen: set[tuple[str, Span]] = set()
     # nobody else is on the nodes
     alone = secrets.job.request.exclusive == "" or gets_whole_nodes(secrets.job)
-    for command in secrets.job.invocations if secrets.reads else ():
+    for command in secrets.job.invocations:
         if command.name in OWN or command.calls_function:
             continue
         for number, name, span in secrets.in_words(command):

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.site.fit import stops
 from sbatchlint.analysis.site.names import instead_of, listing, nearest
-from sbatchlint.analysis.site.targets import account_of, named, place, requests, severity
+from sbatchlint.analysis.site.targets import account_of, named, place, requests, severity, whose_account
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.rewriting import replacement
@@ -61,8 +61,8 @@ def _not_of_account(job: Job, request: Request, name: str) -> Iterator[Finding]:
     account = account_of(job.site.profile, request) if job.site.profile is not None else None
     if account is None or account.qos is None or name in account.qos:
         return
-    of = f"the account `{request.value('account')}`" if request.has_option("account") else "its account"
-    message = f"sbatch refuses the job: {of} may not use the QOS `{name}`; available: {listing(account.qos)}"
+    message = f"sbatch refuses the job: {whose_account(request)} may not use the QOS `{name}`"
+    message += f"; available: {listing(account.qos)}"
     yield Finding(place(job, request, "qos"), message, severity(job))
 
 

@@ -16,11 +16,10 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.site.names import instead_of, nearest
+from sbatchlint.analysis.site.names import UnknownName, correction, instead_of, nearest
 from sbatchlint.analysis.site.targets import named, place, requests, severity
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.site.profile import lists
-from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import KnownCluster
 
 CARD = Card(
@@ -40,10 +39,8 @@ def check(job: Job) -> Iterator[Finding]:
         name = named(request, "account")
         if not name or name.lower() in known:
             continue
-        setting, meant = request.setting("account"), nearest(name, known)
-        fix = None
-        if setting is not None and setting.text == name and meant is not None:
-            fix = Fix(f"write {meant}", [replacement(job.directives, setting, meant)])
+        meant = nearest(name, known)
+        fix = correction(job, request, UnknownName("account", name, "name", tuple(known)), meant)
         message = f"sbatch refuses the job: no account `{name}` may be used here; {instead_of(meant, known)}"
         yield Finding(place(job, request, "account"), message, severity(job), fix=fix)
 

@@ -140,6 +140,9 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "functions that nothing calls": repeated("f@() { ./a@; }\n"),
     "files under other names": repeated("./a > f_@.txt\ncat f-@.txt\n"),
     "files emptied": repeated("sort f@ > f@\n"),
+    "broken tests": repeated("if [$X@ = a ]; then echo @; fi\n"),
+    "programs that are built": repeated("make -j 16 t@\n"),
+    "bare shells": repeated("bash\n"),
     "folders made and entered": repeated("mkdir -p w@\ncd w@\ncp w@/x y@\n"),
 }
 # Those that grew with the square once, and cost little.

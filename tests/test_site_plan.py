@@ -17,9 +17,9 @@ from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.text import Source
 
 
-def plan(head: str, profile: str = "example", **options: object) -> dict[str, Any]:
+def plan(head: str, profile: str = "example", **options: Any) -> dict[str, Any]:
     text = f"#!/bin/bash\n#SBATCH {head}\nsrun ./a.out\n"
-    found = api.plan(text, settings={"site": {"profile": profile}}, isolated=True, **options)  # type: ignore[arg-type]
+    found = api.plan(text, settings={"site": {"profile": profile}}, isolated=True, **options)
     cluster: dict[str, Any] = found.data["request"]["components"][0]["cluster"]
     return cluster
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from io import BytesIO
+from itertools import islice
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, cast
 
@@ -29,7 +30,7 @@ _NOT_LOGS = re.compile(
 _NUMBERED = re.compile(r"(?:[A-Za-z][\w.-]*[-_.])?\d{3,10}(?:_\d+)?")
 # Standard input is read twice: it is buffered in memory up to this size, and in a temporary file beyond.
 IN_MEMORY, BLOCK = 16 << 20, 1 << 20
-# Where a file shows whether it is text: as many bytes of its begin, and of its end.
+# Where a file shows whether it is text: so many bytes of its beginning, and of its end.
 LOOKED_AT = 1 << 16
 _HOLE = re.compile(rb"\0{16,}")
 # Control characters that no terminal is sent, and what stands for bytes that are not UTF-8.
@@ -43,10 +44,10 @@ def log_paths(names: list[str]) -> list[str]:
         if name == "-" or not os.path.isdir(name):
             found.append(name)
             continue
-        logs = [each for each in _inside(name) if not _is_binary_file(each)]
+        logs = list(islice((each for each in _inside(name) if not _is_binary_file(each)), MOST_FILES))
         if not logs:
             raise InputError(f"there is no log in the folder {name}")
-        found.extend(logs[:MOST_FILES])
+        found.extend(logs)
     if found.count("-") > 1:
         raise InputError("- (standard input) can be read once")
     return found
@@ -98,14 +99,14 @@ def findings_in(logs: Mapping[str, bytes]) -> Findings:
 
 
 def is_binary(stream: BinaryIO) -> bool:
-    """Whether what is in a stream is no log: it has NUL bytes, and more than a tenth of its begin and end is no text.
+    """Whether what is in a stream is not a log: it has NUL bytes, and more than a tenth of its two ends is not text.
 
-    A run of NUL bytes counts not, as a log that was truncated while the job wrote on begins with a hole.
+    A run of NUL bytes does not count, as a log that was truncated while the job wrote on begins with a hole.
     """
-    begin = stream.read(LOOKED_AT)
+    beginning = stream.read(LOOKED_AT)
     size = stream.seek(0, os.SEEK_END)
-    stream.seek(max(len(begin), size - LOOKED_AT))
-    looked = begin + stream.read(LOOKED_AT)
+    stream.seek(max(len(beginning), size - LOOKED_AT))
+    looked = beginning + stream.read(LOOKED_AT)
     stream.seek(0)
     if b"\0" not in looked:
         return False

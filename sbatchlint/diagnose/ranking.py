@@ -164,7 +164,7 @@ _SAID_BEFORE = 60
 
 
 def _put_aborts_after(ranked: Ranked) -> None:
-    """Moves those crashes behind the messages that a program printed before it ended itself."""
+    """Moves those crashes after the messages that a program printed before it ended itself."""
     said = [each for each in ranked.teardown if each.symptom.id == "error-message"]
     for events in (ranked.causes, ranked.consequences):
         for event in [each for each in events if each.symptom.id in _ABORTS]:

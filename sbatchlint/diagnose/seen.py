@@ -70,7 +70,7 @@ def _is_alike(symptom: Symptom) -> bool:
     return is_alike and symptom.id not in _VARIED
 
 
-def _farness(symptom: Symptom, code: str) -> tuple[bool, bool]:
+def _distance(symptom: Symptom, code: str) -> tuple[bool, bool]:
     """How far a symptom is from what a check finds: of a directive, what Slurm itself says comes first; then a message
     that stands for others."""
     is_of_directive = code.startswith(_OF_DIRECTIVES)
@@ -85,7 +85,7 @@ def bites(code: str) -> list[tuple[str, str]]:
     special = [
         each for each in found if any(code in cause.codes for cause in each.causes if cause not in GENERAL_CAUSES)
     ]
-    special.sort(key=lambda each: _farness(each, code))
+    special.sort(key=lambda each: _distance(each, code))
     lines = [f"- {_sample(each)}" for each in special[:MOST]]
     if len(special) > MOST:
         lines.append(f"- {', '.join(f'`{each.id}`' for each in special[MOST:])}")

@@ -376,13 +376,11 @@ def of_removed(event: Event) -> bool | None:
 
 def shares_folder(job: Job, event: Event) -> Verdict:
     """The array whose elements all work in the folder of submission, or the step whose tasks do."""
+    array = options(job, "array")
     own = [each for each in job.invocations if each.span.end <= len(job.source.text)]
-    text = job.source.text
-    if any(each.name in ("cd", "pushd") and "ARRAY" in text[each.span.start : each.span.end] for each in own):
+    if any(each.name in ("cd", "pushd") and "ARRAY" in job.source.slice(each.span) for each in own):
         return None
-    return (
-        shown((*options(job, "array"), *[each.span for _, each in working(job)][:1])) if options(job, "array") else None
-    )
+    return shown((*array, *[each.span for _, each in working(job)][:1])) if array else None
 
 
 def _of_missing_data(event: Event) -> bool | None:

@@ -323,7 +323,8 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
             printed = _BEFORE_VALUE.search(before)
             if printed is None:
                 continue
-            at = _AFTER_FORMAT.match(string, at).end() if printed["format"] else at  # type: ignore[union-attr]
+            format_given = _AFTER_FORMAT.match(string, at) if printed["format"] else None
+            at = at if format_given is None else format_given.end()
         if before[-1:] == "$" or before[-1:] == "/" and not substituted:
             continue
         parts = _NUMBERED.sub("", written.lstrip("-").replace("-", "_")).split(".")

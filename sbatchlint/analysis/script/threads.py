@@ -22,12 +22,12 @@ _COUNT = (
 _OPTION = Regex(r"-{1,2}(?:[a-z]+[-_.])*" + _COUNT)
 _SETTING = Regex(r"\+{0,2}(?:[a-z]+[_.])*(?:num_workers|n_workers|num_threads|nthreads|threads|n_jobs)")
 _JOINED = Regex(r"(-[A-Za-z@])([0-9]{1,5})|\+p([0-9]{1,5})")
-# `spark-submit --master local[16]`
 # Programs whose threads each work on a file of their own, and their options without a value.
 _PER_FILE, _MANY = frozenset({"fastqc"}), 1000
 _WITHOUT_VALUE = frozenset(
     {"--casava", "--nano", "--nofilter", "--extract", "--noextract", "--nogroup", "-q", "--quiet"}
 )
+# `spark-submit --master local[16]`
 _LOCAL = Regex(r"(?:--master=)?local\[([0-9]{1,5})\]")
 # Programs of NAMD, which write `+p16`.
 _PLUS = frozenset({"namd2", "namd3", "charmrun"})

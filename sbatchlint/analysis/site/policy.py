@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.site.defaults import default_memory
 from sbatchlint.analysis.site.names import licences_of
-from sbatchlint.analysis.site.targets import Target, account_of, qos_name, qos_of
+from sbatchlint.analysis.site.targets import Target, account_of, qos_name, qos_of, whose_account
 from sbatchlint.job.request import GPU_OPTIONS, MEMORY_OPTIONS, Memory
 from sbatchlint.site.profile import limit, lists, nodes_of, whole_minutes
 from sbatchlint.slurm.grammar.arrays import indexes
@@ -91,10 +91,7 @@ def _of_account(
     waits: bool,
 ) -> Iterator[Beyond]:  # fmt: skip
     """The limits of the account that a job does not keep, and that no QOS replaces: `_acct_policy_validate()`."""
-    whose = (
-        f"the account `{target.request.value('account')}`" if target.request.has_option("account") else "its account"
-    )
-    factor = _factor(every)
+    whose, factor = whose_account(target.request), _factor(every)
     array = indexes(target.request.array)
     for field, replaced, whom in _JOBS_OF_ACCOUNT:
         most = getattr(account, field)
@@ -167,7 +164,7 @@ def given_minutes(target: Target, name: str, demand: Demand) -> Given | None:
     every = _in_order(target, target.profile.partitions[name])
     if qos_name(target) not in target.profile.qos or not every:
         return None
-    strict, whose = any(each.denies for _, each in every), _whose(target)
+    strict, whose = any(each.denies for _, each in every), whose_account(target.request)
     counts = _counted(target, name, demand)
     found: list[Given] = []
     for field in _MINUTES if strict else ():
@@ -183,11 +180,6 @@ def given_minutes(target: Target, name: str, demand: Demand) -> Given | None:
             of_account.append(Given(most, whose))
     found += of_account if strict else of_account[:1] if not found else []
     return min((each for each in found if each.minutes), default=None)
-
-
-def _whose(target: Target) -> str:
-    """The account of a job in a message."""
-    return f"the account `{target.request.value('account')}`" if target.request.has_option("account") else "its account"
 
 
 _OPTIONS = {

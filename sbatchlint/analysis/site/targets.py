@@ -111,6 +111,11 @@ def account_of(profile: Profile, request: Request) -> Accounts | None:
     return profile.account(name) if name else None
 
 
+def whose_account(request: Request) -> str:
+    """The account of a job in a message."""
+    return f"the account `{request.value('account')}`" if request.has_option("account") else "its account"
+
+
 def qos_name(target: Target) -> str | None:
     """The QOS that a job names, or has by its account; None where it is not known."""
     if target.request.has_option("qos"):

@@ -272,12 +272,12 @@ class Snippet(Embedded):
         old = self.lines[low:high]
         if not new:  # whole lines go
             begin = self._line_start(low)
-            end = self._line_start(high) if high < count else self._behind(high - 1)
+            end = self._line_start(high) if high < count else self._line_after(high - 1)
             return Edit(Span(begin, end), "")
         common = min(len(old), len(new))
         rest = [self._prefix(low) + line if line else self._prefix(low).rstrip() for line in new[common:]]
         if not old:
-            begin = self._line_start(low) if low < count else self._behind(count - 1)
+            begin = self._line_start(low) if low < count else self._line_after(count - 1)
             return Edit(Span(begin, begin), "".join(line + self.outer.newline for line in rest))
         parts = []
         for number in range(common):
@@ -291,7 +291,7 @@ class Snippet(Embedded):
         assert self.lines is not None
         return self.outer.line_of(self.lines[number].start).start
 
-    def _behind(self, number: int) -> int:
+    def _line_after(self, number: int) -> int:
         """Where the line after a line begins."""
         assert self.lines is not None
         return self.outer.full_line(Source.row(self.outer, self.lines[number].end)).end
