@@ -67,7 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"{problem}; {ADVICE[mark.kind]}"
             if mark.edits is not None:
                 corrected = _corrected(text.string[mark.start : mark.end], mark.start, mark.edits)
-                message = f"{problem}; write `{corrected}`"
+                message = f"{problem}; write `{corrected.strip()}`"
                 severity = severity_of_loss(job, _misread(job, mark, corrected))
         fix = None
         if mark.edits is not None:

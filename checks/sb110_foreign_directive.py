@@ -76,8 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
         descriptions = ", and ".join(dict.fromkeys(part.description for part in parts))
         message = f"sbatch reads #{foreign.dialect} lines too: {descriptions}"
         if all(part.adds for part in parts):
-            them = "it" if len(parts) == 1 else "them"
-            advice = f"remove it if only {foreign.dialect} needs it, or set {them} in an #SBATCH line"
+            advice = f"remove the line if only {foreign.dialect} needs it, or use an #SBATCH line instead"
             set_here = {each.name for each in foreign.settings if each.span == span}
             sized = set_here & _SIZES and any(job.directives.last(name) is not None for name in _SIZES)
             yield Finding(span, f"{message}; {advice}", "warning" if sized else "info")

@@ -86,6 +86,10 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     match = _IN_COMMAND.search(shown_text(field))
     assert match is not None
     ends = ends_script(job, command)
+    holder = next(each.expansion for each in field if each.text and _IN_COMMAND.search(each.text))
+    where = f"only sbatch and srun replace `{match[0]}`, in log names"
+    if holder is not None:
+        where = f"`{match[0]}` in the value of {holder.name} stays as it is"
     what = f"`{command.name}` finds no file with this name"
     if makes:
         what = "all jobs use the same literal name"
@@ -96,7 +100,7 @@ def _in_commands(job: Job) -> Iterator[Finding]:
         variable = variable.replace("ARRAY_JOB", "JOB").replace("ARRAY_TASK", "JOB")
     yield Finding(
         place,
-        f"only sbatch and srun replace `{match[0]}`, in log names: {what}; write `${{{variable}}}`",
+        f"{where}: {what}; write `${{{variable}}}`",
         "error" if ends and not makes else "warning",
         related=[(span, "nor here") for span, _ in others[:3]],
     )

@@ -174,7 +174,7 @@ def _may_spawn(job: Job, launcher: Mpi) -> bool:
 def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     number, setting = found.processes, found.setting
     refused = is_open_mpi(job, launch)
-    effect = "Open MPI starts none of them" if refused else "Open MPI refuses, other MPIs share CPUs"
+    effect = "Open MPI starts none of them" if refused else "Open MPI refuses them, and other MPIs share CPUs"
     severity = None if refused else "warning"
     related = [] if setting is None else [(setting.span, "what the job requests")]
     if found.per_node:

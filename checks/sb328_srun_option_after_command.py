@@ -187,7 +187,7 @@ def _finding(step: Step, words: list[int], options: list[str], effect: str) -> F
     effect = effect.replace("{it}", it)
     message = f"srun does not read {listed} after its command: {effect}"
     if all(_is_bare(step, at) for at in words):
-        message += f", without a value; remove {it}, or give it a value before `{command}`"
+        message += f", without a value; remove {it}, or move {it} before `{command}` with a value"
     else:
         message += f"; write {it} before `{command}`"
     return Finding(Span(spans[0].start, max(spans[0].end, spans[-1].end)), message)

@@ -161,7 +161,7 @@ def _repair(job: Job, use: EarlyUse) -> tuple[str, Fix | None]:
         return repair.text, Fix(title, repair.edits, repair.safe)
     if use.shells:
         return "expand it in each task's own shell", None
-    return f"start it with `bash -c '… ${name} …'` in each task", None
+    return f"let each task expand it: `bash -c '… ${name} …'`", None
 
 
 CASES = [

@@ -174,8 +174,8 @@ def _commented_out(job: Job) -> Iterator[Finding]:
         may_be_empty = _is_dispensable(job, read, match)
         yield Finding(
             read.span,
-            f"{name} is empty here unless the submit environment sets it: its assignment on line {line} is commented "
-            f"out; assign it, or {f'remove ${name} here' if may_be_empty else f'write `${{{name}:?}}`'}",
+            f"{name} is empty unless the submitting shell sets it: line {line}, which assigns it, is a comment"
+            f"; assign it, or {f'remove ${name} here' if may_be_empty else f'write `${{{name}:?}}`'}",
             "info" if may_be_empty else "warning",
             related=[
                 (job.span(match.start(1), match.end(1)), "commented out"),

@@ -45,6 +45,7 @@ CARD = Card(
 )  # fmt: skip
 
 _OPTION = Regex(r"(?:^|[ \t])--?[A-Za-z][\w-]*[ \t]+\Z")
+_NAME = Regex(r"\$\{?([A-Za-z_]\w*)")
 _NEXT_OPTION = Regex(r"[ \t]+(?:\\\n[ \t]*)?--?[A-Za-z]")
 
 
@@ -84,6 +85,8 @@ def check(job: Job) -> Iterator[Finding]:
         sourced = any(is_unclear_source(each) for each in job.invocations[: read.order])
         again = _repeated_after(job, read, assignment)
         advice = "move the assignment above this line"
+        if _needs_later(job, later, assignment, read):
+            advice = f"read it below line {line}"
         related = [(assignment.span, "assigned here")]
         if again is not None:
             advice = f"delete this line, which line {job.line(again.start)} repeats"
@@ -94,6 +97,14 @@ def check(job: Job) -> Iterator[Finding]:
             "info" if sourced or _prints(job, read) else "warning",
             related=related,
         )
+
+
+def _needs_later(
+    job: Job, later: dict[str, VariableAssignment], assignment: VariableAssignment, read: VariableRead
+) -> bool:
+    """Whether the value is made from others that are assigned after the read, so that it would be wrong above it."""
+    others = (later.get(name) for name in _NAME.findall(job.source.slice(assignment.span)))
+    return any(each is not None and read.span.end < each.span.start < assignment.span.start for each in others)
 
 
 def _of_loop_variables(job: Job) -> Iterator[Finding]:
@@ -219,6 +230,17 @@ def _is_made_from(job: Job, assignment: VariableAssignment, read: VariableRead) 
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        mkdir -p "«$INPUT»"
+        DATA=/scratch/data
+        INPUT=$DATA/run1
+        srun ./a.out "$INPUT"
+        """,
+        title="a value that is made from a later one",
+    ),
     Bad(
         """\
         #!/bin/bash

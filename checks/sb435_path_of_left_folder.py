@@ -74,13 +74,18 @@ def check(job: Job) -> Iterator[Finding]:
                 place = span_of(field)
                 advice = f"remove `{folder}/` from it"
                 if _others_break(job.invocations[command.index : end], folder):
-                    advice = "others are wrong too, so write `cd -` above"
+                    advice = f"others are wrong too, so write `cd -` {_above(job, command)}"
                 yield Finding(
                     place if command.span.contains(place) else command.span,
                     f"after `cd` on line {line}, this path means `{folder}/{folder}/…`; {advice}",
                     related=[(cd.span, "enters the folder")],
                 )
                 break
+
+
+def _above(job: Job, command: Invocation) -> str:
+    """Where another command can be written before this one, whose words may go over several lines."""
+    return f"above line {job.line(command.span.start)}"
 
 
 def _others_break(commands: Sequence[Invocation], folder: str) -> bool:

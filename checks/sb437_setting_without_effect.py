@@ -88,7 +88,7 @@ def check(job: Job) -> Iterator[Finding]:
         first = unread[0]
         yield Finding(
             first.name_span,
-            f"{first.name} is set but never used; use it in the command, or remove it",
+            f"{first.name} is set but never used; use it, or remove it",
             "info",
             related=[(each.name_span, "also never used") for each in unread[1:4]],
         )

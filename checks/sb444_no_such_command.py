@@ -94,7 +94,8 @@ def check(job: Job) -> Iterator[Finding]:
         if default:
             fix = Fix("write `:` before it", [insert(command.span.start, ": ")], safe=False)
             message = (
-                f"this also runs its value, `{default[1]}`, as a command, which does not exist; write `: {written}`"
+                f"this also runs the value (`{default[1]}` by default) as a command, which does not exist; "
+                f"write `: {written}`"
             )
             yield Finding(command.span, message, _severity(job, command), fix=fix)
         elif command.alternatives == 1:

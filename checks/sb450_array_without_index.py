@@ -104,7 +104,7 @@ def _of_read(job: Job, read: VariableRead) -> Iterator[Finding]:
         if use.kind != "print":
             return  # part of a word: one element is meant
     good, shown = f'"${{{read.name}[@]}}"', use.kind == "print"
-    one = "" if shown else f", or the index of one: `${{{read.name}[i]}}`"
+    one = "" if shown else f", or `${{{read.name}[i]}}` for one"
     message = f"without an index this is only the first element of {read.name}; write `{good}`{one}"
     start, end = (read.start - 1, read.end + 1) if quoted else (read.start, read.end)
     fix = (

@@ -66,12 +66,11 @@ def check(job: Job) -> Iterator[Finding]:
     if not found:
         return
     (name, (place, option)), *others = found.items()
-    many = f" (and {len(others)} more)" if others else ""
-    what = f"`{option}` has no value unless the submitting shell sets {name}{many}"
+    what = f"`{option}` has no value unless the submitting shell sets {name}"
     yield Finding(
         place,
         f"{what}; set it, or write `${{{name}:?}}` to stop without it",
-        related=[(other, "not set either") for _, (other, _) in others[:3]],
+        related=[(other, "this option has none either") for _, (other, _) in others[:3]],
     )
 
 

@@ -122,7 +122,7 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
     return _finding(
         install,
         step,
-        f"`{kind}` runs on each node of the step on line {line}, in a container that is then discarded; put "
+        f"`{kind}` runs in every job, on each node of the step on line {line}, and is lost with the container; put "
         "the packages in the image",
         "info",
     )

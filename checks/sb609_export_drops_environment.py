@@ -174,7 +174,7 @@ def _lacks(loss: Loss) -> str:
 
 def _of_srun(job: Job, loss: Loss) -> Finding:
     export = loss.export
-    why = "leaves the tasks without PATH" if loss.program else "passes nothing else"
+    why = "leaves the tasks without PATH" if loss.program else "passes only what it names"
     if export.at is not None and job.source.text.startswith(export.text, export.at):
         advice = f"write `--export=ALL,{export.text}`"
         fix = Fix("pass the rest too", [insert(export.at, "ALL,")], safe=bool(loss.program))
@@ -195,19 +195,20 @@ def _of_job(job: Job, loss: Loss, losses: list[Loss]) -> Finding:
     export, steps = loss.export, [each.step for each in losses]
     safe = all(each.program for each in losses)
     places = list(dict.fromkeys(each.place for each in steps))
-    why = "without PATH" if loss.program else "and passes nothing else"
+    names = export.text.upper() not in NOTHING
+    why = "without PATH" if loss.program else "which passes only what it names" if names else ""
     happens = f"{_lacks(loss)}: srun inherits the job's `--export={export.text}`"
     severity = None if loss.program else "warning"
     setting = job.request.setting("export")
     if setting is not None and setting.span == export.place and _only_adds(setting):
         value = f"ALL,{setting.text}"
         fix = Fix("pass the rest too", [replacement(job.directives, setting, value)], safe=safe)
-        message = f"{happens}, {why}; put `ALL,` before its value"
+        message = f"{', '.join(filter(None, (happens, why)))}; put `ALL,` before its value"
         return Finding(setting.span, message, severity, related=[(each, "starts them") for each in places][:3], fix=fix)
     edits = add_step_option(job, steps, "--export=ALL", ("ntasks", "nodes"))
     return Finding(
         loss.step.place,
-        f"{happens} (line {job.line(export.place.start)}), {why}; add --export=ALL to the srun",
+        f"{happens} (line {job.line(export.place.start)}){why and f', {why}'}; add --export=ALL to the srun",
         severity,
         related=[
             (export.place, "also applies to srun"),

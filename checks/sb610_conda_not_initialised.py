@@ -76,7 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(
                 command.span,
                 f"`{name} activate` may fail: at some sites the module of line {job.line(module.span.start)} does not "
-                f"set up the shell for it; write `{hook}` before it",
+                f"prepare the shell; write `{hook}` above it",
                 "info",
                 related=[(module.span, "may only put it into PATH")],
                 fix=_with_hook(job, command, hook),
@@ -95,7 +95,7 @@ def check(job: Job) -> Iterator[Finding]:
         ends = "the job ends" if command.state.option("errexit") else "the script goes on"
         yield Finding(
             command.span,
-            f"`{name} activate` fails without its shell function, and {ends}; write `{hook}` before it",
+            f"`{name} activate` fails without its shell function, and {ends}; write `{hook}` above",
             "info" if (alone or _is_in_path(job, command)) and not command.state.option("errexit") else None,
             fix=_with_hook(job, command, hook),
         )

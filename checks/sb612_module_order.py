@@ -213,8 +213,8 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
                 if PYTHON.fullmatch(module) and _python_follows(own, command):
                     yield Finding(
                         span,
-                        "`python` is that of this module from here on, not that of the environment of line "
-                        f"{job.line(active.span.start)}; load the module above that line",
+                        "from here on `python` is this module's, not the environment's (line "
+                        f"{job.line(active.span.start)}); load the module above that line",
                         related=[(active.span, "the environment")],
                     )
                     active = None

@@ -129,8 +129,8 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         if assignment.name == "LD_LIBRARY_PATH" and any(folders) and not _is_for_one_command(job, assignment):
             yield Finding(
                 assignment.span,
-                "this drops what the shell that submits the job, or its modules, has in LD_LIBRARY_PATH; append "
-                "`${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}` to keep it",
+                "this drops what the submitting shell or its modules put into LD_LIBRARY_PATH; append "
+                "`${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}`",
                 "info",
             )
         return

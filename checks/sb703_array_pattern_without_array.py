@@ -65,8 +65,8 @@ def check(job: Job) -> Iterator[Finding]:
         message = "`%a` becomes 4294967294 in the log's name, as the job is not an array"
         message = f"{message}; write `{shortened(instead)}`, or add --array"
         if reads_index:
-            always = "`%a` becomes 4294967294 in the log's name unless sbatch is called with --array"
-            message = f"{always}; add #SBATCH --array, or write `{shortened(instead)}`"
+            always = "unless sbatch is called with --array, `%a` in the log's name is 4294967294"
+            message = f"{always}; add #SBATCH --array, or write `{shortened(instead, 30)}`"
         meant = reads_index or is_turned_off(job, "array")
         # a sweep is often submitted as an array
         # a name with the ids of a job and of its array was made for an array

@@ -442,7 +442,7 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
     names = [] if last.name is None else [shortened(job.source.slice(last.span) if last.name == "exit" else last.name)]
     if last.name == "exit":
         return [*(f"`{name}` on line {line} ends the script" for name in names), f"line {line} ends the script"]
-    return [*(f"`{name}` on line {line} is the last command" for name in names), f"line {line} is the last command"]
+    return [*(f"`{name}` on line {line} is the last command" for name in names), f"line {line} comes last"]
 
 
 def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:

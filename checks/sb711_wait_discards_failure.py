@@ -144,8 +144,8 @@ def _ends_with_zero(job: Job) -> bool:
 
 # The status has to leave the subshell, and then the loop or the script.
 _FOR_SUBSHELL = (
-    'exit the subshell with the status of each `wait "$pid"` (before a pipe: pipefail), write `|| failed=1` after it, '
-    "and end with `exit ${failed:-0}`"
+    'in the subshell write `wait "$pid" || exit 1` for each PID, and `|| failed=1` after it (with pipefail); '
+    "end with `exit ${failed:-0}`"
 )
 
 

@@ -100,7 +100,7 @@ def _of_command(job: Job, command: Invocation) -> Iterator[Finding]:
         fix, advice = None, "write `try …, catch e, disp(getReport(e)), exit(1), end, exit`"
     yield Finding(
         option,
-        f"if a statement fails, MATLAB still exits with status 0, so the failure is lost; {advice}",
+        f"if a statement fails, MATLAB still exits with status 0; {advice}",
         "info" if ends or not _is_status_read(job, command) else "warning",
         fix=fix if job.source.slice(option) == "-r" else None,
     )
@@ -138,7 +138,7 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
     advice = f"`-batch {name}`" if name.isidentifier() else '`-batch "STATEMENTS"`'
     yield Finding(
         command.name_span,
-        "MATLAB reads its input as if typed: after an error it runs the next line, and exits with 0; "
+        "MATLAB reads its input as if typed: after an error it goes on, and exits with 0; "
         f"write {advice} (R2019a or later)",
         "warning" if _is_status_read(job, command) else "info",
     )
