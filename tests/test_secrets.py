@@ -331,6 +331,10 @@ AROUND = (
     '{{\n  "{0}": "{1}",\n  "a": 5\n}}', "export {0}='{1}'", "srun --export=ALL,{0}={1} a", "-e {0}={1} image",
     "a=([{0}]='{1}')", ": ${{{0}:={1}}}", "curl -d '{{\"{0}\": \"{1}\"}}' h", "# {0}: {1}",
     "wget 'https://h/f?{0}={1}&a=1'", 'os.environ["{0}"] = "{1}"', "a --{0} {1}", '{0} = "{1}"',
+    "export {0}=$'{1}'", '{0}=$"{1}" a', "{0}[0]='{1}'", "<{0}>{1}</{0}>", "<p><name>{0}</name><value>{1}</value></p>",
+    '<p name="{0}" value="{1}"/>', "put --name {0} --value {1}", "mpiexec -genv {0} {1} -n 4 a", "set -gx {0} {1}",
+    "{0}=$(echo {1})", "{0}=`printf '%s' {1}`", '{0}="$(echo -n \'{1}\' | base64 -d)"', "{0}=$(base64 -d <<< '{1}')",
+    '{0}="${{1:-{1}}}"', '{0}=${{OTHER-"{1}"}}',
 )  # fmt: skip
 
 
@@ -381,6 +385,12 @@ def test_what_tells_that_a_name_is_that_of_a_secret() -> None:
         "run_ResNet50ImageNetTrainingConfigurationV2 exp-MyVeryLongExperimentNameWithCamelCase2024",
         "cd /data/password data", "printf -v DB_PASSWORD '%s' \"$X\"", "sed \"s/PASSWORD=.*/PASSWORD=$PW/\" c",
         "jq --arg name adalovelace '.a = $name' f", "setenv PATH /usr/local/bin", "sed 's/token/word/' a",
+        "for token in gpt2_a gpt2_b; do", "for key in alpha1 beta2; do", '[ "$HF_TOKEN" = "" ]', '[ -n "$HF_TOKEN" ]',
+        "case $KEY in train*) a;;", "TOKEN=$(echo $X)", 'TOKEN="$(echo "$PW")"', "HF_TOKEN=${HF_TOKEN:-}",
+        "TOKEN=${1:-$2}",
+        "echo done1234 > log", "echo finished > token.log", "mpiexec -env OMP_NUM_THREADS 4 a", "for pw in 500 600; do",
+        "if [[ $PASSWORD != $OTHER ]]; then", "the password value is set", "[ ${token} = end ]", "KEY=$(echo a_b)",
+        "curl -o user:x h", "unzip -P", 'if [ "$TOKEN" == "none" ]; then', "export HF_TOKEN=$(echo ${OTHER})",
         "gdown 1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms", "torch-2.1.0+cu121-cp310-cp310-linux_x86_64.whl",
     ],
 )  # fmt: skip
@@ -406,6 +416,13 @@ COMMANDS = (
     "sed -i \"s/^password: .*/password: @/\" conf", "sed -e 's|PASSWORD=.*|PASSWORD=@|' conf",
     "sed 's/a/b/;s/PASSWORD=x/PASSWORD=@/g' conf", "setenv DB_PASSWORD @", "ENV DB_PASSWORD @",
     "jq --arg password @ '.a = $password' f", "perl -pi -e 's/TOKEN=.*/TOKEN=@/' f",
+    "[[ $DB_PASSWORD == '@' ]]", 'if [ "${DB_PASSWORD}" != "@" ]; then', 'test "$HF_TOKEN" = @',
+    "case $DB_PASSWORD in @) a;;",
+    'case "${HF_TOKEN}" in\n  x | "@") a ;;\nesac', "for DB_PASSWORD in x '@' y; do", "curl -fsSLu ada:@ example.org",
+    "unzip -qP @ a.zip", "ldapsearch -LLxw @ -b x", "printf %s '@' | gh auth login --with-token",
+    "echo @ > ~/.hf_token",
+    "printf '%s' '@' >> conf/password.txt", "echo -ne @ | docker login --password-stdin", "config set my_pass @",
+    "java -Dmatlab.license.key=@ a", "train.py --matlabLicenseKey @",
     "HF_TOKEN_READ=@", "OPENAI_API_KEY_2=@", "export DB_PASSWORD_PROD='@'", "HF_TOKEN2=@ train.py", "--api-key-1 @",
 )  # fmt: skip
 
@@ -456,6 +473,10 @@ def test_a_patch_is_whole_outside_of_ci(
         "TOKEN=", "TOKEN='", 'TOKEN="', "://a:", "://a:b@", "mysql ", "mysql -p", "Authorization: Bearer ", "sk-",
         "eyJ", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----", "a", "\\", "password: ", "--token ",
         "login -p ", "echo ", "curl -u a:", "$(", "${", "TOKEN=${", "key=<", "-", ":AA", "M.G", "login(", "_key", "$",
+        "$TOKEN = ", "for TOKEN in ", "for TOKEN in a1b2 ", "${TOKEN} ", "case $TOKEN in a1b2|", "<token>",
+        "</token><value>",
+        "TOKEN=$(echo ", "TOKEN=${", "echo a1b2c3d4e5", "echo 1>", "TOKEN[0]", "-env TOKEN ", "token --value ",
+        "curl -fs",
         "s/TOKEN=", "s/a/TOKEN=", "printf -v TOKEN ", "--arg token ", "setenv token ",
         ",", "TOKEN,", "stdin|", "printf 'TOKEN=%s' ",
         "printf '", "config a token ", "config ", "--token=x", "bearer ", "bearer=", "TOKEN=a/", "TOKEN=$",

@@ -13,7 +13,7 @@ _SERVICES = (
 NAMES = Regex(
     r"\w*(?:TOKEN|API_?KEY|SECRET(?:_?(?:ACCESS_?)?KEY)?|ACCESS_?KEY|AUTH_?KEY|PASS_?KEY|(?<!NO)(?<!NO_)PASSWO?R?D"
     r"|PASSPHRASE|CREDENTIALS?|JWT)"
-    rf"|(?:\w*_)?(?:(?:{_SERVICES})_?KEY|(?:GH|GITHUB|GITLAB)_?PAT"
+    rf"|(?:\w*(?:_|(?-i:[a-z](?=[A-Z]))))?(?:(?:{_SERVICES})_?KEY|(?:GH|GITHUB|GITLAB)_?PAT"
     r"|(?:DB|SQL|MYSQL|PG|POSTGRES|MONGO|REDIS|USER|LDAP)_?PASS)"
     r"|SSHPASS|(?:\w+_)?PW",
     re.IGNORECASE,

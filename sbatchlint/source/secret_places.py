@@ -7,12 +7,21 @@ from sbatchlint.source.regex import Regex
 # Where a secret is given without a name of its own: a sign, which the text has in small letters, and what precedes it.
 _OPTION = r"(?:[^\n;|&\\]|\\.|\\\r?\n){0,300}?[ \t\"',]"
 _SCHEME = r"(?:(?:bearer|basic|token|apikey|key|digest)[ \t]+)?"
+_OF_CURL = (
+    rf"\bcurl{_OPTION}(?:-[fsSLkvgiIjlnNpqaBGOR#0-6]{{0,9}}[uU]|--user|--proxy-user)[ \t=]*['\"]?[^\s:'\"]+:(?=\S)"
+)
 # What reads a secret from its standard input.
 _READING = (
     r"(?:stdin\b|\bsudo[ \t]+(?:[^\n;|&]{0,80}[ \t])?-\w*S\b|\bkinit\b|--with-token\b|[ \t]login(?=[ \t\r\n;&<]|\Z)"
     r"|\bchpasswd\b|\bcryptsetup\b|-passphrase-fd\b)"
 )
+_PRINTED = r"\b(?:echo|printf)[ \t]+(?:(?:--?[neE]*|['\"]?%[sb](?:\\+n)?['\"]?)[ \t]+)*"
 _PIPED = rf"(?=['\"]?[^\s'\"]{{4}})(?=[^\n|]{{1,1000}}\|[^\n|]{{0,200}}{_READING})"
+# What is written to a file that is named for a secret.
+_TO_FILE = (
+    r"(?=['\"]?[^\s'\"]{0,60}\d)(?=['\"]?[^\s'\"$]{6,400}['\"]?[ \t]*>>?[ \t]*[^\s;|&]{0,200}"
+    r"(?:token|secret|api_?key|[._]key\b|pass(?:w(?:or)?d|phrase)?\b|credentials?|id_(?:rsa|ed25519)))"
+)
 # A format whose first conversion is set to the name of a secret, and a verb with a name and a value after it.
 _OF_FORMAT = (
     r"\bprintf[ \t]+(?:-v[ \t]+\w+[ \t]+)?(?P<format>['\"])(?:(?!(?P=format))[^\n%]){0,80}?"
@@ -20,8 +29,8 @@ _OF_FORMAT = (
     r"[ \t]*\\?['\"]?%[sqb](?:(?!(?P=format))[^\n%]){0,80}(?P=format)[ \t]+(?=\S)"
 )
 _OF_VERB = (
-    r"[^\n;|&]{0,120}?[ \t][\w.-]{0,80}(?:token|_key|secret|passw(?:or)?d)[ \t]+"
-    r"(?=['\"]?[^\s'\"]{0,60}\d)(?=['\"]?[^\s'\"]{8})"
+    r"[^\n;|&]{0,120}?[ \t][\w.-]{0,80}(?:token|_key|secret|passw(?:or)?d|_pass|passphrase)[ \t]+"
+    r"(?=['\"]?[^\s'\"]{0,60}\d)(?=['\"]?[^\s'\"]{6})"
 )
 _OF_WANDB = r"\bwandb[ \t]+login(?:[ \t]+--[\w-]+(?:=\S+)?)*[ \t]+(?=['\"]?\w{0,60}\d)(?=['\"]?\w{8})"
 PLACES = tuple(
@@ -40,11 +49,11 @@ PLACES = tuple(
         ("login", rf"\blogin{_OPTION}-p[ \t=]*(?=\S)", False),
         ("login", r"\blogin[ \t]+(?:-[\w-]+[ \t]+)*-k[ \t=]*(?=['\"]?\w{0,60}\d)(?=['\"]?\w{16})", False),
         ("redis-cli", rf"\bredis-cli{_OPTION}-a[ \t]*(?=\S)", False),
-        ("ldap", rf"\bldap\w+{_OPTION}-w[ \t]*(?=\S)", False),
+        ("ldap", rf"\bldap\w+{_OPTION}-[xLvZ]{{0,6}}w[ \t]*(?=\S)", False),
         ("sqlcmd", rf"\bsqlcmd{_OPTION}-P[ \t]*(?=\S)", False),
-        ("zip", rf"\b(?:un)?zip{_OPTION}-P[ \t]*(?=\S)", False),
+        ("zip", rf"\b(?:un)?zip{_OPTION}-[a-zA-Z]{{0,6}}P[ \t]*(?=\S)", False),
         ("ipmitool", rf"\bipmitool{_OPTION}-P[ \t]*(?=\S)", False),
-        ("curl", rf"\bcurl{_OPTION}(?:-u|-U|--user|--proxy-user)[ \t=]*['\"]?[^\s:'\"]+:(?=\S)", False),
+        ("curl", _OF_CURL, False),
         ("curl", rf"\bcurl{_OPTION}(?:-b|--cookie)[ \t=]*['\"]?[\w.-]{{1,80}}=(?=\S)", False),
         ("cookie:", r"\bcookie:[ \t]*[\w.-]{1,80}=(?=\S)", True),
         ("-bearer", r"--oauth2-bearer[ \t=]+(?=\S)", False),
@@ -65,7 +74,8 @@ PLACES = tuple(
         ("login(", r"\blogin\([ \t]*(?:(?:api_)?(?:key|token)[ \t]*=[ \t]*)?(?=\\?['\"])", False),
         ("login", r"\bmachine[ \t]+\S+[ \t\n]+login[ \t]+\S+[ \t\n]+password[ \t]+", False),
         ("<<<", rf"{_READING}[^\n;|&<]{{0,200}}<<<[ \t]*(?=\S)", False),
-        ("|", r"\b(?:echo|printf)[ \t]+(?:-n[ \t]+|['\"]%s(?:\\n)?['\"][ \t]+)?" + _PIPED, False),
+        ("|", _PRINTED + _PIPED, False),
+        (">", _PRINTED + _TO_FILE, True),
         ("printf", _OF_FORMAT, True),
         *((verb, rf"\b{verb}\b{_OF_VERB}", True) for verb in ("config", "modify")),
         ("aws configure", r"\baws[ \t]+configure[ \t]+set[ \t]+\S{0,80}(?:key|token)[ \t]+(?=\S)", False),

@@ -14,6 +14,7 @@ from math import log2
 from typing import Any, NamedTuple
 
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.secret_forms import LOOSE_TOKENS, TOKENS
 from sbatchlint.source.secret_names import KEY_NAMES, MORE_NAMES, NAMES, TEXT_TOKENS, is_secret, may_name_secret
 from sbatchlint.source.secret_places import PLACES
 from sbatchlint.source.text import Source, Span
@@ -21,113 +22,21 @@ from sbatchlint.source.text import Source, Span
 COVER = "*"
 MASK = "***"
 
-# --- forms -----------------------------------------------------------------------------------------------
+# --- beyond doubt ------------------------------------------------------------------------------------------
 
-# Tokens that tell by their form what they are: how they begin, what follows, and what is enough for reports and logs
-# not to show them, where that is less. A text without such a beginning is not searched for the rest.
-_FORMS = (
-    ("hf_", "[A-Za-z0-9]{30,}", "[A-Za-z0-9]{16,}"),
-    ("gh", "[opsur]_[A-Za-z0-9]{36,}", "[opsur]_[A-Za-z0-9]{16,}"),
-    ("github_pat_", r"\w{50,}", r"\w{16,}"),
-    ("gl", r"(?:pat|dt|rt|cbt|ptt|soat|agent)-[\w.-]{20,}", r"(?:pat|dt|rt|cbt|ptt|soat|agent)-[\w.-]{16,}"),
-    ("nvapi-", r"[\w-]{40,}", r"[\w-]{16,}"),
-    ("AKIA", "[A-Z0-9]{16}", ""),
-    ("ASIA", "[A-Z0-9]{16}", ""),
-    ("xox", r"[abeprs]-[\w-]{20,}", r"[abeprs]-[\w-]{10,}"),
-    ("xapp-", r"[\w-]{20,}", ""),
-    ("AIza", r"[\w-]{35}", r"[\w-]{30,}"),
-    ("ya29.", r"[\w-]{30,}", ""),
-    ("GOCSPX-", r"[\w-]{28}", r"[\w-]{20,}"),
-    ("npm_", "[A-Za-z0-9]{36}", "[A-Za-z0-9]{30,}"),
-    ("ntn_", "[A-Za-z0-9]{40,}", "[A-Za-z0-9]{16,}"),
-    ("figd_", r"[\w-]{40,}", ""),
-    ("shp", "(?:at|ca|pa|ss)_[a-fA-F0-9]{32}", ""),
-    ("tskey-", r"(?:auth|api|client)-\w{8,}-\w{16,}", ""),
-    ("dp.", r"(?:pt|st|ct|sa)\.(?:\w+\.)?\w{40,}", ""),
-    ("fm2_", r"[A-Za-z0-9+/=]{40,}", ""),
-    ("pscale_", r"(?:tkn|pw|oauth)_[\w.-]{32,}", ""),
-    ("HRKU-", r"[\w-]{36,}", ""),
-    ("nfp_", "[A-Za-z0-9]{36,}", ""),
-    ("sk.eyJ", r"[\w-]{20,}\.[\w-]{20,}", ""),
-    ("NRAK-", "[A-Z0-9]{27}", ""),
-    ("rpa_", "[A-Z0-9]{40,}", ""),
-    ("ATBB", r"(?=\w*[0-9])(?=\w*[a-z])\w{32,}", ""),
-    ("ATATT3", r"[\w=-]{100,}", ""),
-    ("lin_api_", "[A-Za-z0-9]{40}", ""),
-    ("sbp_", "[a-f0-9]{40}", ""),
-    ("pypi-", r"[\w-]{50,}", r"[\w-]{30,}"),
-    ("do", "[por]_v1_[a-f0-9]{64}", "[por]_v1_[a-f0-9]{30,}"),
-    ("wandb_v1_", r"\w{30,}", r"\w{16,}"),
-    ("local-", "[a-f0-9]{40}", ""),
-    ("sk-", r"(?:(?:proj|ant|or|svcacct|lf|admin)-[\w-]{20,}|[A-Za-z0-9]{32,})", r"[\w-]{16,}"),
-    ("pk-", "", r"[\w-]{16,}"),
-    ("rk-", "", r"[\w-]{16,}"),
-    *((kind, "(?:live|test)_[A-Za-z0-9]{24,}", "") for kind in ("sk_", "rk_", "pk_")),
-    ("whsec_", "[A-Za-z0-9+/=]{32,}", ""),
-    ("dckr_pat_", r"[\w-]{20,}", ""),
-    ("dckr_oat_", r"[\w-]{20,}", ""),
-    ("r8_", "[A-Za-z0-9]{37}", "[A-Za-z0-9]{30,}"),
-    ("gsk_", "[A-Za-z0-9]{40,}", ""),
-    ("pplx-", "[A-Za-z0-9]{40,}", ""),
-    ("xai-", "[A-Za-z0-9]{60,}", ""),
-    ("dapi", "[a-f0-9]{32}(?:-[0-9])?", ""),
-    ("SG.", r"[\w-]{20,24}\.[\w-]{39,50}", ""),
-    ("AC", "[a-f0-9]{32}", ""),
-    ("SK", "[a-f0-9]{32}", ""),
-    ("hv", r"[sbr]\.[\w-]{24,}", ""),
-    ("glsa_", "[A-Za-z0-9]{32}_[a-fA-F0-9]{8}", ""),
-    ("glc_", "[A-Za-z0-9+/=]{32,}", ""),
-    ("sntrys_", "[A-Za-z0-9+/=_]{40,}", ""),
-    ("sntryu_", "[a-f0-9]{64}", ""),
-    ("KGAT_", "[a-f0-9]{32}", ""),
-    ("lsv2_", r"(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}", ""),
-    ("AGE-SECRET-KEY-1", "[A-Z0-9]{58}", ""),
-    ("eyJ", r"[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}", r"[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"),
-    ("eyJhcGlf", r"[\w+/-]{40,}={0,2}", ""),
-    ("hooks.slack.com/services/T", r"\w+/B\w+/\w{16,}", ""),
-    ("/api/webhooks/", r"\d{15,22}/[\w-]{50,}", r"\d{15,22}/[\w-]{30,}"),
-)
-# Tokens that tell it by what stands in their middle, which is looked for first.
-_OTHER_FORMS = (
-    (
-        "PRIVATE KEY",
-        r"-----BEGIN[ ][A-Z ]{0,20}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----(?:\\+n|\s)+(?:[A-Za-z0-9+/=\s]|\\+[nr]){40,}",
-    ),
-    (":AA", r"(?:(?<![\w-])|(?<=/bot))\d{8,10}:AA[\w-]{33}(?![\w-])"),
-    ("8Q~", r"(?<![\w~.-])[\w~.-]{3}8Q~[\w~.-]{31,34}(?![\w~-])"),
-    ("7Q~", r"(?<![\w~.-])[\w~.-]{3}7Q~[\w~.-]{31,34}(?![\w~-])"),
-    (".G", r"(?<![\w-])[MNO][\w-]{23,27}\.G[\w-]{5}\.[\w-]{27,40}(?![\w-])"),
-)
-
-
-def _form(begin: str, rest: str) -> Regex:
-    """A token that begins a word, or stands after an escape; to begin a pattern with its text makes it fast."""
-    exact = re.escape(begin)
-    before = "" if begin[0] == "/" else rf"(?:(?<![\w-]{exact})|(?<=\\[nrt]{exact})|(?<=:-{exact}))"
-    return Regex(rf"{exact}{before}{rest}(?![\w-])")
-
-
-_TOKENS = (
-    *((begin, _form(begin, rest)) for begin, rest, _ in _FORMS if rest),
-    *((sign, Regex(pattern)) for sign, pattern in _OTHER_FORMS),
-)
-_LOOSE_TOKENS = (
-    *((begin, _form(begin, loose or rest)) for begin, rest, loose in _FORMS),
-    *((sign, Regex(pattern)) for sign, pattern in _OTHER_FORMS),
-)
 # What each token has whose beginning ends so, and few texts have.
 _AFTER_UNDERSCORE = Regex("_[A-Za-z0-9]{12}")
 
 # How the names of secrets end, in small letters, and what is in each of these.
 _END_OF_NAME = Regex(
     r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|credentials?|jwt|[_-]pat|pw|pwd|_auth|_dsn)"
-    r"(?:[_-]?[0-9]{1,2}|[_-](?:db|prod|dev|staging|read|write|ro|rw))?(?=['\"\\\s=:+\],<])"
+    r"(?:[_-]?[0-9]{1,2}|[_-](?:db|prod|dev|staging|read|write|ro|rw))?(?=['\"\\\s=:+\]\[,<>}])"
 )
 _IN_NAMES = ("token", "key", "secret", "pass", "credential", "jwt", "_pat", "-pat", "pw", "_auth", "_dsn")
 # What is set to such a name, or follows such an option.
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
 # A `$` before it is a slip: `KEY=$17a1…` expands $1, and most of the key stands there.
-_SET = Regex(rf"(?P<sign>['\"]?\s?(?::[=-]|[=:])\s?|[ \t]+)['\"]?\$?(?P<value>{_VALUE}{{16,400}})")
+_SET = Regex(rf"(?P<sign>['\"]?\s?(?::[=-]|[=:])\s?|[ \t]+)\$?['\"]?\$?(?P<value>{_VALUE}{{16,400}})")
 _NUMBERED = Regex(r"(?i)(?:_?[0-9]{1,2}|_(?:db|prod|dev|staging|read|write|ro|rw))\Z")
 _NAME = Regex(r"(?:--)?[A-Za-z_][\w-]*\Z")
 _OTHERS = (
@@ -157,7 +66,7 @@ class Secret(NamedTuple):
 def secrets_in(string: str) -> tuple[Secret, ...]:
     """The secrets of a text beyond doubt, by place; none overlaps another."""
     found: dict[int, Secret] = {}
-    for match in _matches(_TOKENS, string):
+    for match in _matches(TOKENS, string):
         body = re.sub(r"^[A-Za-z0-9]{1,10}[_-](?:v1_|pat_|proj-|ant-|or-|live_|test_)?", "", match[0])
         if "PRIVATE KEY" in body or _MADE_UP.search(body) is None and _entropy(body) > 3:
             found[match.start()] = Secret(Span(*match.span()), _owner(string, match.start()))
@@ -234,22 +143,42 @@ _LONG_WORD = Regex(r"[_-][A-Za-z0-9]{20}")
 _NUMBER = Regex(r"[0-9]{1,5}|[0-9]*\.[0-9]+(?:e-?[0-9]+)?")
 # A word that begins like that of a service, and of which a part is drawn.
 _PREFIXED = Regex(
-    r"(?<![\w./-])[A-Za-z][A-Za-z0-9]{1,9}[_-](?:[A-Za-z0-9]{1,12}[_-]){0,3}(?P<drawn>[A-Za-z0-9]{20,200})(?![\w/])"
+    r"(?:(?<![\w./-])|(?<=\w:-))[A-Za-z][A-Za-z0-9]{1,9}[_-](?:[A-Za-z0-9]{1,12}[_-]){0,3}(?P<drawn>[A-Za-z0-9]{20,200})(?![\w/])"
 )
 _LOOSE_NAME = Regex(r"-{0,2}[A-Za-z_][\w.-]*\Z")
 # What stands between a name and its value.
 _SIGN = Regex(
-    r"\\?['\"]?\]?[ \t]*(?::[-=]|={1,3}|=>|\+=|:(?![/:?+]))[ \t]*\(?(?=[^\s=~])"
-    r"|\\?['\"],[ \t]*(?=\\?['\"])|[ \t]*<<<[ \t]*|[ \t]+(?:\\\r?\n[ \t]*)?"
+    r"\\?['\"]?(?:\]|\[\w{1,40}\])?[ \t]*(?::[-=]|={1,3}|=>|\+=|:(?![/:?+]))[ \t]*\(?(?=[^\s=~])"
+    r"|\\?['\"],[ \t]*(?=\\?['\"])|[ \t]*<<<[ \t]*"
+    r"|(?:['\"][ \t]+value[ \t]*=|</\w+>\s*<value>|['\"]?[ \t]+--value[ \t=])[ \t]*(?=\S)"
+    r"|[ \t]+(?:\\\r?\n[ \t]*)?"
 )
-_QUOTED = Regex(r"(?P<quote>\\?['\"])(?P<value>(?:\\[^'\"\n]|(?!(?P=quote))[^\n\\])+)(?P=quote)")
+# The same of `<password>…</password>`, and between `$PASSWORD` and what it is compared with.
+_END_OF_TAG = Regex(r">(?=[^\s<>])")
+_COMPARISON = Regex(
+    r"\}?['\"]?[ \t]+(?:[!=]?=[ \t]+(?=(?P<words>[^\s;]{1,400}))|in[ \t\r\n]+\(?(?=(?P<patterns>[^\n;)]{1,400})))"
+)
+# The words of a loop of such a name.
+_LOOP = Regex(r"\b(?:for|select)[ \t]+\Z")
+_WORDS = Regex(r"[ \t]+in(?P<words>[ \t]+[^\n;]{1,400})")
+_WORD = Regex(r"(?<![^\s'\"|])(?P<value>[\w.+/=~@%:,#!-]+)(?=['\"\s|)]|\Z)")
+# A default, and commands that print a value as it is written.
+_PRINTED = Regex(
+    r"['\"]?\$\{\w+:?[-=](?=[^\s}$])"
+    r"|['\"]?(?:\$\(|`)[ \t]*(?:(?:echo|printf)[ \t]+(?:(?:--?[neE]*|['\"]?%[sb](?:\\+n)?['\"]?)[ \t]+)*"
+    r"|(?:cat|base64|xxd|rev|tr)\b[^\n<)`]{0,80}<<<[ \t]*)(?=\S)"
+)
+_QUOTED = Regex(r"\$?(?P<quote>\\?['\"])(?P<value>(?:\\[^'\"\n]|(?!(?P=quote))[^\n\\])+)(?P=quote)")
 _BARE = Regex(
     r"['\"]?(?P<value>(?:\$\{[^}\n]{0,200}\}|\$\([^)\n]{0,200}\)|[^\s'\"`;&|<>(){},\\]|\\[^nrt\s'\"]|,(?!\s|[A-Z_]+\b|\w+=))+)"
 )
 _OF_SETTING = Regex(r"(?P<value>[^\s'\"`<>{}]+?)(?=[,;]?(?:\s|['\"`<>{}]|\Z))")
 # A substitution of sed before its replacement; words after which a name and its value follow; a format before a value.
 _SUBSTITUTION = Regex(r"\bs/(?:\\.|[^/\\\n])*/\Z")
-_BEFORE_VALUE = Regex(r"(?:\b(?:setenv|ENV|(?P<format>printf[ \t]+-v))|(?<!\S)--arg(?:json)?)[ \t]+['\"]?\Z")
+_BEFORE_VALUE = Regex(
+    r"(?:\b(?:setenv|setx|ENV|set[ \t]+-\w{0,3}x\w{0,3}|(?P<format>printf[ \t]+-v))|(?<!\S)(?:--arg(?:json)?|--?g?env))"
+    r"[ \t]+['\"]?\Z"
+)
 _AFTER_FORMAT = Regex(r"(?:(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]*)[ \t]+)?")
 # What a value is that is written elsewhere, or is to be filled in.
 _ELSEWHERE = Regex(
@@ -283,7 +212,7 @@ def _spans(string: str) -> list[tuple[int, int]]:
 def _found(string: str) -> list[tuple[int, int]]:
     """The same as each sign tells it."""
     found: list[tuple[int, int]] = [secret.span for secret in secrets_in(string)]
-    tokens = _matches(_LOOSE_TOKENS, string)
+    tokens = _matches(LOOSE_TOKENS, string)
     found += [match.span() for match in tokens if not _FILLED_IN_LATER.search(match[0]) and len(set(match[0])) > 8]
     if _LONG_WORD.search(string) is not None:
         found += [match.span() for match in _PREFIXED.finditer(string) if _is_drawn(match["drawn"])]
@@ -294,7 +223,7 @@ def _found(string: str) -> list[tuple[int, int]]:
         given = _PASSWORD_OF_ADDRESS.finditer(string)
         found += [match.span("value") for match in given if not _is_elsewhere(match["value"])]
         given = _USER_OF_ADDRESS.finditer(string)
-        found += [match.span("value") for match in given if _is_random(match["value"])]
+        found += [match.span("value") for match in given if _is_random(match["value"]) or _UUID.search(match["value"])]
     lowered = string.lower()
     for sign, pattern in PLACES:
         done = 0
@@ -312,11 +241,21 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
     done = 0
     for start, end in _ends_of_names(string):
         sign = _SIGN.match(string, end)
-        match = None if sign is None or start < done else _LOOSE_NAME.search(string, max(start - 60, 0), end)
-        if sign is None or match is None:
+        is_read = start >= done and (sign is not None or string[end : end + 1] in ("}", ">"))
+        match = _LOOSE_NAME.search(string, max(start - 60, 0), end) if is_read else None
+        if match is None:
             continue
         written = match[0]
         before = string[max(match.start() - 200, 0) : match.start()]
+        if before[-1:] == "$" or before[-2:] == "${" and string[end : end + 1] == "}":
+            yield from _words_of(written, _COMPARISON.match(string, end))
+            continue
+        if _LOOP.search(before) is not None:
+            yield from _words_of(written, _WORDS.match(string, end))
+            continue
+        sign = _END_OF_TAG.match(string, end) if before[-1:] == "<" else sign
+        if sign is None:
+            continue
         substituted = before[-1:] == "/" and _SUBSTITUTION.search(before) is not None
         at = sign.end()
         if sign[0].isspace() and written[:1] != "-":
@@ -325,12 +264,13 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
                 continue
             format_given = _AFTER_FORMAT.match(string, at) if printed["format"] else None
             at = at if format_given is None else format_given.end()
-        if before[-1:] == "$" or before[-1:] == "/" and not substituted:
+        if before[-1:] == "/" and not substituted:
             continue
-        parts = _NUMBERED.sub("", written.lstrip("-").replace("-", "_")).split(".")
-        name = next(filter(may_name_secret, (parts[-1], "_".join(parts[-2:]))), "")  # `fs.s3a.secret.key`
-        if not name and not written.endswith(".token") or TEXT_TOKENS.fullmatch(name or parts[-1]):
+        name = _name_of(written)
+        if name is None:
             continue
+        printed = _PRINTED.match(string, at)
+        at = at if printed is None else printed.end()
         given = _value(string, at, written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())
         if given is not None and substituted:
             value = given[0].partition("/")[0]
@@ -340,6 +280,29 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
             yield given[1]
         elif given is not None and len(given[0]) > _LONG:
             done = given[1][1]  # no value is read again and again
+
+
+def _name_of(written: str) -> str | None:
+    """The part of a name that tells a secret, which is '' where only its end does; `None` if nothing tells one."""
+    parts = _NUMBERED.sub("", written.lstrip("-").replace("-", "_")).split(".")
+    names = (parts[-1], "_".join(parts[-2:]))  # `fs.s3a.secret.key`
+    name = next(filter(is_secret, names), None) or next(filter(may_name_secret, names), "")
+    is_none = not name and not written.endswith(".token") or TEXT_TOKENS.fullmatch(name or parts[-1]) is not None
+    return None if is_none else name
+
+
+def _words_of(written: str, words: re.Match[str] | None) -> Iterator[tuple[int, int]]:
+    """Words that a variable is compared with, or takes one after the other, where its name and they tell a secret."""
+    name = None if words is None else _name_of(written)
+    if words is None or not name or name.islower() and name.endswith("token") and not is_secret(name):
+        return
+    start, end = words.span("words") if words["words"] is not None else words.span("patterns")
+    for match in _WORD.finditer(words.string, start, end):
+        value = match["value"]
+        is_mixed = re.search(r"\d", value) is not None and re.search("[A-Za-z]", value) is not None
+        is_likely = is_mixed or len(value) >= 16 or _PASSWORDS.fullmatch(name) is not None and not value.isdigit()
+        if is_likely and _may_be_secret(name, value, match.span("value"), words.string):
+            yield match.span("value")
 
 
 def _is_drawn(string: str) -> bool:

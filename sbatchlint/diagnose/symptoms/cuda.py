@@ -36,8 +36,9 @@ def _bound(job: Job, event: Event) -> Verdict:
 
 
 _SIZES = {"GiB": 1.0, "MiB": 1 / 1024, "GB": 1.0, "MB": 1 / 1024}
-_SIZE = r"([\d.]+) ?([GM]i?B)"
-_AT_START = re.compile(r"Free memory on device \S* ?\(([\d.]+)/([\d.]+) GiB\) on startup")
+_NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
+_SIZE = rf"(?<![\d.]){_NUMBER} ?([GM]i?B)"
+_AT_START = re.compile(rf"Free memory on device \S* ?\({_NUMBER}/{_NUMBER} GiB\) on startup")
 _TOTAL = re.compile(rf"total capacity of {_SIZE}|{_SIZE} total capacity")
 _FREE = re.compile(rf"of which {_SIZE} is free|{_SIZE} free")
 _OWN = re.compile(rf"this process has {_SIZE} memory in use|{_SIZE} reserved in total")
