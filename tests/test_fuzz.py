@@ -123,9 +123,9 @@ def test_a_directive_below_where_the_text_of_a_plan_ends() -> None:
 
 @pytest.mark.parametrize("size", ["79.1.5", ".", "1..2", "5." + "9" * 400, "9" * 400])
 def test_sizes_in_a_log_that_are_no_numbers(size: str) -> None:
-    memory = f"Tried to allocate 2.00 GiB. GPU 0 has a total capacity of {size} GiB of which {size} GiB is free"
+    memory = f"Tried to allocate 2.00 GiB. GPU 0 has a total capacity of {size} GiB of which {size} GiB is free, this"
     TARGETS["log"](
         f"ValueError: Free memory on device cuda:0 (20.5/{size} GiB) on startup is less than desired GPU memory"
         " utilization (0.9, 71.2 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.\n"
-        f"torch.cuda.OutOfMemoryError: CUDA out of memory. {memory}, this process has {size} GiB memory in use\n".encode()
+        f"torch.cuda.OutOfMemoryError: CUDA out of memory. {memory} process has {size} GiB memory in use\n".encode()
     )

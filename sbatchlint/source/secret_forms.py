@@ -92,7 +92,7 @@ TOKENS = (
     *((begin, _form(begin, rest)) for begin, rest, _ in _FORMS if rest),
     *((sign, Regex(pattern)) for sign, pattern in _OTHER_FORMS),
 )
-LOOSETOKENS = (
+LOOSE_TOKENS = (
     *((begin, _form(begin, loose or rest)) for begin, rest, loose in _FORMS),
     *((sign, Regex(pattern)) for sign, pattern in _OTHER_FORMS),
 )
