@@ -8,8 +8,11 @@ specified`, or mails go to `username@uni.edu`. Where a number belongs (`--nodes=
 The same holds for the words of commands: a program, an image, a file to source or a folder that is still `/path/to/x`,
 `<image>` or `your_script.py` does not exist, and a program takes such an argument literally.
 
-Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are not reported; `{ nodes }` is not one of
-them, and `{Partition Name}` is advice, as sbatch refuses the file as it lies. An error where sbatch refuses the script,
+So does an option whose value was taken out: `--partition=` is refused, and `--account=` names no account.
+
+Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are advice, once a file: it is a template, and
+sbatch takes them literally where it is submitted as it lies. `{ nodes }` is not one of them, and `{Partition Name}` is
+advice, too. An error where sbatch refuses the script,
 and otherwise a warning: whoever submits it is told, or fills it in first. Where a value was taken out for the public
 (`<ANONYMOUS>`), and in templates, examples and documentation it is only advice: what counts is the folder and the name
 of the script in its project, what its first comments say, and a script beside it that puts values in their place. A
@@ -47,14 +50,16 @@ from sbatchlint.analysis.script.submit_lines import is_filled_in_beside
 from sbatchlint.analysis.script.unfilled import IN_SHELL, Unfilled, unfilled_words
 from sbatchlint.bash.syntax.tree import Program, Redirect
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.values import Text, span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.bash.values import Text, may_have_slots, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, shortened
 from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.numbers import counted
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_names import is_secret
+from sbatchlint.source.templates import slots
+from sbatchlint.source.text import SLOT
 
 CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="0.1.0", alone=True)
 
@@ -102,6 +107,13 @@ WANTED = {
 }
 OPENING = frozenset("<{[")
 # A placeholder that says that it stands for a secret.
+# What follows from an empty value; Slurm 22.05, live: the other options of a name do without one.
+_EMPTIED = {
+    "partition": ("Slurm refuses the job", "error"),
+    "account": ("Slurm refuses the job where accounts are checked", "warning"),
+    "qos": ("Slurm refuses the job where a QOS is checked", "warning"),
+    **dict.fromkeys(("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"), ("the job gets no GPU", "warning")),
+}
 _SECRET = Regex(r"(?i)(?:key|token|passw(?:or)?d|secret)\b")
 _ASSIGNED = Regex(r"(?:^|\s)([A-Za-z_]\w*|--?[\w-]+)=[\"']?[^\s=]*$")
 QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
@@ -118,6 +130,28 @@ def _all(job: Job, seen: set[int]) -> Iterator[Finding]:
     for severity in _ORDER_OF_SEVERITIES:
         yield from _one_of([each for each in in_directives if each.severity == severity])
     yield from _in_commands(job)
+    yield from _of_template(job)
+
+
+def _of_template(job: Job) -> Iterator[Finding]:
+    """The finding on a file whose directives a program fills in."""
+    text = job.source.own.text
+    if job.is_embedded or job.outer is not None or SLOT in text or not may_have_slots(text):
+        return
+    lines = [each.span for each in job.directives.lines]
+    places = [Span(*each) for each in slots(text)]
+    first = next((each for each in places if any(line.contains(each) for line in lines)), None)
+    if first is None or is_filled_in_beside(job, text[first.start : first.end]):
+        return
+    by_line = {job.line(each.start): each for each in reversed(places) if each != first}
+    by_line.pop(job.line(first.start), None)
+    yield Finding(
+        first,
+        f"`{shortened(text[first.start : first.end])}` is filled in by a program: sbatch takes it literally; "
+        "submit what that program writes",
+        "info",
+        related=[(by_line[line], "another one") for line in sorted(by_line)[:7]],
+    )
 
 
 def _in_directives(job: Job, seen: set[int]) -> Iterator[Finding]:
@@ -132,6 +166,8 @@ def _in_directives(job: Job, seen: set[int]) -> Iterator[Finding]:
                 found = find_placeholder(setting.name, raw)
                 if found is not None or not OPENING.isdisjoint(raw):
                     yield from _in_value(job, setting, line, found, start, end)
+                elif not setting.text:
+                    yield from _without_value(job, setting)
     for problem in job.directives.problems:
         if problem.kind == "stray-word":
             yield from _in_place_of_options(job, PositionalWords(job.directives, problem))
@@ -207,6 +243,17 @@ def _in_value(
     is_template = is_slot or REDACTED.search(string, left, right) is not None
     is_template = is_template or is_filled_in_beside(job, string[left:right])
     yield Finding(job.directives.text.span(left, right), message, "info" if is_template else severity)
+
+
+def _without_value(job: Job, setting: Setting) -> Iterator[Finding]:
+    """The finding on an option whose value was taken out: `--account=`."""
+    if setting.text != "" or setting.name not in _EMPTIED or not setting.known:
+        return
+    if job.directives.last(setting.name, setting.component) is setting:
+        consequence, severity = _EMPTIED[setting.name]
+        wanted = WANTED.get(setting.name, "how many")
+        message = f"`--{setting.name}=` has no value: {consequence}; write {wanted}, or remove it"
+        yield Finding(setting.span, message, severity)
 
 
 def _end_of_words(job: Job, line: DirectiveLine, end: int) -> int:
@@ -367,6 +414,10 @@ CASES = [
         severity="info",
         title="a slot of two words",
     ),
-    Good("#!/bin/bash\n#SBATCH --account={{ account }} -p @[QUEUE] --nodes={nodes}\nsrun ./a.out\n", title="templates"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --account=«{{ account }}» -p @[QUEUE] --nodes={nodes}\nsrun ./a.out\n",
+        severity="info",
+        title="a template",
+    ),
     Good("#!/bin/bash\n#SBATCH -A example -p test -J todo --output=example.com/%j.out\nsrun ./a.out < in > out\n"),
 ]

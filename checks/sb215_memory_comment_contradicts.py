@@ -6,7 +6,7 @@ uses more. Which of the two is meant only the author knows, but they differ by t
 
 `--mem=64000  # 256GB` requests 62.5 GB, whatever the comment says.
 
-Advice for `--mem`, whose comment is often left over from a template.
+Advice where `--mem` requests more than its comment says, which is often left over from a template.
 
 ## Fix
 
@@ -58,7 +58,7 @@ def check(job: Job) -> Iterator[Finding]:
                 yield Finding(
                     setting.value_span,
                     f"--mem={text} is {_shown(size)} for each node, but the comment says {meant}; correct one of them",
-                    "info",
+                    "warning" if (sizes.megabytes(meant.replace(" ", "")) or 0) > size else "info",
                 )
                 continue
         cpus = _cpus(request_of(job, setting))
@@ -70,7 +70,6 @@ def check(job: Job) -> Iterator[Finding]:
                 setting.value_span,
                 f"the comment says per CPU, but --mem is per node, here for {cpus} CPUs; "
                 "write --mem-per-cpu, or correct the comment",
-                "info",
             )
         elif setting.name == "mem-per-cpu" and not _PER_CPU.search(comment) and _says_total(comment, size):
             yield Finding(
@@ -126,8 +125,7 @@ CASES = [
         #SBATCH --nodes=1 --ntasks=1 --cpus-per-task=8
         #SBATCH --mem=«4G»   # memory per cpu-core
         srun ./solver
-        """,
-        severity="info",
+        """
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1 --ntasks=1 --cpus-per-task=8\n#SBATCH --mem-per-cpu=24G  # 24 GB per CPU\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=1 --ntasks=1\n#SBATCH --mem-per-cpu=24G  # 24 GB\n", title="one CPU"),

@@ -1,9 +1,9 @@
 """Programs or libraries are not found: the script replaces a search path instead of extending it.
 
 `export PATH=$HOME/bin` leaves no folder with the commands of the system: every command after it, `srun` included, is
-"command not found". With LD_LIBRARY_PATH or PYTHONPATH, what modules have put there before is lost, which is only
-advice, as the new folders may be all that the program needs. So is an LD_LIBRARY_PATH without a module before it: a job
-inherits that of the shell that submits it.
+"command not found". With LD_LIBRARY_PATH or PYTHONPATH, what modules have put there before is lost: a warning for
+LD_LIBRARY_PATH, to which nearly all modules add, and advice for PYTHONPATH. So is an LD_LIBRARY_PATH without a module
+before it: a job inherits that of the shell that submits it.
 
 ## Fix
 
@@ -139,7 +139,7 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         assignment.span,
         f"this drops what the modules of {at_lines(lines)} may have "
         f"added to {assignment.name}; append `:${assignment.name}` to keep it",
-        "info",
+        "warning" if assignment.name == "LD_LIBRARY_PATH" else "info",
         related=[(each.span, "a module") for each in modules[-3:]],
     )
 
@@ -175,7 +175,7 @@ CASES = [
         export «LD_LIBRARY_PATH=/opt/relax/lib»
         srun ./relax
         """,
-        severity="info",
+        severity="warning",
         title="after a module",
     ),
     Good("#!/bin/bash\n#SBATCH -n4\nexport PATH=$HOME/apps/bin:$PATH\nsrun ./relax\n"),

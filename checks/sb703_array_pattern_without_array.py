@@ -1,9 +1,7 @@
 """The log has a meaningless number in its name: `%a` is for job arrays, and this job is not one.
 
 `%a` is the index of a task of a job array. In a job that is not an array it is a meaningless number: `run_%A_%a.out`
-becomes `run_4711_4294967294.out`, which is only an ugly name, and advice. A warning where the name has no other number,
-as two jobs at a time then write one file, and where it has both `%j` and `%A`, as only tasks of an array tell them
-apart.
+becomes `run_4711_4294967294.out`. Where the name has no other number, two jobs at a time write one file.
 
 Nothing is reported where a comment or a file of the project shows that the script is submitted with --array. Advice
 where the script reads SLURM_ARRAY_TASK_ID, unless it only prints it and a comment shows that it is submitted as no
@@ -69,9 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"{always}; add #SBATCH --array, or write `{shortened(instead, 30)}`"
         meant = reads_index or is_turned_off(job, "array")
         # a sweep is often submitted as an array
-        # a name with the ids of a job and of its array was made for an array
-        distinct = any(patterns.uses(path, letter) for letter in "jJ") != patterns.uses(path, "A")
-        severity = "info" if distinct or meant or "wandb agent" in job.source.own.text else None
+        severity = "info" if meant or "wandb agent" in job.source.own.text else None
         yield Finding(spans[0], message, severity, fix=None if meant else fix)
 
 
@@ -91,7 +87,6 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH --output=«run_%A_%a.out»\nsrun ./a.out\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH --output=run_%j.out\nsrun ./a.out\n",
-        severity="info",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --output=«log/run_%a.out»\nsrun ./a.out\n",
@@ -101,7 +96,6 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH -o «%x-%a-%j.out»\n#SBATCH -e %x-%a-%j.out\nsrun ./a.out\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH -o %x-%j.out\n#SBATCH -e %x-%j.out\nsrun ./a.out\n",
-        severity="info",
         title="two names alike are reported once",
     ),
     Good("#!/bin/bash\n#SBATCH --array=1-9\n#SBATCH --output=run_%A_%a.out\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n"),

@@ -49,7 +49,7 @@ from sbatchlint.analysis.script.pipefail import is_lost_with_pipefail, is_pipefa
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.status_uses import STATUS
-from sbatchlint.analysis.script.traps import exiting_trap, status_before
+from sbatchlint.analysis.script.traps import exit_of_error_trap, exiting_trap, status_before
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Heredoc, Parameter, Simple, While, Word
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -98,6 +98,10 @@ def check(job: Job) -> Iterator[Finding]:
     if trap is not None and trap.name == "exit" and zero:
         decisive = [each for each in found.decisive if not each.context.depth]
         lost = [*found.lost, *(Loss(each, Weight.PROGRAM, "trap", trap.span, False) for each in decisive)]
+    exits = exit_of_error_trap(job, trap) if trap is not None and trap.name == "trap" else None
+    if trap is not None and exits is not None:
+        work = [each for each in found.decisive if each.index > trap.index and not each.context.depth]
+        lost = [Loss(each, Weight.PROGRAM, "trap", exits.span, False) for each in work]
     last = found.last
     if last is not None and last.name == "wait" and len(last.argv) == 2 and is_number(text_of(last.argv[1]) or ""):
         return  # this fails in any case (SB820)

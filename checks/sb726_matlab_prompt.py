@@ -11,9 +11,9 @@ computed, and at the end MATLAB ends with 0.
 
 `matlab simulate.m simulate.out` has neither `-r` nor `<`: no program reads the words, and MATLAB ends at once.
 
-A warning where nothing in the text ends MATLAB, or it reads a file, and something reads the status (mail of a failure,
-a job that depends on this one, `set -e`, a test), otherwise advice. Nothing is said where the text has `try` and
-`catch`, or where the m-file that it calls, beside the script, has them.
+A warning where it reads a file, as it computes on, and where nothing in the text ends MATLAB and something reads the
+status (mail of a failure, a job that depends on this one, `set -e`, a test); otherwise advice. Nothing is said where
+the text has `try` and `catch`, or where the m-file that it calls, beside the script, has them.
 
 ## Fix
 
@@ -140,7 +140,7 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
         command.name_span,
         "MATLAB reads its input as if typed: after an error it goes on, and exits with 0; "
         f"write {advice} (R2019a or later)",
-        "warning" if _is_status_read(job, command) else "info",
+        "warning",
     )
 
 
@@ -221,7 +221,7 @@ CASES = [
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=1\n«matlab» -nodisplay < simulate.m > simulate.out\n",
-        severity="info",
+        severity="warning",
         title="from a file",
     ),
 ]

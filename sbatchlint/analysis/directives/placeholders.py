@@ -52,7 +52,7 @@ _WORD = Regex(
     r"|(?:account|allocation|project|proj|partition|queue|qos|reservation)_?(?:name|id|code|here|to_charge)"
     r"|name_of_.*"
     r"|change_?(?:me|this)|replace_?(?:me|this)|replace_with_.*|fill_?(?:me|this)?_?in(?:_.*)?|fill_?me"
-    r"|edit_?(?:me|this)|set_?me|todo|fixme|tbd|placeholder|.+_(?:goes_)?here|x{3,}|\.{3}|…|\?{2,}"
+    r"|edit_?(?:me|this)|set_?me|todo|fixme|tbd|placeholder|.+_(?:goes_)?here|x{3,}|\.{3}|…|\?{2,}|.+_your_.+"
     # In the manuals of the Alliance (Canada), and copied from there.
     r"|(?:def|rrg)_(?:some(?:user|prof|pi|acct|account)|your.*)"
 )
@@ -71,7 +71,7 @@ _NUMBER_NAME = Regex(r"[A-Z]+(?:_[A-Z]+)*|[a-z]+(?:_[a-z]+)+|n(?:um)?_?(?:cores|
 _CAPITAL_MEMORY = Regex(r"(?:MEM(?:ORY)?|[A-Z]+_[A-Z_]+|[Xx]{1,4})(?:[KMGT]B?)?")
 _CAPITAL_GPUS = Regex(r"N|X{1,4}|(?:N|NUM|NUMBER|NR|NO)_?(?:OF_?)?GPUS?|GPUS|NGPUS?_PER_NODE|GPU_COUNT")
 _CAPITAL_JOB = Regex(r"(?i:job_?id)s?[0-9]?|X{3,}|[A-Z]+_[A-Z_]+")
-_CAPITAL_TIME = Regex(r"TIME|WALL_?TIME|TIME_LIMIT|MINUTES|HOURS|[A-Z]+_TIME")
+_CAPITAL_TIME = Regex(r"(?!UNLIMITED\b|INFINITE\b)[A-Z]{2,}(?:_[A-Z]+)*")
 _CLOCK = Regex(r"(?:(?:[Dd]{1,2}|[0-9]+)-)?(?:(?:[HhMmSsXx]{2}|[0-9]+):){1,2}(?:[HhMmSsXx]{2}|[0-9]+)")
 _MOMENT = Regex(r"[Yy]{4}-[Mm]{2}-[Dd]{2}(?:T[Hh]{2}:[Mm]{2}(?::[Ss]{2})?)?")
 
@@ -82,8 +82,12 @@ _DOMAIN = Regex(
     r"|(?:.*\.)?(?:your|my)?(?:domain|institution|institute|university|organi[sz]ation|company|host)\.(?:com|org|net|edu|xx|tld)"
 )
 _PERSON = Regex(
-    r"user_?name|uniq_?name|net_?id|user_?id|someone|somebody|(?:first_?)(?:name)?_?last(?:_?name)?|name_surname|e?mail_?address"
+    r"user_?name|uniq_?name|net_?id|user_?id|someone|somebody|(?:first_?)(?:name)?_?last(?:_?name)?|name_surname"
+    r"|e?mail_?address"
 )
+# In capitals, what a university calls its logins.
+_LOGIN = Regex(r"USER|(?:[A-Z]{1,2}|NET|CAMPUS|STUDENT|LOGIN|WIN|ACCESS|UNIQ)_?(?:ID|NAME)")
+_LABEL = Regex(r"your_.*|.+_(?:goes_)?here|x{3,}")
 
 
 class Placeholder(NamedTuple):
@@ -240,7 +244,7 @@ def _mail(raw: str) -> Placeholder | None:
         plain = _plain(name)
         if at and (_DOMAIN.fullmatch(domain.lower()) or _PERSON.fullmatch(plain)):
             return Placeholder(part, start, end, "blank")
-        if at and name == "USER":
+        if at and (_LOGIN.fullmatch(name) or any(_LABEL.fullmatch(_plain(each)) for each in domain.split("."))):
             return Placeholder(part, start, end, "blank")
         if _WORD.fullmatch(plain) or not part.strip("*") or not at and _CAPITALS.fullmatch(part):
             return Placeholder(part, start, end, "blank")

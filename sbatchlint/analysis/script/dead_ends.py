@@ -17,6 +17,7 @@ ERROR = Regex(
     r"(?i)\berr(?:or)?\b|fail|missing|no such|could not|can ?not|unable|invalid|unknown|unsupported|abort|illegal|wrong"
     r"|not? (?:\S+ )*(?:found|exist|set|given|specified|provided|defined|available|installed|supported)|\w+n't"
     r"|^\W*usage\b|\bno (?:\S+ )?(?:input|data|argument|parameter|file|folder|directory|sample|config|checkpoint|model)"
+    r"|\b(?:not enough|too (?:few|many)|insufficient)\b"
     r"|\b(?:must|need|require)(?:s|d|ed)?\b|please (?:set|give|provide|specify|supply|load|choose)"
 )
 NOTHING_TO_DO = Regex(

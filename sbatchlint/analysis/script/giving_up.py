@@ -19,6 +19,7 @@ _DYING = Regex(r"(?i)(?:\w*_)?(?:die|fail|failed|abort|bail|error|err|fatal|usag
 # Tests that succeed where something is missing or went wrong, and those that succeed where it is there.
 _MISSING = Regex(
     r"!\s*(?:-[defrsx]\s|command\s+-v|which|type|hash)|(?:!\s*\[\[?|test\s+!)\s+-[defrsx]\s|-z\s"
+    r"|\[\[?\s+!\s+[\"']?\$\{?\w+\}?[\"']?\s+\]"
     r"|\$\{?#\}?[\"']?\s*(?:-lt|-le|-ne|<|!=|(?:-eq|==?)\s*[\"']?0)|\$\?[\"']?\s*(?:-ne|-gt|!=)\s*[\"']?0"
 )
 _THERE = Regex(

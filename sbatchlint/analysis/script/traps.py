@@ -53,6 +53,18 @@ def exiting_trap(job: Job) -> Invocation | None:
     return None
 
 
+def exit_of_error_trap(job: Job, trap: Invocation) -> Invocation | None:
+    """The `exit` at the end of a trap for ERR that returns 0: by its number, or the status of what it runs before."""
+    commands = [each for each in job.invocations[trap.index + 1 :] if each.parent is trap]
+    last = commands[-1] if commands else None
+    if last is None or last.name != "exit" or last.guards != trap.guards:
+        return None
+    if len(last.argv) > 1:
+        return last if text_of(last.argv[1]) == "0" or status_before(job, last) is not None else None
+    before = commands[-2] if len(commands) > 1 else None
+    return last if before is not None and before.guards == last.guards and before.name in _TIDYING else None
+
+
 def status_before(job: Job, exit_: Invocation) -> Invocation | None:
     """The tidying command in a trap whose status `exit $?` returns (`rm -rf tmp; exit $?`); None without one."""
     if job.source.slice(exit_.span) not in ("exit $?", 'exit "$?"', "exit ${?}"):

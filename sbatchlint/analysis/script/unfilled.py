@@ -19,10 +19,14 @@ from sbatchlint.source.secret_names import is_secret
 from sbatchlint.source.text import Span
 
 # Signs of a placeholder, for a word and for a whole script.
-_SIGNS = Regex(r"<[A-Za-z]|path/to\b|(?i:your|change_?me|replace_?me|fill_?me|_here\b|fixme|todo|xxx)")
+_SIGNS = Regex(
+    r"<[A-Za-z]|path/to\b|(?i:path[-_]to[-_]|my[-_]path|user_?name|net_?id|xx[-_:.T]xx|your|change_?me|replace_?me"
+    r"|fill_?me|_here\b|fixme|todo|xxx)"
+)
 _SIGN_STRINGS = (
     *("path/to", "your", "changeme", "change_me", "replaceme", "replace_me", "fillme", "fill_me", "_here", "fixme"),
-    *("todo", "xxx"),
+    *("todo", "xxx", "path-to-", "path_to_", "my-path", "my_path", "username", "user_name", "netid", "net_id"),
+    *("xx-xx", "xx_xx", "xx:xx", "xx.xx"),
 )
 # `<name>`, alone or as part of a path, an address or an option; not an end tag, nor `<|token|>`.
 _ANGLED = Regex(r"<[A-Za-z](?:[^<>\n|=\"'@]*[^<>\s|=\"'@/])?>")
@@ -47,7 +51,15 @@ _WORD = Regex(
     r"|todo|fixme)(?:\.\w+)?",
     2,  # re.IGNORECASE
 )
-_CROSSES = Regex(r"(?:[a-z]{2,6}[-_])?(?:X{3,}|x{4,})")
+_CROSSES = Regex(r"(?:[a-z]{2,6}[-_])?(?:X{3,}|x{4,})|[xX]{2,}(?:[-_:.T][xX]{2,}){2,}")
+# Two words or more: `YOUR SOCKET NAME`.
+_CAPITAL_WORDS = Regex(r"YOUR(?: [A-Z]+){1,4}")
+# A folder of somebody: `/home/username/data`.
+_LOGIN = Regex(
+    r"(?i:/(?:home|users?|scratch|work|data|lustre|gpfs|project)/(?:[\w.-]+/){0,2}(user_?name|net_?id))(?=/|$)"
+)
+# A path that is only told of: `path-to-data`, `my-path`.
+_TOLD_PATH = Regex(r"(?i)(?:path[-_]to[-_][\w.-]+|my[-_]path)")
 # In East Asian languages: "your …", "replace …", "fill in …"; and any word of them in place of an address.
 _EASTERN = Regex(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _EASTERN_WORD = Regex(r"(?:你的|您的|請?替[换換]|请?替换|填[写寫入]|请填|あなたの|여기에).*")
@@ -209,6 +221,11 @@ def _in_piece(piece: Piece, text: str, whole: str, at: int) -> list[tuple[str, S
         if joined or alone and _MARK.fullmatch(match.group()) is None:
             found.append(("blank", _place(piece, *match.span()), match.group()))
     found += [("path", _place(piece, *match.span()), match.group()) for match in _PATH.finditer(text)]
+    if _CAPITAL_WORDS.fullmatch(text) and text == whole:
+        found.append(("blank", _place(piece, 0, len(text)), text))
+    for match in _LOGIN.finditer(whole):
+        if at <= match.start(1) and match.end(1) <= at + len(text):
+            found.append(("blank", _place(piece, match.start(1) - at, match.end(1) - at), match[1]))
     for match in _PARTS.finditer(text):
         word = match.group()
         # next to an unknown part the word is longer than what is seen here
@@ -218,6 +235,8 @@ def _in_piece(piece: Piece, text: str, whole: str, at: int) -> list[tuple[str, S
             continue
         if (_WORD.fullmatch(word) or _CROSSES.fullmatch(word)) and "path/to" not in text:
             found.append(("blank", _place(piece, *match.span()), word))
+        elif _TOLD_PATH.fullmatch(word) and "path/to" not in text:
+            found.append(("path", _place(piece, *match.span()), word))
     return found
 
 
