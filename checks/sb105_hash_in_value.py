@@ -154,6 +154,9 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
             yield Finding(span, message, severity_of_loss(job, [setting, *settings]))
             return
         advice = "remove the `#`"
+        name = string[hash_at:end].strip("#")
+        if string[hash_at:end] == f"##{name}##":  # a template's slot
+            advice = f"write the value in place of `##{name}##`"
     gets = f"`{value}`" if value else "an empty value"
     severity = severity_of_loss(job, [setting, *settings])
     message = f"an unquoted `#` begins a comment, so --{setting.name} gets {gets}; {advice}"

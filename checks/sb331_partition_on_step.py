@@ -47,7 +47,7 @@ OWN = {
 # `-pmix` is `-p mix`.
 MPI = Regex(r"-(pmix(?:_v\d)?|pmi[12x]?)")
 EFFECTS = {
-    **dict.fromkeys(CHOOSING, "the step runs where the job does"),
+    **dict.fromkeys(CHOOSING, "the step runs with what the job has"),
     **dict.fromkeys(WAITING, "the step starts at once"),
     **dict.fromkeys(("mail-type", "mail-user"), "no mail is sent for a step"),
     **dict.fromkeys(("deadline", "priority", "time-min"), "only an allocation has one"),

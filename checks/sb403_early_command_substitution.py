@@ -126,7 +126,7 @@ def _work(job: Job) -> Iterator[Finding]:
                 yield Finding(
                     inner,
                     f"the batch shell runs `{function}`, and srun takes its output for a command; "
-                    f"put srun before {starts} in the function, and call that alone",
+                    f"write srun before {starts} in the function, and call the function without srun",
                     "warning",
                     related=[(command.span, "runs in the batch shell")],
                 )

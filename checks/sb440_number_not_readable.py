@@ -82,7 +82,8 @@ def check(job: Job) -> Iterator[Finding]:
         if _IN_EXPRESSION.search(expression):
             yield Finding(
                 span,
-                "bash reads a number that begins with 0 as octal, so 08 and 09 fail in some runs; put `10#` before it",
+                "a number that begins with 0 is octal in bash, so a date or time with an 8 or 9 fails in some runs; "
+                "write `10#$(date …)`",
                 "warning",
             )
         elif _POINT.search(expression) and not re.search(r"[`\"']|\$\(", expression):

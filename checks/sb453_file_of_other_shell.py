@@ -45,7 +45,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     other = next((name for name, pattern in _FILES.items() if pattern.fullmatch(path)), None)
     if other is not None and command.context.parent is None:
         name = path.rpartition("/")[2]
-        message = f"`{name}` is a file of {other}, whose commands bash does not know; source the file for bash"
+        message = f"`{name}` is a {other} script, and bash does not know its commands; source the one for bash"
         yield Finding(command.span, message)
 
 

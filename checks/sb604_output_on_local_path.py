@@ -173,7 +173,7 @@ def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding 
         return None
     what = "logs" if names_logs(name) else "results"
     if in_container:
-        message = f"`{name}` loses its {what} with the container ({location.reason})"
+        message = f"the {what} of `{name}` are lost when the container ends ({location.reason})"
         return Finding(span_of(value), f"{message}; mount a folder there")
     return Finding(
         span_of(value),

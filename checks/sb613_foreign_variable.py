@@ -86,9 +86,9 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         told.add(system)
         line = job.line(starter.span.start)
-        message = f"{read.name} is empty in a Slurm job, and `{starter.name}` (line {line}) works only in one of "
-        message += f"{system}; submit it there, or write `srun`"
-        yield Finding(read.span, message, related=[(starter.name_span, f"of {system}")])
+        message = f"{read.name} is empty in a Slurm job, and `{starter.name}` (line {line}) works only in a job "
+        message += f"of {system}; submit it there, or write `srun`"
+        yield Finding(read.span, message, related=[(starter.name_span, f"a command of {system}")])
 
 
 def _system(name: str) -> str:

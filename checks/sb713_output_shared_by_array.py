@@ -229,15 +229,16 @@ def _finding(job: Job, command: Invocation, written: Written) -> Finding:
     what = f"all tasks of the array write {name}"
     if command.name == "sed":
         what = f"all tasks of the array edit {name}"
-    advice = "add `$SLURM_ARRAY_TASK_ID` to the name"
+    advice, why = "add `$SLURM_ARRAY_TASK_ID` to the name", ""
     lost = _unset_in(job, command.span)
     meant = similar_variable(job, lost) if lost is not None else None
     names = {each.expansion.name for each in written.path if each.expansion is not None}
     if lost is not None and meant is not None and lost.name in names:
-        advice, fix = f"{lost.name} is not set: did you mean {meant.name} (line {job.line(meant.span.start)})?", None
+        why = f", as `${lost.name}` is not set"
+        advice, fix = f"did you mean {meant.name} (line {job.line(meant.span.start)})?", None
     return Finding(
         written.place,
-        f"{what} with different content, and overwrite each other; {advice}",
+        f"{what}, each with its own content, so only one of them stays{why}; {advice}",
         "warning" if _is_log(command, word) else None,
         related=[] if job.line(written.place.start) == row else [(command.span, "writes it")],
         fix=fix,

@@ -63,7 +63,7 @@ def _finding(job: Job, command: Invocation, field: Pieces, log: str) -> Iterator
         return  # to leave no log may be the purpose
     folder = folder_of_shell(job, command)
     named = "" if log == written else f" (`{log}`)"
-    removes = f"`{written}` is also the job's own log{named}"
+    removes = f"`{written}` also matches the job's own log{named}"
     advice = "give the log another name"
     if folder:
         message = f"{removes} when submitted from this folder, so its output is lost; {advice}"

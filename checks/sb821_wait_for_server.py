@@ -68,6 +68,8 @@ def check(job: Job) -> Iterator[Finding]:
         if client is None:
             continue
         name = server_name(server)
+        started = [each for each in between if _is_other_work(each, server)]
+        work = started[-1] if started else client
         lost = f" and line {job.line(later[0].span.start)} never runs" if later else ""
         may_stop = "dask" in (name or "") and python_of(client) is not None
         unread = may_stop and python_program(job, client) is None
@@ -75,9 +77,9 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             wait.span,
             f"`{name}` never ends, so `wait` lasts until the time limit{lost}; "
-            f"`kill` it after `{client.name}`{unless}",
+            f"{_advice(job, started, client)}{unless}",
             "info" if unread else None,
-            related=[(server.name_span, "never ends by itself"), (client.name_span, "the work")],
+            related=[(server.name_span, "never ends by itself"), (work.name_span, "the work")],
         )
         return
 
@@ -96,6 +98,19 @@ def _is_session(command: Invocation) -> bool:
         words = " ".join(command.words[1:]) + (command.stdin.string if command.stdin is not None else "")
         return _SESSION.search(words) is not None
     return has_trait(command.name, "session") or command.name == "ssh"
+
+
+def _is_other_work(command: Invocation, server: Invocation) -> bool:
+    """Whether `wait` waits for this command of the background too, which does not belong to the server."""
+    background = command.context.background
+    return background is not None and background != server.context.background and not _is_server(command)
+
+
+def _advice(job: Job, started: list[Invocation], client: Invocation) -> str:
+    """What to write instead of a `wait` for all; `started`: the work in the background."""
+    if started:
+        return f"wait for line {job.line(started[-1].span.start)} alone, then `kill` it"
+    return f"`kill` it after `{client.name}`"
 
 
 def _awaits(job: Job, wait: Invocation, server: Invocation) -> bool:

@@ -274,6 +274,8 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
                 "remove it: steps inherit it",
                 _fix("let the step inherit it", edits),
             )
+    if command.name == "curl" and text_of(command.argv[number - 1]) in ("-H", "--header"):
+        return "write the header to a private file, and `-H @FILE`", None
     login: Invocation | None = command
     if command.name not in LOGINS or len(command.argv) < 2 or text_of(command.argv[1]) != "login":
         inner = (each for each in command.descendants() if each.name in LOGINS)

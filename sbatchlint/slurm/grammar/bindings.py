@@ -82,7 +82,7 @@ def _cpu_freq(value: str, version: str) -> Refusal | None:
             return wrong(unknown.format(first) + ("" if dash or colon else ", nor a governor"))
     if dash:
         if not colon and not is_before(version, "23.11"):
-            return wrong("a range is low-high:governor, unless the site sets CpuFreqDef")
+            return wrong("a range needs a governor (low-high:OnDemand) unless the site sets CpuFreqDef")
         high = frequency(second, version)
         if high is None:
             return wrong(unknown.format(second))
