@@ -13,7 +13,7 @@ from sbatchlint.diagnose.printed import own_advice
 from sbatchlint.diagnose.ranking import FOLLOWS, LATER, TEARDOWN, WENT_ON, Noise, announces_nothing, points, rank
 from sbatchlint.diagnose.related import related_places
 from sbatchlint.diagnose.restarts import EARLIER, of_earlier_runs
-from sbatchlint.diagnose.script_signs import script_signed
+from sbatchlint.diagnose.script_signs import beside_folder, script_signed
 from sbatchlint.diagnose.signs import signed
 from sbatchlint.diagnose.silent_faults import silent_answers
 from sbatchlint.diagnose.submitters import of_own_job, with_settings
@@ -171,6 +171,9 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
     sign = signed(first, picture) or script_signed(first, picture)
     if sign is not None:
         chosen, first = [sign, *chosen], sign
+    elsewhere = beside_folder(first, picture) if picture is not None and first.where in ("data", "submission") else None
+    if elsewhere is not None:
+        chosen = [first, elsewhere, *[each for each in chosen if each is not first]]
     first = with_settings(first, picture)
     told = own_advice(first.event) if first.event.symptom.near_end and not first.findings else ""
     if told:

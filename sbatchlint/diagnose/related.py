@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.diagnose.evidence import options
+from sbatchlint.diagnose.installed import bringing
 from sbatchlint.diagnose.subjects import named, related_options, runs, working
 from sbatchlint.diagnose.symptom import Event, Shown, Where
 from sbatchlint.diagnose.symptoms.shell import row_named
@@ -18,6 +19,14 @@ MOST_STARTED = 2
 # Shorter names of modules occur in other words by chance.
 _SHORTEST_MODULE = 3
 _WORDS = Regex(r"[a-z][a-z\d_+-]*")
+# A release at the end of a name in a path: `matlab2021b`, `gcc11`.
+_RELEASE = Regex(r"\d[a-z\d]*$")
+# Messages about software that does not fit: what brings it into the job is looked at, too.
+_OF_SOFTWARE = Regex(
+    r"(?i)ImportError|ModuleNotFound|cannot import|GLIBC|CXXABI|shared object|shared librar|undefined symbol"
+    r"|no package called|namespace|driver|(?:compiled|built|linked) (?:with|for|against|using|under)|site-packages"
+    r"|version mismatch|requires? (?:python|cuda|java|R )\b"
+)
 
 
 def related_places(jobs: Sequence[Job], event: Event, where: Where) -> tuple[Span, ...]:
@@ -36,7 +45,13 @@ def _places(job: Job, event: Event, where: Where) -> Iterator[tuple[Span, ...]]:
         started = printed.spans
     else:  # a fault of the cluster does not depend on what the script starts
         started = _started(job, event) if where != "cluster" else ()
-    yield tuple(dict.fromkeys(directives + _modules(job, event) + started))
+    yield tuple(dict.fromkeys(directives + (_modules(job, event) or _brings(job, event)) + started))
+
+
+def _brings(job: Job, event: Event) -> tuple[Span, ...]:
+    """What brings the software of the job, where a message says that software does not fit."""
+    near = " ".join((event.text, *event.above[-2:]))
+    return bringing(job) if _OF_SOFTWARE.search(near) else ()
 
 
 def _started(job: Job, event: Event) -> tuple[Span, ...]:
@@ -51,7 +66,8 @@ def _started(job: Job, event: Event) -> tuple[Span, ...]:
 
 def _modules(job: Job, event: Event) -> tuple[Span, ...]:
     """The commands that load a module named in the message or the lines around it."""
-    near = frozenset(_WORDS.findall(" ".join((event.text, *event.above[-6:], *event.below)).lower()))
+    words = _WORDS.findall(" ".join((event.text, *event.above[-6:], *event.below)).lower())
+    near = frozenset(words) | {_RELEASE.sub("", each) for each in words}
     return tuple(
         command.span
         for command in job.invocations

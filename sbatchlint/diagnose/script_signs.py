@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.answers import Answer, Picture
+from sbatchlint.diagnose.subjects import variable_words
 from sbatchlint.diagnose.symptom import Cause
 from sbatchlint.diagnose.task_signs import copies_disturb, other_world
 from sbatchlint.job import Job
@@ -104,6 +105,25 @@ def _paths(text: str) -> Iterator[str]:
     for path in _PATH.findall(text):
         if "/" in path or re.search(r"\w\.[A-Za-z]\w{0,5}$", path):
             yield path.rstrip(".,")
+
+
+# A file by its bare name, in a message that it is not there or cannot be opened.
+_BARE = re.compile(r"(?<![\w./$~-])([A-Z]{4,}\w*|[\w+-]+\.[A-Za-z]\w{0,8})(?![\w/(.-])")
+
+
+def beside_folder(first: Answer, picture: Picture) -> Answer | None:
+    """The answer beside another one that the program misses a file, named without a folder, where the script sent it."""
+    event = first.event
+    if not _MISSING.search(event.text) or _LINKED.search(event.text) or any("/" in each for each in _paths(event.text)):
+        return None
+    names = [each for each in _BARE.findall(event.text) if each not in ("ERROR", "FATAL", "ABORT", "WARNING")]
+    for job in picture.jobs[:1]:
+        moves = [each for each in _own(job) if each.name in ("cd", "pushd") and len(each.argv) == 2]
+        if names and moves and not any(name in job.source.text for name in names):
+            says = f"the script changes to {_written(job, moves[-1])}, and the program looks for {names[0]} there"
+            advice = "look whether that folder has it, and whether the cd is the right one"
+            return _answer(first, "not-in-folder", says, advice, (moves[-1].span,))
+    return None
 
 
 # The linker looks for libraries in folders of its own.
@@ -329,7 +349,41 @@ def _value(text: str, assignment: VariableAssignment) -> str:
     return text[assignment.span.start : assignment.span.end].partition("=")[2]
 
 
+def _empty_piece(first: Answer, picture: Picture) -> Answer | None:
+    """A path of a message that a word of the script comes to only if one of its variables is empty."""
+    event = first.event
+    if not _MISSING.search(event.text) or _LINKED.search(event.text):
+        return None
+    for job in picture.jobs[:1]:
+        for path in dict.fromkeys(_paths(event.text)):
+            for word, match in variable_words(job, path):
+                used = re.findall(r"\$\{?(\w+)\}?", word[0])
+                name = next((each for each, value in zip(used, match.groups(), strict=False) if not value), None)
+                if name is not None:
+                    return _empty_in_path(first, job, path, word, name)
+    return None
+
+
+def _empty_in_path(first: Answer, job: Job, path: str, word: re.Match[str], name: str) -> Answer:
+    """The answer for a variable that is empty in a path."""
+    made = [each for each in job.assignments if each.name == name and each.span.end <= len(job.source.text)]
+    values = " ".join(_value(job.source.text, each) for each in made)
+    says = f"${name} is empty where the script makes {path} of it"
+    advice = f"stop where it is empty: ${{{name}:?not set}}, and look at what it is made of"
+    if name.isdigit() or _POSITIONAL.search(values):
+        says += ": it was given no such argument"
+        advice = "submit with it: sbatch job.sh VALUE; ${1:?which input} stops where it is missing"
+    elif "SLURM_ARRAY_TASK_ID" in values:
+        says += ": the list has no entry, or an empty one, for this element of the array"
+        advice = "let --array have as many elements as the list (`wc -l`), count from the same number (an array of bash from 0, sed from 1)"
+    elif "$(" in values or "`" in values:
+        says += ": the command that makes it printed nothing"
+    elif not made:
+        says += ": nothing in the script sets it"
+    return _answer(first, "empty-in-path", says, advice, (*(each.span for each in made[-1:]), Span(*word.span())))
+
+
 _SIGNS = (
-    _option_from_variable, _empty_value, _folder_elsewhere, _folder_changed, _copied_apart, _below_folder, _word_objected,
+    _option_from_variable, _empty_value, _empty_piece, _folder_elsewhere, _folder_changed, _copied_apart, _below_folder, _word_objected,
     copies_disturb, other_world,
 )  # fmt: skip

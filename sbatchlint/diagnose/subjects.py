@@ -5,7 +5,7 @@ or not reachable. The causes below are for symptoms whose text is that of the pr
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from sbatchlint.analysis.script.work import Weight, weight
@@ -15,6 +15,7 @@ from sbatchlint.diagnose.evidence import CPUS, MEMORY, TASKS, lacks, options, po
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
+from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -155,6 +156,50 @@ def named(job: Job, event: Event) -> Verdict:
         found = _within(job.invocations, inside, text) or _within(job.assignments, inside, text)
         if found:
             return Shown(tuple(found[:2]), None, "likely")
+    return _made_of_variables(job, words)
+
+
+# A word with variables, as the script has it: `data/$sample.bam`, `--out=${dir}/x_${i}.txt`.
+_WITH_VARIABLES = re.compile(r"(?<![\w$/.{}-])[\w./~+-]*\$(?:\{\w+\}|\w+)(?:[\w./~+-]|\$(?:\{\w+\}|\w+))*")
+_VARIABLE = re.compile(r"\$(?:\{\w+\}|\w+)")
+# The least that has to be the same in a path of a message and in a word of the script.
+_FIXED = 4
+
+
+def variable_words(job: Job, path: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """The words of the script that come to a path if their variables have some value, with the match of the path.
+
+    The groups of the second match are the values, which may be empty.
+    """
+    for word in _words_with_variables(job):
+        parts = _VARIABLE.split(word[0])
+        if len("".join(parts).strip("./")) < _FIXED or len(parts) > 6:
+            continue
+        wanted = r"([^\s]*?)".join(map(re.escape, parts))
+        match = re.fullmatch(rf"(?:\S*/)?{wanted}" if not word[0].startswith("/") else wanted, path)
+        if match:
+            yield word, match
+
+
+@once
+def _words_with_variables(job: Job) -> tuple[re.Match[str], ...]:
+    """The words with variables in the script's text, outside of comments."""
+    text = job.source.text
+    found = _WITH_VARIABLES.finditer(text)
+    return tuple(
+        each
+        for each in found
+        if not text[text.rfind("\n", 0, each.start()) + 1 : each.start()].lstrip().startswith("#")
+    )
+
+
+def _made_of_variables(job: Job, words: list[str]) -> Verdict:
+    """The words of the script with variables that come to a path of a message."""
+    paths = [each.rstrip(".,") for each in words if "/" in each or re.search(r"\w\.[A-Za-z]\w{0,5}$", each)]
+    for path in dict.fromkeys(paths):
+        spans = [Span(*word.span()) for word, _ in variable_words(job, path)]
+        if spans:
+            return Shown(tuple(spans[:2]), None, "likely")
     return None
 
 

@@ -2,8 +2,25 @@
 
 import re
 
+from sbatchlint.diagnose.evidence import possible, shown
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
-from sbatchlint.diagnose.symptom import Below, Cause, Symptom
+from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
+from sbatchlint.job import Job
+from sbatchlint.source.text import Span
+
+_UNDEFINED = re.compile(r"(?:Undefined function|Unrecognized function or variable)(?: or variable)? '(?P<name>\w+)'")
+
+
+def _calls(job: Job, event: Event) -> Verdict:
+    """Where the script itself calls the function that MATLAB does not find."""
+    match = _UNDEFINED.search(event.text)
+    if match is None:
+        return None
+    called = re.compile(rf"(?<![\w.]){match['name']}(?!\w)")
+    text = job.source.text
+    found = [called.search(text, each.span.start, each.span.end) for each in job.invocations if not each.kind]
+    return shown(tuple(dict.fromkeys(Span(*each.span()) for each in found if each)))
+
 
 # fmt: off
 SYMPTOMS = (
@@ -98,10 +115,14 @@ munmap_chunk(): invalid pointer
         role="consequence",
         literals=("Error using ", "Undefined function", "Unrecognized function or variable", "error: called from", "' undefined"),
         patterns=(r"^(?:\{\S* ?)?Error using (?P<function>\S+)", r"^(?:\{\S* ?)?(?:Undefined function|Unrecognized function or variable) |^error: called from|^error: '(?P<name>\w+)' undefined"),
-        causes=(*GENERAL_CAUSES, Cause("program", "code", "the MATLAB program stopped", "see the line below it")),
+        causes=(
+            Cause("not-on-path", "script", "MATLAB finds no function of that name: its file is neither in the folder in which the script starts it, nor on its path", "`cd` to the folder that has it before matlab, or add it: -batch \"addpath('/full/path'); …\"", script=_calls, log=lambda event: possible(_UNDEFINED.search(event.text))),
+            *GENERAL_CAUSES,
+            Cause("program", "code", "the MATLAB program stopped", "see the line below it"),
+        ),
         matches="Error using fopen (line 3)\nUnrecognized function or variable 'rows'.\nerror: 'rows' undefined\n",
         near_end=400,
-        below=Below(r"^(?!Error in)\S.*"),
+        below=Below(r"^(?!Error in|srun: |slurm|mpirun)\S.*"),
     ),
     Symptom(
         id="script-language-error",

@@ -14,6 +14,7 @@ from sbatchlint.diagnose.evidence import (
     spans_of,
     step_options,
 )
+from sbatchlint.diagnose.installed import module_for_gpu, module_without_gpu
 from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -95,6 +96,11 @@ def _more_tasks_than_gpus(job: Job, event: Event) -> Verdict:
     if len(re.findall(r"\bProcess \d+ has\b", event.text)) < 2:
         return None
     return shown(options(job, "ntasks", "ntasks-per-node", *GPU_OPTIONS))
+
+
+def _by_program(event: Event) -> bool | None:
+    """A message of a program, not of the driver's own tool."""
+    return possible("No devices were found" not in event.text)
 
 
 def _kind_of_gpu(job: Job, event: Event) -> Verdict:
@@ -255,7 +261,9 @@ without GPUs, or the node's driver does not run.
             Cause("container", "script", "the container was started without GPUs", "apptainer: --nv (or --rocm); docker: --gpus", codes=("SB512",)),
             Cause("none-asked", "submission", "nvidia-smi finds no GPU, as where none was asked for", "ask for GPUs with --gres=gpu:N or --gpus-per-node; where that was done, tell the site which node it is", script=not_set(*GPU_OPTIONS), log=says("No devices were found")),
             Cause("broken-gpu", "cluster", "nvidia-smi finds none of the GPUs that the job asks for: one of the node is broken, or the node's driver", "submit again with --exclude of that node, and tell the site", script=sets(*GPU_OPTIONS), log=says("No devices were found")),
+            Cause("module-without-gpu", "script", "the module of the program is, by its name, a build without GPUs", "load a build of it whose name speaks of CUDA or of GPUs (`module spider NAME` lists them), with what that wants loaded before", script=module_without_gpu, log=_by_program),
             Cause("hidden-in-code", "code", "the program hides the GPUs of the job from itself, or its build has no CUDA", "look for CUDA_VISIBLE_DEVICES in it (os.environ), and at torch.version.cuda", log=lambda event: False if "No devices were found" in event.text else None),
+            Cause("module-for-gpu", "cluster", "the module's build of the program finds no GPU that it can use", "ask the site for which kinds of GPU that module is built; take one of these (--gres=gpu:TYPE:N, --constraint), or another release of the module", script=module_for_gpu, log=_by_program, unproven="possible"),
         ),
         matches="""\
 RuntimeError: No CUDA GPUs are available
@@ -302,6 +310,7 @@ RuntimeError: Failed to infer device type
         causes=(
             Cause("kind-of-script", "script", "the script asks for a kind of GPU for which the installed PyTorch has no code ({capability})", "ask for a newer kind (--gres=gpu:TYPE:N, --constraint), or install an older release of PyTorch, which has it", script=_kind_of_gpu, log=lambda event: possible("capability" in event.groups)),
             Cause("image", "code", "the program's build of CUDA does not fit this GPU or driver", "install the build for the driver and GPU of that partition", log=lambda event: None if any(word in event.text for word in ("too old", "kernel image", "toolchain", "not compatible with", "CUDA_ERROR")) else False),
+            Cause("driver-old", "cluster", "the node's driver is older than what the program's CUDA wants", "install a build for an older CUDA (`nvidia-smi` shows the newest that the driver runs), take nodes with a newer driver, or ask the site to update it", log=lambda event: possible(re.search("too old|insufficient", event.text))),
             Cause("node", "cluster", "the GPU driver of the node is not right", "submit again with --exclude of that node, and tell the site"),
         ),
         matches="""\

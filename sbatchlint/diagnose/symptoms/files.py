@@ -30,7 +30,15 @@ _CACHES = (
 def _in_container(job: Job, event: Event) -> Verdict:
     """The steps in a container of pyxis, whose image is read-only unless the site or an option changes that."""
     found = [step for step in job.steps if step.container is not None and step.container.kind == "pyxis"]
-    return shown(spans_of([each for each in found if "container-writable" not in each.options]))
+    pyxis = spans_of([each for each in found if "container-writable" not in each.options])
+    text = job.source.text
+    started = [each for each in job.invocations if has_trait(each.name, "container") and each.name in _READ_ONLY]
+    closed = [each for each in started if "--writable" not in text[each.span.start : each.span.end]]
+    return shown((*pyxis, *(each.argv[0][0].span for each in closed)))
+
+
+# Runtimes that mount an image read-only.
+_READ_ONLY = frozenset(["apptainer", "singularity", "shifter"])
 
 
 def _temporary(job: Job, event: Event) -> Verdict:
@@ -190,6 +198,16 @@ def unpacks(job: Job, event: Event) -> Verdict:
     return shown(commands(job, "apptainer", "singularity") or commands(job, "nextflow", "snakemake"))
 
 
+def _of_compile_cache(event: Event) -> bool:
+    """Whether the lost file may be one of a compiler's cache: the message names one, or no file at all."""
+    near = " ".join((event.text, *event.above[-3:]))
+    return (
+        "tale file" not in near
+        or re.search(r"cache|triton|inductor|torch_ext|/\.nv/", near) is not None
+        or "/" not in event.text
+    )
+
+
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -230,8 +248,9 @@ It appears as if there is not enough space for /tmp/ompi.n1.71/pid.1/1/shared_me
         literals=("Stale file handle", "tmp.pid_", ".tmp' ->", "torch_extensions", ".triton/cache", "stale file handle", "torchinductor_", "Error building extension"),
         patterns=(r"[Ss]tale file handle", r"\.(?:triton|nv|inductor)\S*(?:': |: ).*(?:No such file|File exists|cannot open shared object)|(?:No such file|cannot open shared object).*\.triton/", r"\.tmp\S*' -> '\S*(?:cache|triton|torch)", r"torch_extensions\S*\.so: (?:cannot open|undefined|file too short)|Error building extension '(?P<extension>\w+)'", r"tmp\.pid_\d+.*No such file"),
         causes=(
-            Cause("shared-compile-cache", "script", "the ranks of several nodes compile into one cache below the home folder", "export TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR to a folder of the node, such as /tmp/$USER-$SLURM_JOB_ID", codes=("SB603", "SB601", "SB416", "SB606"), script=_several_ranks),
-            Cause("file-server", "cluster", "the file server lost a file that was open, or several processes write one cache", "keep caches on the node; tell the site where it happens to other files", unproven="possible"),
+            Cause("shared-compile-cache", "script", "the ranks of several nodes compile into one cache below the home folder", "export TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR to a folder of the node, such as /tmp/$USER-$SLURM_JOB_ID", codes=("SB603", "SB601", "SB416", "SB606"), script=_several_ranks, log=lambda event: possible(_of_compile_cache(event))),
+            Cause("file-server", "cluster", "the file server lost a file that was open, or several processes write one cache", "keep caches on the node; tell the site where it happens to other files", log=lambda event: possible(_of_compile_cache(event)), unproven="possible"),
+            Cause("stale-handle", "cluster", "what the file server served under that name is gone or was replaced while it was open: another process removed it, or the server was restarted", "submit again; where it lasts, leave that node out, and tell the site", log=lambda event: possible(not _of_compile_cache(event))),
         ),
         matches="""\
 ImportError: /home/ada/.triton/cache/0a1b2c/__triton_launcher.so: cannot stat shared object: Stale file handle

@@ -64,6 +64,14 @@ def _workers(job: Job, event: Event) -> Verdict:
     return shown((*options(job, "cpus-per-task"), *places)) if places else None
 
 
+def _all_taken(event: Event) -> bool | None:
+    """The message says that all licences are in use."""
+    near = " ".join((event.text, *event.below[:4]))
+    return possible(
+        re.search(r"(?i)maximum number of users|number of users already reached|all licen[cs]es|in use\b", near)
+    )
+
+
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -199,7 +207,9 @@ precompiling on a shared file system easily takes.
             r"License [Cc]heckout failed|License Manager Error|LICENSE MANAGER ERROR|Licensed number of users already reached|^\W*License error: -\d+",
             r"(?i)(?:can ?not|can't|could not|couldn't|unable to|fail\w*(?: to)?|error)\b.{0,40}\b(?:check ?(?:ing )?out|obtain|get|connect to|find|acquire|reach|contact)\w*\b.{0,30}\blicen[cs]e|GurobiError: .*[Ll]icense|No (?:Gurobi|valid) licen[cs]e(?: found)?|[Ll]icense for \S+ is not available|licen[cs]e (?:has|is) expired|licen[cs]es? for .{1,40} (?:are|is) (?:all )?in use",
         ),
+        below=Below(r"^Maximum number of users for (?P<feature>\S+) reached|^License Manager Error -\d+|^Licensing error|^License server machine", after=r"^License [Cc]heckout failed\W*$", instead=True),
         causes=(
+            Cause("all-taken", "cluster", "all licences are taken: more jobs want one than there are, and these jobs do not wait for a free one", "reserve it with the job (--licenses=NAME, as `scontrol show lic` names it), let fewer elements of an array run at once (--array=…%N), or compile the program (MATLAB: mcc), which then needs none", log=_all_taken),
             Cause("not-named", "submission", "the program finds no licence: its file or its server is not named in the environment of the job", "export what the program reads (GRB_LICENSE_FILE, LM_LICENSE_FILE), and keep the file where the nodes see it", log=lambda event: None if re.search(r"(?i)no \w+ licen[cs]e|licen[cs]e file|hostid", event.text) else False),
             Cause("license", "cluster", "no licence was to be had: all are taken, or the node does not reach the server", "submit with --licenses where the site offers it, or try again later; where it lasts, ask the site whether nodes reach the licence server"),
         ),

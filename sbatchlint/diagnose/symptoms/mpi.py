@@ -30,7 +30,17 @@ def _without_mpi(job: Job, event: Event) -> Verdict:
 
 def _mpi_option(job: Job, event: Event) -> Verdict:
     """The --mpi of a step; without one, the site's default does not fit."""
-    return shown(step_options(job, "mpi")) or shown(spans_of(job.steps), "possible")
+    asked = step_options(job, "mpi")
+    contained = [
+        each for each in job.steps if each.container is not None or _IN_IMAGE.search(job.source.slice(each.span))
+    ]
+    if not asked and contained:
+        says = "srun starts the MPI of the image without the PMI that it wants: the image brings its own Open MPI, which knows only PMIx"
+        return Shown(spans_of(contained), says, "likely")
+    return shown(asked) or shown(spans_of(job.steps), "possible")
+
+
+_IN_IMAGE = re.compile(r"\b(?:apptainer|singularity) (?:exec|run)\b")
 
 
 _OTHER_MPI = re.compile(r"(?i)(?:^|/)(?:intel-?(?:oneapi-)?mpi|impi|mpich|mvapich\d?|cray-mpich)(?:[/_-]|$)")

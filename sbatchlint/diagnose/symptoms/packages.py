@@ -3,8 +3,9 @@
 import re
 
 from sbatchlint.diagnose.evidence import commands, possible, shown, spans_of, worded
+from sbatchlint.diagnose.installed import modules
 from sbatchlint.diagnose.subjects import fetching
-from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 
 
@@ -13,7 +14,46 @@ def _loads(job: Job, event: Event) -> Verdict:
     name = event.groups.get("module", "").strip("\"' ")
     loads = [each for each in job.invocations if each.name in ("module", "ml")]
     named = tuple(each.span for each in loads if name and any(name in word for word in each.words[1:]))
-    return shown(named) or shown(spans_of(loads))
+    if named or not _missed(event) or not loads:
+        return shown(named) or shown(spans_of(loads))
+    known = any(
+        each.name == one.partition("/")[0] or each.name in one for each in modules(job) for one in _missed(event)
+    )
+    return shown(spans_of(loads), "likely" if known else "possible")
+
+
+_NAME = re.compile(r"[\w.+-]+(?:/[\w.+-]+)+")
+_TYPED = re.compile(r"(?:^|[\s$#>;&])(?:module\s+(?:load|add)|ml)\s+(?P<names>[^;&|]+)")
+
+
+def _missed(event: Event) -> list[str]:
+    """The modules with their releases that a message misses."""
+    return _NAME.findall(event.groups.get("module", ""))
+
+
+def _wanted_by_module(event: Event) -> bool | None:
+    """The message misses a module that was not asked for, beside one that was: confirmed where the log shows the command."""
+    missed = _missed(event)
+    typed = " ".join(match["names"] for line in (*event.early, *event.above) for match in _TYPED.finditer(line))
+    named = [each for each in missed if each in typed.split()]
+    return possible(named and len(named) < len(missed))
+
+
+def _of_loaded(event: Event) -> bool | None:
+    """The message names the modules that it misses, and the log shows no command that loads them."""
+    typed = any(map(_TYPED.search, (*event.early, *event.above)))
+    return possible(_missed(event) and not typed)
+
+
+def _nobody_named(job: Job, event: Event) -> Verdict:
+    """The script loads modules, and none of those that the message misses, or only a part of them."""
+    loaded = modules(job)
+    missed = _missed(event)
+    named = [each for each in loaded if any(each.name == one or one.startswith(each.name + "/") for one in missed)]
+    strange = [one for one in missed if not any(each.name == one or one.startswith(each.name + "/") for each in loaded)]
+    if not loaded or not strange:
+        return RULED_OUT
+    return shown(tuple(each.span for each in named or loaded[-1:]))
 
 
 def _environment(job: Job, event: Event) -> Verdict:
@@ -47,9 +87,11 @@ SYMPTOMS = (
             r"ModuleCmd_Load\.c\(\d+\):ERROR:\d+: (?P<error>.+)|^ ?Lmod has detected the following error: +(?P<message>\S.*)",
         ),
         causes=(
+            Cause("wanted-by-module", "cluster", "a module that is loaded wants {module}, which the site's tree of modules does not have (any more): what rests on it cannot be loaded either", "tell the site; until it is there again, take another release of the module that wants it (`module spider NAME`)", log=_wanted_by_module),
             Cause("module-of-script", "script", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before; where it lists none, the site took it away: leave it out of the line, or ask the site what replaces it", codes=("SB612",), script=_loads),
             Cause("no-modulepath", "cluster", "the module system of the node has no folders of modules (MODULEPATH is not set there)", "source the site's profile in the job, or tell the site", log=lambda event: any("MODULEPATH is undefined" in line for line in event.above)),
             Cause("module", "submission", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before"),
+            Cause("wanted-by-loaded", "cluster", "a module that is loaded wants {module}, which the site's tree of modules does not have (any more): what rests on it cannot be loaded either", "tell the site; until it is there again, take another release of the module that wants it (`module spider NAME`)", script=_nobody_named, log=_of_loaded),
         ),
         matches="""\
 Lmod has detected the following error:  The following module(s) are unknown: "cuda/12.9"

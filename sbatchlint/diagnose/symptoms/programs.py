@@ -4,6 +4,7 @@ import re
 
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.evidence import assigned, commands, possible, says, shown, spans_of
+from sbatchlint.diagnose.installed import environments, modules
 from sbatchlint.diagnose.subjects import fetching, memory_asked, prepares_nothing, runs
 from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -121,6 +122,12 @@ _SYSTEM_LIBRARY = (
 )
 
 
+def _loads_r(job: Job, event: Event) -> Verdict:
+    """The commands that load a release of R, or activate the environment that has it."""
+    loaded = [each.span for each in modules(job) if re.match(r"(?i)r(?:-base|-bundle\S*)?(?:/|$)", each.name)]
+    return shown(tuple(dict.fromkeys([*environments(job), *loaded])))
+
+
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -135,10 +142,12 @@ SYMPTOMS = (
         patterns=(r"(?:ModuleNotFoundError|ImportError): No module named '?(?P<module>[\w.]+)", r"^\S*python[\d.]*: No module named (?P<module>[\w.]+)", r"there is no package called [‘'](?P<module>[\w.]+)", r"PackageNotFoundError: (?:No package metadata was found for )?(?P<module>[\w.-]+)"),
         causes=(
             Cause("environment-not-active", "script", "the environment with {module} is not active where the program runs", "activate it inside the job, in the shell that starts the program", codes=("SB610", "SB607", "SB617", "SB608", "SB618", "SB422", "SB411", "SB508", "SB609", "SB619", "SB612")),
+            Cause("other-r", "script", "the R that the script loads has no package {module}: it was installed for another release of R, or into another library", "load the release of R for which it was installed, or install it again with this one (`.libPaths()` shows where R looks)", script=_loads_r, log=lambda event: possible("no package called" in event.text)),
             Cause("inherited-environment", "submission", "the script activates an environment, and another Python ran: an environment was active already in the shell that submitted, or a module put its own Python first in PATH", "submit from a fresh shell (`conda deactivate`, `module reset`), or call the Python of the environment by its full path", script=_activates, log=_of_base),
             Cause("other-copy-in-image", "script", "the image has a package of that name without {module}: its copy comes before the one that the program was written for", "install that one in the job or into the image (`uv sync`, `pip install -e … --no-deps`), and put it first on PYTHONPATH", script=_in_image, log=_part_of_package),
             Cause("other-copy", "code", "Python found a package of that name, and it has no {module}: another release of it, or another copy, comes first", "install the release that the program wants; `python -c 'import X; print(X.__file__)'` shows which copy it is", log=_part_of_package),
             Cause("search-path", "script", "the Python of the job does not find {module}", "look at PYTHONPATH, and which Python runs (`which python`)", script=_module_path),
+            Cause("not-in-this-r", "code", "the R of the job has no package {module}: it was installed for another release of R, or into another library, or not at all", "load the release of R for which it was installed, or install it again with the one that the job loads (`.libPaths()` shows where R looks)", log=lambda event: possible("no package called" in event.text)),
             Cause("not-installed", "code", "the Python of the job has no module {module}", "install it into that environment, or activate the one that has it"),
         ),
         matches="""\

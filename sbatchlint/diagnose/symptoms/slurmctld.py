@@ -1,11 +1,14 @@
 """slurmctld: why it takes no job, allocation or step. sbatch, salloc and srun print its texts."""
 
+import re
+
 from sbatchlint.diagnose.evidence import (
     CPUS,
     SIZES,
     TASKS,
     by_program,
     captured_submissions,
+    lacks,
     not_set,
     options,
     says,
@@ -33,6 +36,20 @@ def _of_step(job: Job, event: Event) -> Verdict:
     """The GPUs and nodes that sruns of the script ask for; without any, the sruns on a part of the job's nodes."""
     asked = step_options(job, *GPU_OPTIONS)
     return shown(asked or step_options(job, "nodelist", "exclude", "nodes"))
+
+
+def _spread(job: Job, event: Event) -> Verdict:
+    """Several GPUs for the whole job (--gpus), which may lie on several nodes, as nothing says how many nodes it has."""
+    found = [each for each in job.directives.settings if each.name == "gpus"]
+    count = re.search(r"\d+$", found[-1].text or "") if found else None
+    if count is None or int(count[0]) < 2 or not lacks(job, "nodes", "gpus-per-node"):
+        return None
+    if any(
+        each.name == "gres" and re.search(r"(?:^|,|/)gpu(?:$|[:=,])", each.text or "")
+        for each in job.directives.settings
+    ):
+        return None
+    return shown((found[-1].span, *options(job, "ntasks", "gpus-per-task")))
 
 
 def _wide_steps(job: Job, event: Event) -> Verdict:
@@ -349,6 +366,7 @@ option asks for the same resource in another way. srun says it for a step that i
         (
             Cause("step-outside-job", "script", "the step asks for what its job does not have on the nodes of the step", "let the srun ask for what the directives ask for, or for less (--gres=none for a step without GPUs)", codes=("SB206",), log=says("step")),
             Cause("gpu-options", "script", "the GPU options of the job contradict each other, or are not written as Slurm wants them", "ask for GPUs in one way", codes=("SB205", "SB410", "SB125", "SB207")),
+            Cause("gpus-spread", "script", "--gpus counts the GPUs of the whole job, and Slurm may take them from several nodes: a step on one of these cannot have them all", "ask for them on one node: --gpus-per-node=N, with --nodes=1", script=_spread, log=says("step")),
             Cause("step-of-script", "script", "the step asks for GPUs, or inherits them, otherwise than its job has them on the nodes of the step", "give the srun a --gres=gpu:N of its own, no more than the job has on a node", script=_of_step, log=says("step")),
             Cause("gres-of-script", "script", "no node has the resource by this name and type", "name one that `sinfo -o '%P %G'` lists", codes=("SB912",), script=sets("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")),
             Cause("inherited", "submission", "the step inherits a request for resources from the job around it", "unset SLURM_GRES, SLURM_GPUS and SLURM_TRES_PER_TASK before it", log=says("step")),

@@ -434,6 +434,26 @@ srun: error: Application launch failed: Slurmd could not set up environment for 
 """,
     ),
     Symptom(
+        id="cgroup-fault",
+        title="the node's cgroups do not work as Slurm needs them",
+        docs="slurmstepd cannot make or enter the cgroup of a step, mostly that of memory: the kernel has no more of them (their number is limited, and dead ones stay), or the node's configuration does not fit its kernel. The step may run all the same, without its limits.\n",
+        printed_by="slurmstepd",
+        releases="src/plugins/task/cgroup, src/plugins/cgroup, src/plugins/jobacct_gather/cgroup; all releases",
+        role="consequence",
+        near_end=400,
+        literals=("cgroup", "memory cg "),
+        patterns=(r"^slurm(?:step)?d\S*: error: (?!.*oom)(?!.*(?:Failed to invoke|[Uu]nable to (?:create|instantiate))).*(?:\bmemory cg\b|cgroup)",),
+        causes=(
+            Cause("cgroup", "cluster", "the node's cgroups, by which Slurm limits memory and processors, do not work for this step", "submit again with --exclude of that node, and tell the site: slurmd's cgroup settings, or cgroups that the kernel does not free"),
+        ),
+        matches="""\
+slurmstepd: error: task/cgroup: unable to add task[pid=4711] to memory cg '(null)'
+slurmstepd: error: error from open of cgroup '/sys/fs/cgroup/x': Permission denied
+slurmstepd: error: cgroup_p_task_addto: could not join
+""",
+        others="slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.0 cgroup.\n",
+    ),
+    Symptom(
         id="limit-not-propagated",
         title="harmless: a limit of the login shell cannot be had on the node",
         docs="sbatch carries the limits of the shell along (`--propagate`); those that are above what the node allows are left.\n",
