@@ -66,9 +66,16 @@ def _answer(answer: Answer, run: Run) -> dict[str, Any]:
         "cause": _clean(answer.says),
         "script_rows": rows_of(answer, run.source),
         "codes": codes_of(answer.findings),
-        "fix": _clean(answer.advice),
+        "fix": _clean(_fix(answer)),
         "diff": _clean(diff_of(answer, run.picture)) or None,
     }
+
+
+def _fix(answer: Answer) -> str:
+    """The advice of an answer; what the first finding says where the advice only points to it."""
+    if answer.findings and answer.advice.startswith("see the finding"):
+        return answer.findings[0].message + answer.advice.removeprefix("see the finding")
+    return answer.advice
 
 
 def _clean(text: str) -> str:

@@ -22,6 +22,7 @@ from sbatchlint.diagnose.evidence import (
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Role, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
+from sbatchlint.source.numbers import parse_integer
 
 
 def _size(job: Job, event: Event) -> Verdict:
@@ -41,8 +42,8 @@ def _of_step(job: Job, event: Event) -> Verdict:
 def _spread(job: Job, event: Event) -> Verdict:
     """Several GPUs for the whole job (--gpus), which may lie on several nodes, as nothing says how many nodes it has."""
     found = [each for each in job.directives.settings if each.name == "gpus"]
-    count = re.search(r"\d+$", found[-1].text or "") if found else None
-    if count is None or int(count[0]) < 2 or not lacks(job, "nodes", "gpus-per-node"):
+    count = parse_integer((found[-1].text or "").rpartition(":")[2]) if found else None
+    if count is None or count < 2 or not lacks(job, "nodes", "gpus-per-node"):
         return None
     if any(
         each.name == "gres" and re.search(r"(?:^|,|/)gpu(?:$|[:=,])", each.text or "")
