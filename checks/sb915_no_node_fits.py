@@ -46,6 +46,7 @@ PLACES = {
     "nodes": ("nodes", "ntasks"),
     "shape": ("threads-per-core", "sockets-per-node", "cores-per-socket", "extra-node-info", "hint"),
     "cpus": ("cpus-per-task", "ntasks-per-node", "ntasks", "cpus-per-gpu", "mincpus"),
+    "tasks": ("ntasks-per-socket", "ntasks-per-core"),
     "memory": MEMORY_OPTIONS,
     "tmp": ("tmp",),
     "together": ("mem", "mem-per-cpu", "cpus-per-task", "tmp", *_GPUS),

@@ -1,9 +1,11 @@
-"""sbatch refuses the job: no user of the cluster has this account.
+"""sbatch refuses the job: no user of the cluster has this account, or the partition does not take it.
 
 By the profile of the cluster (`[site] profile` in the settings, docs/site.md), if it has the names of accounts
 (`sbatchlint site --with-accounts`, `--for-user`), and where Slurm enforces associations (`AccountingStorageEnforce`):
 `Invalid account or account/partition combination specified`. Upper and lower case are the same. Whether the account is
-that of the user is known only of a profile `--for-user`.
+that of the user is known only of a profile `--for-user`. A partition that does not take it (`AllowAccounts`,
+`DenyAccounts`, with the accounts below since 23.02; `AllowGroups`, in a profile `--for-user`) is refused with
+`EnforcePartLimits` ALL or ANY, and the job otherwise waits for good (`AccountNotAllowed`).
 
 ## Fix
 
@@ -11,11 +13,13 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 
 ## References
 
-`assoc_mgr_fill_in_assoc()` in src/common/assoc_mgr.c; live runs of Slurm 22.05 and 26.05 with slurmdbd
+`assoc_mgr_fill_in_assoc()` in src/common/assoc_mgr.c, `part_policy_valid_acct()` and `validate_group()` in
+src/slurmctld/partition_mgr.c; live runs of Slurm 22.05 and 26.05 with slurmdbd
 """
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.site.fit import stops
 from sbatchlint.analysis.site.names import UnknownName, correction, instead_of, nearest
 from sbatchlint.analysis.site.targets import named, place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -32,6 +36,15 @@ SETTINGS = {"site": {"profile": "example"}}
 
 def check(job: Job) -> Iterator[Finding]:
     profile = job.site.profile
+    for stop in stops(job):
+        found = stop.of("account", "group")
+        if found is not None:
+            request = stop.target.request
+            # the command line may name another account
+            named_here = request.has_option("account") or job.site.submit_options is not None
+            sure = named_here or found[1].kind == "group"
+            level = severity(job, stop.target, stop.waits) if sure else "warning"
+            yield Finding(place(job, request, "account"), f"{stop.effect}: {stop.sentence(*found)}", level)
     if profile is None or not lists(profile, "accounts") or not profile.accounting_enforce:
         return
     known = sorted({name for each in profile.accounts for name in each.names})
@@ -52,6 +65,9 @@ CASES = [
         settings=SETTINGS,
     ),
     Bad("#!/bin/bash\n#SBATCH «-A p1234»\nsrun ./a.out\n", settings=SETTINGS),
+    Bad("#!/bin/bash\n#SBATCH -p whole\n#SBATCH «--account=teaching»\nsrun ./a.out\n", settings=SETTINGS,
+        title="not in this partition"),
+    Good("#!/bin/bash\n#SBATCH -p whole --account=geology\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -A Geology\nsrun ./a.out\n", settings=SETTINGS, title="Slurm writes it in lower case"),
     Good("#!/bin/bash\n#SBATCH --account=<account>\nsrun ./a.out\n", settings=SETTINGS, title="to be filled in"),
     Good("#!/bin/bash\nsrun ./a.out\n", settings=SETTINGS, title="that of the user"),

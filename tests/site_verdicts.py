@@ -36,6 +36,11 @@ _ORDER = re.compile(r"--contiguous\b")
 _OF_THE_RELEASE = re.compile(
     r"--prefer|--gpus-per-node=4 --cpus-per-gpu=10|--ntasks-per-gpu|--spread-job|--mem=0\b[\s\S]*-q strict"
 )
+# Since 23.02, tasks that the GPUs of a job divide are first placed by the CPUs of each GPU, and 26.05.3 keeps to that
+# where it does not work out (`_estimate_cpus_per_gres()` in gres_filter.c): by which cores the GPUs are bound to, which
+# no profile says.
+_TASKS = re.compile(r"(?m)^#SBATCH (?:.* )?-n (\d+)")
+_GPUS = re.compile(r"(?m)^#SBATCH (?:.* )?(?:-G |--gpus=)(?:\w+:)?(\d+)")
 
 
 class Answer(NamedTuple):
@@ -83,6 +88,16 @@ def _is_open(profile: Profile, script: str, messages: str) -> bool:
     if profile.qos and not profile.any_account:
         if "#SBATCH -q" not in script and by_qos or _ACCOUNTS.search(messages) or _NOT_OURS.search(script):
             return True
+    newest = (profile.release or "") >= "23.02"
+    if newest and "configuration is not available" in messages and _is_placed_by_gpus(script):
+        return True
     return any(each.search(text) for each, text in (
         (_UNKNOWN, messages), (_ORDER, script), (_OF_THE_RELEASE, script),
     ))  # fmt: skip
+
+
+def _is_placed_by_gpus(script: str) -> bool:
+    tasks, gpus = ([int(each) for each in pattern.findall(script)][-1:] for pattern in (_TASKS, _GPUS))
+    if not tasks or not gpus or not tasks[0] or not gpus[0] or re.search("--cpus-per-gpu|--overcommit", script):
+        return False
+    return max(tasks[0], gpus[0]) % min(tasks[0], gpus[0]) == 0

@@ -75,7 +75,7 @@ def test_names_of_accounts_stand_in_it_only_where_they_are_asked_for() -> None:
     for name in ("hydro", "maria"):
         assert name not in as_toml(saved("24.11"))
     private = saved("24.11", private=True)
-    assert private.partitions["gpu"].allow_accounts == ("hydro", "seas")
+    assert private.partitions["gpu"].allow_accounts is None  # which accounts are below them is not said
     assert [each.names for each in private.accounts] == [("hydro",)] and "accounts" in private.complete
     assert "maria" not in as_toml(private)
 

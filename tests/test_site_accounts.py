@@ -186,3 +186,59 @@ def test_rows_without_a_header_are_told() -> None:
     text = "normal|0|00:00:00|||cluster|||1.0\n\n" + QOS
     with pytest.raises(InputError, match="has no header"):
         profile_of([Output("saved", text)])
+
+
+def partition(fields: str) -> str:
+    return PARTITION.replace("AllowQos=ALL", f"{fields} AllowQos=ALL")
+
+
+def of_partition(fields: str, release: str = "22.05.8", user: str | None = None, groups: str = "") -> Profile:
+    texts = (printed(*ROWS), QOS, CONFIG.replace("22.05.8", release), partition(fields), groups)
+    return profile_of([Output("saved", each) for each in texts if each], True, user)
+
+
+@pytest.mark.parametrize(
+    ("fields", "release", "head", "codes"),
+    [
+        ("AllowGroups=ALL AllowAccounts=lab", "22.05.8", "-A small -t 30", ["SB921"]),
+        ("AllowGroups=ALL AllowAccounts=lab", "22.05.8", "-A Lab -t 30", []),
+        ("AllowGroups=ALL AllowAccounts=lab", "22.05.8", "-t 30", []),  # whose account that is is not known
+        ("AllowGroups=ALL AllowAccounts=none", "22.05.8", "-t 30", ["SB921"]),
+        ("AllowGroups=ALL DenyAccounts=small", "22.05.8", "-A small -t 30", ["SB921"]),
+        ("AllowGroups=ALL DenyAccounts=small", "22.05.8", "-A lab -t 30", []),
+        # those below count since 23.02, _find_acct_in_list() in partition_mgr.c: seen live
+        ("AllowGroups=ALL AllowAccounts=science", "22.05.8", "-A lab -t 30", ["SB921"]),
+        ("AllowGroups=ALL AllowAccounts=science", "23.02.7", "-A lab -t 30", []),
+        ("AllowGroups=ALL DenyAccounts=science", "22.05.8", "-A lab -t 30", []),
+        ("AllowGroups=ALL DenyAccounts=science", "26.05.3", "-A lab -t 30", ["SB921"]),
+        ("AllowGroups=adm AllowAccounts=ALL", "26.05.3", "-A lab -t 30", []),  # of nobody in particular
+    ],
+)
+def test_accounts_of_partitions(fields: str, release: str, head: str, codes: list[str], tmp_path: Path) -> None:
+    made = of_partition(fields, release)
+    assert parsed(as_toml(made).encode(), "site.toml") == made
+    found = said(made, head, tmp_path)
+    assert [each[:5] for each in found] == codes, found
+
+
+def test_the_profile_of_a_user_has_the_groups_and_the_default_account(tmp_path: Path) -> None:
+    more = "User|Def Acct|Admin\nada|small|None\n\nuid=7(ada) gid=8(staff) groups=8(staff),9(domain users)\n"
+    made = of_partition("AllowGroups=adm,wheel AllowAccounts=ALL", user="ada", groups=more)
+    assert (made.groups, made.default_account) == (("staff", "domain users"), "small")
+    assert "is for users of the groups adm, wheel" in said(made, "-A lab -t 30", tmp_path)[0]
+    assert said(of_partition("AllowGroups=adm,staff", user="ada", groups=more), "-A lab -t 30", tmp_path) == []
+    made = of_partition("AllowGroups=ALL AllowAccounts=lab", user="ada", groups=more)
+    assert "the account `small` by default, and partition" not in said(made, "-p batch -A lab -t 30", tmp_path)
+    assert "requests the account `small` by default" in said(made, "-t 30", tmp_path)[0]
+
+
+def test_no_names_of_accounts_and_groups_of_partitions_without_asking() -> None:
+    texts = (printed(*ROWS), QOS, CONFIG, partition("AllowGroups=adm AllowAccounts=lab"), "uid=7(ada) groups=9(adm)\n")
+    made = profile_of(Output("saved", each) for each in texts)
+    assert made.groups is None and not any(f'"{name}"' in as_toml(made) for name in ("adm", "lab", "ada"))
+
+
+def test_which_accounts_are_below_is_not_known_without_their_parents() -> None:
+    rows = printed(row("root"), row("lab", "ada"), columns=USUAL)
+    texts = (rows, CONFIG.replace("22.05.8", "23.11.4"), partition("AllowAccounts=science"))
+    assert profile_of([Output("saved", each) for each in texts], True).partitions["batch"].allow_accounts is None

@@ -16,6 +16,7 @@ from sbatchlint.site.profile import GPU, gpus_of, total
 from sbatchlint.site.reading import FORMAT
 from sbatchlint.slurm.plugin_help import NoHelp, options_of_help
 from sbatchlint.source.files import InputError
+from sbatchlint.source.regex import Regex
 
 SINFO = "sinfo --all --format=%P|%a|%l|%D|%c|%m|%d|%G|%f|%N"
 ASSOCIATIONS = (
@@ -33,7 +34,8 @@ COMMANDS = (
     ASSOCIATIONS,
     "sbatch --help",
 )
-OF_USER = "sacctmgr --parsable2 show user"
+OF_USER = ("sacctmgr --parsable2 show user", "id")  # and the name
+_GROUP = Regex(r"\d+\(([^)]*)\)")
 _SECONDS = 60
 
 
@@ -47,7 +49,7 @@ class Output(NamedTuple):
 def printed(user: str | None = None) -> tuple[list[Output], list[str]]:
     """What the commands print here, and why some printed nothing. Raises `InputError` where none works."""
     found, missing = [], []
-    for line in (*COMMANDS, *([f"{OF_USER} {user}"] if user is not None else [])):
+    for line in (*COMMANDS, *(f"{each} {user}" for each in OF_USER if user is not None)):
         words = line.split(" ")
         said = _run(words)
         if isinstance(said, Output):
@@ -77,7 +79,8 @@ def _run(words: list[str]) -> Output | Damaged:
 def profile_of(outputs: Iterable[Output], private: bool = False, user: str | None = None) -> Profile:
     """The profile that the outputs come to. Raises `InputError` where one is damaged, or from elsewhere.
 
-    `private`: with the names of accounts. `user`: for this user alone, with the names of the accounts of the user.
+    `private`: with the names of accounts and groups. `user`: for this user alone, with the names of the accounts of the
+    user.
     """
     made = _Parts(private or user is not None, user)
     for output in outputs:
@@ -107,6 +110,7 @@ class _Parts:
         self.qos: list[sacctmgr.Row] = []
         self.associations: list[sacctmgr.Row] = []
         self.users: list[sacctmgr.Row] = []
+        self.found: Associations | None = None
 
     def take(self, section: Section) -> None:
         command, lines = section
@@ -127,6 +131,9 @@ class _Parts:
             self.associations += sacctmgr.rows_of(lines)
         elif command == "sacctmgr show user":
             self.users += sacctmgr.rows_of(lines)
+        elif command == "id":
+            if self.user is not None:
+                self.fields["groups"] = tuple(_GROUP.findall(lines[0].partition("groups=")[2]))
         else:
             self.fields["plugin_options"] = options_of_help("\n".join(lines))
         self.sources[command] = None
@@ -142,13 +149,15 @@ class _Parts:
             return
         default = next((row["Def Acct"] or None for row in self.users if row["User"] == self.user), None)
         found = Associations(self.associations, self.fields.get("cluster", ""), self.user, default)
+        self.found = found
         self.fields["any_account"] = found.of_any()
+        self.fields["default_account"] = default
         self.fields["accounts"] = found.named() if self.private and found.complete else ()
 
     def profile(self) -> Profile:
         complete = [name for name in ("partitions", "nodes") if getattr(self, name)]
         complete += [name for name in ("qos", "accounts") if self.fields.get(name)]
-        names = self.partitions or self._partitions_of_rows()
+        names = self._with_accounts_below() if self.partitions else self._partitions_of_rows()
         kinds = nodes.kinds(self.nodes.items()) if self.nodes else self._nodes_of_rows()
         if names:
             kinds = tuple(
@@ -159,6 +168,17 @@ class _Parts:
             format=FORMAT, source=tuple(self.sources), complete=tuple(complete), gpus="gres" if named else None,
             partitions=names, nodes=kinds, **self.fields,
         )  # fmt: skip
+
+    def _with_accounts_below(self) -> dict[str, Partition]:
+        """The partitions with all accounts that they allow or deny: since 23.02 those below the ones that are named."""
+        if self.found is None or (self.fields.get("release") or "99") < "23.02":
+            return self.partitions
+        made = {}
+        for name, each in self.partitions.items():
+            allowed = self.found.below(each.allow_accounts) if each.allow_accounts is not None else None
+            denied = self.found.below(each.deny_accounts) if each.deny_accounts is not None else None
+            made[name] = replace(each, allow_accounts=allowed, deny_accounts=denied or each.deny_accounts)
+        return made
 
     def _partitions_of_rows(self) -> dict[str, Partition]:
         found: dict[str, Partition] = {}

@@ -41,7 +41,9 @@ class Partition(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True,
 
     `default`: it is that of jobs that name none. `whole_nodes`: a job gets its nodes to itself
     (`OverSubscribe=EXCLUSIVE`). `allow_qos`, `deny_qos`: the QOS with which it may be used; None for all, or none.
-    `qos`: its own. `job_defaults`: what a job gets for each GPU that it asks for: CPUs, and memory.
+    `allow_accounts`, `deny_accounts`: the same of accounts, those below them included; `allow_groups`: the groups of
+    whose users it is. They have names, and stand there only if asked for. `qos`: its own. `job_defaults`: what a job
+    gets for each GPU that it asks for: CPUs, and memory.
     `price`, `watts`: as those of nodes, for all of its nodes that have none.
     """
 
@@ -68,6 +70,8 @@ class Partition(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True,
     allow_qos: tuple[str, ...] | None = None
     deny_qos: tuple[str, ...] | None = None
     allow_accounts: tuple[str, ...] | None = None
+    deny_accounts: tuple[str, ...] | None = None
+    allow_groups: tuple[str, ...] | None = None
     watts: float | None = None
     price: float | None = None
 
@@ -138,7 +142,8 @@ class Profile(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, k
     `gpus`: "gres", or "whole-node" where nodes have GPUs that no GRES names. `gpus_bound`: a job sees no GPU that it
     did not ask for. `licenses`: those of the cluster, and how many of each; None: not known. `plugin_options`: what
     plugins add to sbatch; None: not known. `x11`: whether `--x11` works. `any_account`: what is true of every account;
-    None: not known. `accounts`: with their names, only if asked for.
+    None: not known. `accounts`: with their names, only if asked for. Of a profile for one user: `default_account`, of
+    jobs that name none, and `groups`, those of the user.
     """
 
     format: int
@@ -170,6 +175,8 @@ class Profile(Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, k
     currency: str | None = None
     any_account: Accounts | None = None
     accounts: tuple[Accounts, ...] = ()
+    default_account: str | None = None
+    groups: tuple[str, ...] | None = None
     partitions: dict[str, Partition] = {}
     nodes: tuple[Nodes, ...] = ()
     qos: dict[str, Qos] = {}

@@ -239,6 +239,31 @@ FAMILIES = """-p batch --exclusive
 -p whole64 -n 4 --mem-per-cpu=9000M
 -p down -n 65 -w c1
 -p down -N 5 -w c1
+-p full -n 9 --ntasks-per-socket=1
+-p full -n 8 --ntasks-per-socket=1
+-p full -n 13 -N 2-3 --ntasks-per-socket=2
+-p full -n 8 -c 6 --ntasks-per-socket=1
+-p full --ntasks-per-node=5 --ntasks-per-socket=2
+-p whole64 -n 40 --ntasks-per-socket=2 --mem-per-cpu=9000M
+-p whole64 -n 5 --ntasks-per-socket=1
+-p long -n 5 -c 2 --ntasks-per-socket=1
+-p long -n 13 --ntasks-per-socket=3
+-p full -n 9 --ntasks-per-socket=1 -w c1
+-p twogpu -n 5 --ntasks-per-socket=1 --gpus=2
+-p long -n 65 --ntasks-per-core=1
+-p long -n 64 --ntasks-per-core=1
+-p long -n 33 -c 3 --ntasks-per-core=1
+-p long --ntasks-per-node=33 --ntasks-per-core=1
+-p long -c 33 --ntasks-per-core=1
+-p twogpu -n 17 -c 3 --ntasks-per-core=1 --gres=gpu:2
+-p all -N 2-4 -w c[1-3] --gres=gpu:4
+-p all -N 2-4 -w c[1-3] -n 64
+-p all -N 2-4 -w c[1-3] -C icelake
+-p all -N 3-4 -w c[1-3] --gres=gpu:4
+-p gpu -N 1-4 -w g[1-2] --gres=gpu:8
+-p cpu --mem=300G --hold
+-p cpu --mem=300G
+-p cpu --mem=300G -w c1
 """
 CLUSTERS = {
     "GPUs by GRES, limits refuse": Cluster(f"""\
@@ -271,13 +296,21 @@ AccountingStorageTRES=gres/gpu
 PartitionName=batch Nodes=c[1-4],s[1-2] Default=YES MaxTime=2-00:00:00 MaxNodes=4 QOS=ofbatch State=UP
 PartitionName=gpu Nodes=g[1-2],b1 MaxTime=1-00:00:00 QOS=ofgpu AllowQos=normal,gpu,few,over State=UP
 PartitionName=free Nodes=ALL MaxTime=UNLIMITED DenyQos=short State=UP
-PartitionName=admins Nodes=c1 RootOnly=YES State=UP""", ACCOUNTS),
+PartitionName=admins Nodes=c1 RootOnly=YES State=UP
+PartitionName=lab Nodes=c[1-4],s[1-2] AllowAccounts=lab State=UP
+PartitionName=others Nodes=c[1-4] DenyAccounts=small State=UP
+PartitionName=below Nodes=c[1-4] AllowAccounts=science State=UP
+PartitionName=group Nodes=c[1-4] AllowGroups=adm State=UP""", ACCOUNTS),
     "QOS, limits let wait": Cluster(f"""\
 {NODES}{GPUS}EnforcePartLimits=NO
 AccountingStorageEnforce=limits
 AccountingStorageTRES=gres/gpu
 PartitionName=batch Nodes=c[1-4],s[1-2] Default=YES MaxTime=2-00:00:00 MaxNodes=4 QOS=ofgpu State=UP
-PartitionName=gpu Nodes=g[1-2],b1 MaxTime=1-00:00:00 AllowQos=normal,gpu,few,over State=UP""", ACCOUNTS),
+PartitionName=gpu Nodes=g[1-2],b1 MaxTime=1-00:00:00 AllowQos=normal,gpu,few,over State=UP
+PartitionName=lab Nodes=c[1-4],s[1-2] AllowAccounts=lab State=UP
+PartitionName=others Nodes=c[1-4] DenyAccounts=small State=UP
+PartitionName=below Nodes=c[1-4] DenyAccounts=science State=UP
+PartitionName=group Nodes=c[1-4] AllowGroups=adm State=UP""", ACCOUNTS),
     "nodes of several sizes": Cluster(f"{MIXED}EnforcePartLimits=ALL", families=FAMILIES),
     "nodes of several sizes, limits let wait": Cluster(f"{MIXED}EnforcePartLimits=NO", families=FAMILIES),
 }  # fmt: skip

@@ -24,7 +24,11 @@ COMMANDS = (
     "scontrol --all show node",
     "scontrol show licenses",
 )
-OF_ACCOUNTS = (*(each for each in collecting.COMMANDS if each.startswith("sacctmgr")), collecting.OF_USER)
+OF_ACCOUNTS = (
+    *(each for each in collecting.COMMANDS if each.startswith("sacctmgr")),
+    collecting.OF_USER[0],
+    "id daemon",
+)
 NODES = [f"{letter}{number}" for letter in "csgb" for number in range(1, 5)]
 # Who submits where there are accounts: somebody who is not root.
 SOMEBODY = 1  # Debian: daemon; 26.05 does not find the uid of nobody
@@ -68,6 +72,7 @@ class SiteSlurm(LocalSlurm):
                 raise Unavailable(f"{name} is not installed (Debian, Ubuntu: apt-get install slurmdbd mariadb-server)")
             self.programs[name] = found
         if accounts:
+            self.programs["id"] = "/usr/bin/id"
             self.as_user = [self.programs["setpriv"], f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups"]
 
     def start(self) -> None:

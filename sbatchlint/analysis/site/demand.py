@@ -47,6 +47,23 @@ class Tasks(NamedTuple):
     gpus: int
 
 
+class Places(NamedTuple):
+    """How many tasks a socket and a core may have (0: any number), and how many a node has at the least.
+
+    `by_core`: before 26.05, single CPUs of a socket are counted by whole cores.
+    """
+
+    of_socket: int
+    of_core: int
+    of_node: int
+    by_core: bool
+
+    def said(self) -> str:
+        """The options that ask for it."""
+        options = (("--ntasks-per-socket", self.of_socket), ("--ntasks-per-core", self.of_core))
+        return " and ".join(f"{name}={number}" for name, number in options if number)
+
+
 class Demand(NamedTuple):
     """What is asked for.
 
@@ -63,8 +80,7 @@ class Demand(NamedTuple):
     many at least, `most_nodes`: at most; None for no bound. `more_nodes`: for `total_gpus` it may have more than one,
     though that is the most. `spread`: the nodes without which the tasks are more than --ntasks-per-node allows.
     `most_cpus`: those that the tasks on a node have at the most, where no others are given; None for no bound.
-    `on_one_core`: the tasks that have a core together; 0 where they may have more. `socket_cpus`: those of a socket for
-    the tasks that --ntasks-per-socket allows there; 0 for any number.
+    `on_one_core`: the tasks that have a core together; 0 where they may have more. `places`: those for tasks.
     """
 
     nodes: int
@@ -92,7 +108,7 @@ class Demand(NamedTuple):
     spread: int
     most_cpus: int | None
     on_one_core: int
-    socket_cpus: int
+    places: Places
 
 
 def demand_of(target: Target, name: str) -> Demand:
@@ -147,8 +163,6 @@ def demand_of(target: Target, name: str) -> Demand:
     if overcommit and tasks and request.has_option("cpus-per-task") and _has_gres(request):
         if request.directives.versions.all_since("25.11"):  # the same function, for jobs with any GRES
             total = limited = asked * tasks
-    if request.directives.versions.all_since("24.11"):
-        total, limited = max(total, for_memory), max(limited, for_memory)
     all_gpus = _all_gpus(request, nodes, tasks, least.gpus)
     if request.directives.versions.all_since("23.02"):
         by_gpus = all_gpus * (whole(request.value("cpus-per-gpu")) or 0)
@@ -164,8 +178,14 @@ def demand_of(target: Target, name: str) -> Demand:
         total, limited, all_gpus, _per_gpu(request), _may_take_more_nodes(request),
         -(-tasks // per_node) if tasks is not None and counts is not None and counts.ntasks_per_node else 0,
         _most_cpus(request, tasks, nodes, each), _on_one_core(request, tasks),
-        each * (whole(request.value("ntasks-per-socket")) or 0),
+        _places(request, 0 if stacked else of_one),
     )  # fmt: skip
+
+
+def _places(request: Request, of_node: int) -> Places:
+    of_socket, of_core = (whole(request.value(f"ntasks-per-{part}")) or 0 for part in ("socket", "core"))
+    plain = of_node and not _has_gres(request) and not request.has_option("ntasks-per-node")
+    return Places(of_socket, of_core, of_node, bool(plain) and not request.directives.versions.all_since("26.05"))
 
 
 def _has_gres(request: Request) -> bool:
@@ -363,8 +383,8 @@ def memory_on(nodes: Nodes, demand: Demand) -> int:
     if not demand.whole:
         return demand.least.memory
     cpus = (nodes.cpus or 0) // (nodes.threads_per_core if demand.by_core else 1)
-    if demand.socket_cpus:  # seen with 22.05: a job has no more of them, whole node or not
-        cpus = min(cpus, demand.socket_cpus * (nodes.sockets or 0))
+    if demand.places.of_socket:  # seen with 22.05: a job has no more of them, whole node or not
+        cpus = min(cpus, demand.tasks.cpus * demand.places.of_socket * (nodes.sockets or 0))
     gpus = gpus_of(nodes, demand.kind) or 0  # all of them, however few it asks for
     return max(demand.least.memory, demand.memory_per_cpu * cpus, demand.memory_per_gpu * gpus)
 
@@ -385,7 +405,10 @@ def _of_sockets(nodes: Nodes, partition: Partition, one_thread: bool) -> int | N
 
 
 def lacks(nodes: Nodes, demand: Demand, partition: Partition) -> list[str]:
-    """What nodes of a kind have too little of: cpus, shape, memory, tmp, gpus, gres, features; not what is unknown."""
+    """What nodes of a kind have too little of: cpus, tasks, shape, memory, tmp, gpus, gres, features.
+
+    Not what is unknown; `tasks`: places for them.
+    """
     found = []
     allowed, most = cpus_for_job(nodes, demand, partition), partition.max_cpus_per_node
     every = [each for each in (nodes.cpus, _of_sockets(nodes, partition, False)) if each is not None]
@@ -393,6 +416,9 @@ def lacks(nodes: Nodes, demand: Demand, partition: Partition) -> list[str]:
     few = demand.most_cpus is not None and demand.listed.cpus > demand.most_cpus
     if few or kept_back or allowed is not None and demand.least.cpus > allowed or _lacks_listed_cpus(nodes, demand):
         found.append("cpus")
+    places = places_on(nodes, demand)
+    if places is not None and demand.places.of_node > places:
+        found.append("tasks")
     if _lacks_shape(nodes, demand):
         found.append("shape")
     if nodes.memory is not None and memory_on(nodes, demand) > nodes.memory:
@@ -448,11 +474,33 @@ def gpus_for_job(nodes: Nodes, demand: Demand) -> int | None:
 
 
 def tasks_on(nodes: Nodes, demand: Demand, partition: Partition) -> dict[str, int]:
-    """The tasks for which a node of a kind has enough of each: cpus, memory, gpus; without what is not known."""
+    """The tasks for which a node of a kind has enough of each: cpus, tasks, memory, gpus; without what is not known."""
     tasks, gpus = demand.tasks, gpus_for_job(nodes, demand)
     has = {"cpus": cpus_for_job(nodes, demand, partition), "memory": nodes.memory, "gpus": gpus}
     needs = {"cpus": tasks.cpus, "memory": tasks.memory, "gpus": tasks.gpus}
-    return {what: number // needs[what] for what, number in has.items() if number is not None and needs[what]}
+    found = {what: number // needs[what] for what, number in has.items() if number is not None and needs[what]}
+    places = places_on(nodes, demand)
+    return found if places is None else {**found, "tasks": places}
+
+
+def places_on(nodes: Nodes, demand: Demand) -> int | None:
+    """The tasks that --ntasks-per-socket and --ntasks-per-core leave on a node; None where that is not known.
+
+    `_allocate_sc()` in src/plugins/select/cons_tres/job_test.c.
+    """
+    (of_socket, of_core, _, by_core), cpus = demand.places, demand.tasks.cpus
+    if not (of_socket or of_core) or nodes.sockets is None or nodes.cores_per_socket is None:
+        return None
+    threads, cores = 1 if demand.one_thread else nodes.threads_per_core, nodes.sockets * nodes.cores_per_socket
+    found = []
+    if of_socket:
+        several = by_core and cpus == 1 and of_core != 1
+        found.append(nodes.sockets * (-(-of_socket // threads) * threads if several else of_socket))
+    if of_core == 1 and cpus > threads:
+        found.append(cores // -(-cpus // threads))
+    elif of_core:
+        found.append(cores * min(threads, of_core * cpus) // cpus)
+    return min(found)
 
 
 def listed_nodes(request: Request) -> tuple[str, ...] | None:

@@ -21,13 +21,14 @@ from sbatchlint.analysis.site.demand import (
     lacks,
     lacks_listed,
     listed_nodes,
+    places_on,
     shape_of,
     tasks_on,
     usable_cpus,
 )
 from sbatchlint.analysis.site.names import listing
 from sbatchlint.analysis.site.policy import beyond_qos, given_minutes, most_nodes
-from sbatchlint.analysis.site.targets import Target, lifts_limits, qos_name, qos_of, shown, targets
+from sbatchlint.analysis.site.targets import Target, accounts_of, lifts_limits, qos_name, qos_of, shown, targets
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.request import MEMORY_OPTIONS
@@ -47,9 +48,9 @@ class Obstacle(NamedTuple):
     """Why a partition does not take a job. `waits`: the job is accepted all the same, and waits for good.
 
     `kind`: state, access, qos, time, nodes, cpus, shape, memory, tmp, gpus, gres, features, together, nodelist,
-    exclude, policy, qos-time. `asks`: what is asked for; `says`: what the partition has instead, or the QOS allows.
-    `limit`: of those at which the controller looks first, and not at the nodes where the job waits for one. `options`:
-    those that ask for it, where the kind does not tell.
+    exclude, policy, qos-time, account, group. `asks`: what is asked for; `says`: what the partition has instead, or the
+    QOS allows. `limit`: of those at which the controller looks first, and not at the nodes where the job waits for one.
+    `options`: those that ask for it, where the kind does not tell.
     """
 
     kind: str
@@ -115,7 +116,7 @@ def _waits(obstacles: list[Obstacle]) -> bool:
 
 
 # What keeps a job out of one of several partitions and leaves the others, if the limits of any will do.
-_NOT_OF_ANY = ("state", "qos", "time", "nodes", "cpus", "memory", "nodelist")
+_NOT_OF_ANY = ("state", "qos", "account", "group", "time", "nodes", "cpus", "memory", "nodelist")
 _NEVER = 2**31
 
 
@@ -186,6 +187,7 @@ def _beyond_limits(target: Target, name: str, demand: Demand, kinds: list[Nodes]
     partition, profile, request = target.profile.partitions[name], target.profile, target.request
     waits = profile.enforce_part_limits not in ("ALL", "ANY")
     yield from _beyond_time(target, name, demand, waits)
+    yield from _other_users(target, partition, waits)
     qos = qos_name(target) if qos_of(target) is not None or lists(profile, "qos") else None
     if qos is not None and partition.allow_qos is not None and qos not in partition.allow_qos:
         yield Obstacle("qos", f"the QOS `{qos}`", f"takes {listing(partition.allow_qos)}", waits, True)
@@ -233,6 +235,29 @@ def _beyond_limits(target: Target, name: str, demand: Demand, kinds: list[Nodes]
     if per_node is not None and (memory := _least_memory(target, partition, demand, kinds)) > per_node:
         by_default = "" if request.has_any_option(MEMORY_OPTIONS) else " by default"
         yield Obstacle("memory", f"{memory}M of memory on a node{by_default}", f"allows {per_node}M", waits, True)
+
+
+def _other_users(target: Target, partition: Partition, waits: bool) -> Iterator[Obstacle]:
+    """Whether a partition is not for the account of the job, or (a profile of one user) the groups of the user.
+
+    `part_policy_valid_acct()` and `validate_group()` in src/slurmctld/partition_mgr.c; 22.05 refuses a group always.
+    """
+    profile, request = target.profile, target.request
+    accounts, allowed, denied = accounts_of(profile, request), partition.allow_accounts, partition.deny_accounts
+    if accounts and (allowed is not None or denied):
+        wrong = [each for each in accounts if (each in (denied or ()) if allowed is None else each not in allowed)]
+        if len(wrong) == len(accounts):
+            by_default = "" if request.has_option("account") else " by default"
+            asks = f"the account `{accounts[0]}`{by_default}" if len(accounts) == 1 else ""
+            names = allowed if allowed is not None else denied or ()
+            some = "the account" if len(names) == 1 else "the accounts"
+            takes = "takes any account but" if allowed is None else f"takes {some}" if allowed else "takes none"
+            yield Obstacle("account", asks, f"{takes} {listing(names)}".rstrip(), waits, True)
+    groups = partition.allow_groups
+    if groups is not None and profile.groups is not None and not set(groups) & set(profile.groups):
+        later = waits and not is_before(request.version, "23.02")
+        some = "the group" if len(groups) == 1 else "the groups"
+        yield Obstacle("group", "", f"is for users of {some} {listing(groups)}", later, True)
 
 
 def _beyond_time(target: Target, name: str, demand: Demand, waits: bool) -> Iterator[Obstacle]:
@@ -311,8 +336,7 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
         # some of them; sbatch of 22.05 asks for all, or refuses it
         if len(set(listed) & hosts_of(kinds)) < demand.nodes:
             return [Obstacle("nodelist", f"nodes of {len(listed)} that it names", "does not have them", False)]
-        if demand.most_nodes is not None and demand.most_nodes <= len(listed):
-            kinds = _without(kinds, hosts_of(kinds) - set(listed))
+        kinds = _without(kinds, hosts_of(kinds) - set(listed))  # the others are excluded: _job_create() in job_mgr.c
         listed = None
     if listed:
         inside, every = hosts_of(kinds), hosts_of(target.profile.nodes)
@@ -414,7 +438,7 @@ def _lacking_features(demand: Demand, kinds: list[Nodes], target: Target, name: 
     return None
 
 
-_ORDER = ("features", "gpus", "gres", "cpus", "shape", "memory", "tmp")
+_ORDER = ("features", "gpus", "gres", "cpus", "tasks", "shape", "memory", "tmp")
 
 
 def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition, waits: bool) -> list[Obstacle]:
@@ -445,7 +469,7 @@ def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition,
     return found
 
 
-_NEEDS = ("cpus", "memory", "gpus")
+_NEEDS = ("cpus", "memory", "gpus", "tasks")
 
 
 def _tasks(demand: Demand, needs: list[str]) -> str:
@@ -456,7 +480,8 @@ def _tasks(demand: Demand, needs: list[str]) -> str:
         "memory": f"{tasks.memory}M of memory",
         "gpus": counted(tasks.gpus, "GPU"),
     }
-    return f"{tasks.number} tasks of {' and '.join(said[each] for each in needs)}"
+    of = f" of {' and '.join(said[each] for each in needs if each != 'tasks')}" if needs != ["tasks"] else ""
+    return f"{counted(tasks.number, 'task')}{of}{f' with {demand.places.said()}' if 'tasks' in needs else ''}"
 
 
 def _largest(sizes: list[tuple[int | None, int | None]], most: int) -> int | None:
@@ -483,6 +508,8 @@ def _most(what: str, kinds: list[Nodes], demand: Demand, partition: Partition) -
         if allowed >= cpus or demand.listed.cpus > cpus:
             return f"nodes have {cpus}{' cores' if demand.one_thread else ''}"
         return f"allows {allowed} of a node"
+    if what == "tasks":
+        return f"nodes have room for {max(places_on(each, demand) or 0 for each in kinds)}"
     if what == "shape":
         largest = [max(each or 0 for each in column) for column in zip(*map(shape_of, kinds), strict=True)]
         return f"nodes have {_shape(largest, demand.shape)}"
@@ -519,6 +546,7 @@ def _asked(what: str, demand: Demand, partition: Partition) -> str:
     cpus, memory, gpus = max(demand.least.cpus, demand.listed.cpus), demand.least.memory, demand.least.gpus
     said = {
         "cpus": f"{counted(cpus, 'CPU')} on a node",
+        "tasks": f"{counted(demand.places.of_node, 'task')} on a node with {demand.places.said()}",
         "shape": _shape(demand.shape, demand.shape),
         "memory": f"{memory}M of memory on a node"
         if not (demand.whole and (demand.memory_per_cpu or demand.memory_per_gpu))
@@ -535,6 +563,7 @@ def _asked(what: str, demand: Demand, partition: Partition) -> str:
         return said[what]
     asked = {
         "cpus": cpus > 1,
+        "tasks": demand.places.said(),
         "shape": any(demand.shape),
         "memory": memory,
         "tmp": demand.tmp,

@@ -111,6 +111,17 @@ def account_of(profile: Profile, request: Request) -> Accounts | None:
     return profile.account(name) if name else None
 
 
+def accounts_of(profile: Profile, request: Request) -> tuple[str, ...] | None:
+    """The account of a job, or those of which it has one; None where that is not known, or no user has it."""
+    if not profile.accounting_enforce or not lists(profile, "accounts"):
+        return None
+    known = tuple(name for each in profile.accounts for name in each.names)
+    if not request.has_option("account"):
+        return known if profile.default_account is None else (profile.default_account,)
+    name = named(request, "account")
+    return (name.lower(),) if name and name.lower() in known else None
+
+
 def whose_account(request: Request) -> str:
     """The account of a job in a message."""
     return f"the account `{request.value('account')}`" if request.has_option("account") else "its account"

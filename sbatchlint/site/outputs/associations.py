@@ -66,6 +66,20 @@ class Associations:
         users = [row for row in self.users if self.default in (None, row["Account"])]
         return widest(map(self._of_user, users)) if users and self.complete else None
 
+    def below(self, names: tuple[str, ...]) -> tuple[str, ...] | None:
+        """These accounts and all below them; None where it is not known which are."""
+        found, given = [], {each.lower() for each in names}
+        for name in sorted(self.used):
+            row = self.accounts.get(name)
+            if row is None or "ParentName" not in row:
+                return None
+            chain = {each["Account"] for each in self._above(row)}
+            if ROOT not in chain:
+                return None
+            if given & chain:
+                found.append(name)
+        return tuple(found)
+
     def _rows(self, account: str) -> list[Row]:
         """Those of its users, or (it has none but root) its own."""
         return [row for row in self.users if row["Account"] == account] or [self.accounts[account]]

@@ -13,7 +13,7 @@ FIRST = "PartitionName"
 
 
 def read_partitions(lines: list[str], private: bool) -> dict[str, Partition]:
-    """The partitions by name. `private`: with the names of accounts. Raises `Damaged`."""
+    """The partitions by name. `private`: with the names of accounts and groups. Raises `Damaged`."""
     found: dict[str, Partition] = {}
     for record in records(lines, FIRST):
         found[record[FIRST]] = _partition(record, record[FIRST], private)
@@ -57,6 +57,8 @@ def _partition(record: Record, name: str, private: bool) -> Partition:
         allow_qos=listed(record.get("AllowQos")),
         deny_qos=listed(record.get("DenyQos")),
         allow_accounts=listed(record.get("AllowAccounts")) if private else None,
+        deny_accounts=listed(record.get("DenyAccounts")) if private else None,
+        allow_groups=listed(record.get("AllowGroups")) if private else None,
     )
 
 

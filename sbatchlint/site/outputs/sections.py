@@ -9,6 +9,7 @@ from sbatchlint.source.regex import Regex
 
 _USAGE = Regex(r"Usage: sbatch\b")
 _SLURM_CONF = Regex(r"^\s*(?:SlurmctldHost|ControlMachine|ClusterName|SlurmUser)=\w", re.MULTILINE)
+_OF_ID = Regex(r"uid=\d+\(")
 _NO_HEADER = Regex(r"^[^|\n]+(?:\|[^|\n]*){3,}$", re.MULTILINE)
 _KINDS: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("scontrol show config", lambda line: line.startswith(config.BEGINS)),
@@ -19,6 +20,7 @@ _KINDS: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("sacctmgr show qos", sacctmgr.is_qos),
     ("sacctmgr show assoc", associations.is_association),
     ("sacctmgr show user", associations.is_user),
+    ("id", _OF_ID.match),
     ("sbatch --help", _USAGE.match),
 )
 _WITHOUT_HEADER = "has no header; save what sacctmgr --parsable2 and sinfo print without --noheader"
