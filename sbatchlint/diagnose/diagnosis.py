@@ -16,7 +16,7 @@ from sbatchlint.diagnose.restarts import EARLIER, of_earlier_runs
 from sbatchlint.diagnose.script_signs import beside_folder, script_signed
 from sbatchlint.diagnose.signs import signed
 from sbatchlint.diagnose.silent_faults import silent_answers
-from sbatchlint.diagnose.submitters import of_own_job, with_settings
+from sbatchlint.diagnose.submitters import of_own_job, with_command, with_settings
 from sbatchlint.diagnose.symptom import Account, Cause, Event
 from sbatchlint.diagnose.unread import off, unread
 
@@ -174,7 +174,7 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
     elsewhere = beside_folder(first, picture) if picture is not None and first.where in ("data", "submission") else None
     if elsewhere is not None:
         chosen = [first, elsewhere, *[each for each in chosen if each is not first]]
-    first = with_settings(first, picture)
+    first = with_settings(with_command(first) if picture is None else first, picture)
     told = own_advice(first.event) if first.event.symptom.near_end and not first.findings else ""
     if told:
         first = first._replace(advice=f"{first.advice}; its message says: {told}")

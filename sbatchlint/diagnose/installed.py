@@ -28,6 +28,10 @@ _BESIDE = Regex(r"(?i)^(?:cuda|cudnn|nccl|ompi|openmpi|ucx|magma|kokkos|rocm|nvh
 _ACTIVATES = Regex(r"(?:^|/)activate$")
 
 
+# Of more commands that load something it is unknown which matters.
+MOST_BRINGING = 3
+
+
 class Module(NamedTuple):
     """A module that a script loads: its name as it is written, and its place."""
 
@@ -62,8 +66,9 @@ def environments(job: Job) -> tuple[Span, ...]:
 
 
 def bringing(job: Job) -> tuple[Span, ...]:
-    """The commands that activate an environment; without any, those that load modules."""
-    return environments(job) or tuple(dict.fromkeys(each.span for each in modules(job)))
+    """The commands that activate an environment or load modules, in a script that has few of them."""
+    found = tuple(dict.fromkeys((*environments(job), *(each.span for each in modules(job)))))
+    return found if len(found) <= MOST_BRINGING else environments(job)
 
 
 def _with_gpus(job: Job) -> bool:

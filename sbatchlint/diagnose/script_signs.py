@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.answers import Answer, Picture
+from sbatchlint.diagnose.evidence import options, step_options
+from sbatchlint.diagnose.installed import bringing
 from sbatchlint.diagnose.subjects import variable_words
 from sbatchlint.diagnose.symptom import Cause
 from sbatchlint.diagnose.task_signs import copies_disturb, other_world
 from sbatchlint.job import Job
+from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.slurm.options import all_options
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -383,7 +386,25 @@ def _empty_in_path(first: Answer, job: Job, path: str, word: re.Match[str], name
     return _answer(first, "empty-in-path", says, advice, (*(each.span for each in made[-1:]), Span(*word.span())))
 
 
+# Warnings by which a program says that it goes on without a GPU.
+_WITHOUT_GPU = ("cpu-instead-of-gpu", "cuda-library-not-loaded")
+
+
+def _slow_without_gpu(first: Answer, picture: Picture) -> Answer | None:
+    """The time was up for a program that said before that it goes on without the GPU, which the job has."""
+    event = first.event
+    if event.symptom.id != "time-limit" or not any(each in event.symptoms for each in _WITHOUT_GPU):
+        return None
+    for job in picture.jobs[:1]:
+        gpus = (*options(job, *GPU_OPTIONS), *step_options(job, *GPU_OPTIONS))
+        if gpus:
+            says = "the program went on without the GPU that the job has, as it said above, and was too slow for the time limit"
+            advice = "load the CUDA (and cuDNN) that its build wants, or install a build for what the job loads, and let the job stop where it sees no GPU"
+            return _answer(first, "slow-without-gpu", says, advice, (*bringing(job), *options(job, "time")))
+    return None
+
+
 _SIGNS = (
-    _option_from_variable, _empty_value, _empty_piece, _folder_elsewhere, _folder_changed, _copied_apart, _below_folder, _word_objected,
+    _slow_without_gpu, _option_from_variable, _empty_value, _empty_piece, _folder_elsewhere, _folder_changed, _copied_apart, _below_folder, _word_objected,
     copies_disturb, other_world,
 )  # fmt: skip

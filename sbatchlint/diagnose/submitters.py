@@ -3,6 +3,8 @@
 import re
 
 from sbatchlint.diagnose.answers import Answer, Picture
+from sbatchlint.diagnose.evidence import SIZES, options_written
+from sbatchlint.diagnose.subjects import related_options
 from sbatchlint.diagnose.symptom import Event
 
 # How Nextflow heads what a failed task of its own printed.
@@ -21,6 +23,39 @@ def of_own_job(event: Event) -> bool:
     """Whether Slurm says a message of a job that a program of the script submitted: it stands in the report on that job."""
     by_slurm = any(each in event.symptom.printed_by for each in ("slurmstepd", "slurmctld"))
     return by_slurm and any(map(_REPORT.match, event.above[-40:]))
+
+
+# A command that submits, after the prompt of a shell that a log shows.
+_TYPED = re.compile(r"(?:^|[\])~] ?|[\w.-]+@[\w.-]+[^$#%]{0,80})[$#%>] ?(?P<command>(?:sbatch|srun|salloc) .*)")
+_OPTION = re.compile(
+    r"(?<=\s)(?:-(?P<letter>[A-Za-z])[ =]?(?P<value>[^\s-]\S*)|--(?P<name>[a-z][a-z-]+)(?:[= ](?P<long>[^\s-]\S*))?)"
+)
+
+
+def typed_options(event: Event) -> tuple[str, list[str]]:
+    """The command by which a log shows that the job was submitted, and its options about what a message objects to."""
+    lines = [match for line in (*event.early, *event.above) if (match := _TYPED.search(line))]
+    if not lines:
+        return "", []
+    command = lines[-1]["command"]
+    wanted = related_options(event) | frozenset(SIZES) | {"partition", "constraint"}
+    found = []
+    for match in _OPTION.finditer(command):
+        names = options_written(" " + match[0])
+        if names & wanted:
+            found.append(match[0])
+    return command.split()[0], found
+
+
+def with_command(answer: Answer) -> Answer:
+    """The answer with the options of the command that the log shows, where Slurm refuses what was submitted."""
+    by_slurm = any(each in answer.event.symptom.printed_by for each in ("slurmctld", "sbatch", "srun"))
+    if answer.where != "submission" or not by_slurm:
+        return answer
+    command, options = typed_options(answer.event)
+    if not options:
+        return answer
+    return answer._replace(advice=f"look at {' '.join(options)} of that {command}; {answer.advice}", proven=True)
 
 
 def with_settings(answer: Answer, picture: Picture | None) -> Answer:

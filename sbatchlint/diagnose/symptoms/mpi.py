@@ -40,6 +40,25 @@ def _mpi_option(job: Job, event: Event) -> Verdict:
     return shown(asked) or shown(spans_of(job.steps), "possible")
 
 
+# Commands that go to another machine by ssh.
+_BY_SSH = frozenset(["ssh", "scp", "sftp", "rsync", "sshfs", "git"])
+
+
+def _of_ssh(event: Event) -> bool | None:
+    """A message of ssh itself."""
+    return possible(re.search(r"^Host key verification|\(publickey|^ssh: ", event.text))
+
+
+def _logs_in(job: Job, event: Event) -> Verdict:
+    """The commands that go to another machine by ssh, in a script without mpirun."""
+    if any(has_trait(each.name, "mpi") for each in job.invocations):
+        return None
+    host = event.groups.get("host", "")
+    text = job.source.text
+    found = [each.span for each in job.invocations if each.name in _BY_SSH and each.span.end <= len(text)]
+    return shown(tuple(each for each in found if host in text[each.start : each.end]) or tuple(found))
+
+
 _IN_IMAGE = re.compile(r"\b(?:apptainer|singularity) (?:exec|run)\b")
 
 
@@ -214,6 +233,7 @@ MPIDI_CH3_Init(105)....: PMI2 init failed: 14
             Cause("no-srun", "script", "mpirun sees the variables of the job and wants srun to start its daemons, and where it runs there is none: in a container, as a rule", "let srun --mpi=pmix start the container, and the program in it", script=_mpiruns, log=says("process starter")),
             Cause("no-mpirun", "script", "this Open MPI has no mpirun: the site wants its programs started by srun", "start the program with srun, with --mpi=pmix where `srun --mpi=list` has it", script=_mpiruns, log=says("installed without")),
             Cause("pmi-of-two", "submission", "mpirun runs in the tasks of an srun, and asks Slurm's PMI for what only its own daemons know", "start the program itself with srun, or mpirun without srun", log=says("invalid PMI")),
+            Cause("logs-in", "script", "a command of the script goes to another machine by ssh, which does not get there from a compute node: no way leads there, or the job has no key for it", "copy on the login node, before or after the job; where the node may go there, use a key without a passphrase, and log in once by hand (known_hosts)", script=_logs_in, log=_of_ssh),
             Cause("ssh", "cluster", "mpirun could not start daemons on the other nodes", "look whether srun is in its PATH; ssh between nodes may be off", unproven="possible"),
         ),
         matches="""\

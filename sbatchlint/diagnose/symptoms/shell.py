@@ -165,6 +165,13 @@ def _slurm_tool(event: Event) -> bool | None:
     return possible(has_trait(event.groups.get("command"), "slurm"))
 
 
+def _carriage_return(event: Event) -> bool | None:
+    """A carriage return that bash names, or that hid the word before a message."""
+    if "$'\\r'" in event.text:
+        return True
+    return possible(event.text.startswith(": ") or "^M" in event.text)
+
+
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -234,8 +241,8 @@ is one option `-l -e`, and `#!/usr/bin/env bash -l` a program `bash -l`.
             r"\$'\\r': command not found|here-document at line \d+ delimited by end-of-file",
         ),
         causes=(
-            Cause("slurm-script", "script", "the shell cannot read the script of the job at that line", "look for an open quote, `fi`, `done` or `\\` above it", log=lambda event: possible("slurm_script" in event.text and "^M" not in event.text)),
-            Cause("carriage-return", "script", "a script has DOS line breaks: the carriage return hides the word that the message begins with", "write \\n alone (`sed -i 's/\\r$//' FILE`), and keep git from changing it (.gitattributes)", log=lambda event: None if event.text.startswith(": ") or "^M" in event.text else False),
+            Cause("slurm-script", "script", "the shell cannot read the script of the job at that line", "look for an open quote, `fi`, `done` or `\\` above it", log=lambda event: possible("slurm_script" in event.text and "^M" not in event.text and "\\r'" not in event.text)),
+            Cause("carriage-return", "script", "a script has DOS line breaks: the carriage return hides the word that the message begins with", "write \\n alone (`sed -i 's/\\r$//' FILE`), and keep git from changing it (.gitattributes)", log=_carriage_return),
             Cause("script-syntax", "script", "the shell cannot read the script", "see the finding", codes=("SB001", "SB003", "SB006", "SB412", "SB411", "SB420", "SB426")),
             Cause("line", "script", "the shell cannot read the script at that line", "look for an open quote, `fi`, `done` or `\\` above it", script=row_named),
             Cause("read-by-sh", "submission", "sh, which is not bash on this machine, reads a script that is written for bash: it was started as `sh NAME`", "submit it (sbatch NAME), or start it with `bash NAME`: after `sh` its first line is a comment", script=_read_by_sh, log=_of_dash),

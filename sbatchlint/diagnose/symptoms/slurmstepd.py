@@ -201,7 +201,7 @@ is another matter: that message is `CUDA out of memory`.
             r"\bOUT_OF_MEMORY\b(?: *0:\d+| *$)",
         ),
         causes=(
-            Cause("tiny-memory", "script", "the memory that is asked for reads as gigabytes and is megabytes", "write the unit", codes=("SB124", "SB215")),
+            Cause("tiny-memory", "script", "the memory that is asked for reads as gigabytes and is megabytes", "write the unit", codes=("SB124", "SB215"), told=r"\bMB\b|megabyte"),
             Cause("heap-beyond-memory", "script", "the heap of Java or Spark, or the workers of Dask, may grow beyond the memory of the job", "set -Xmx (--driver-memory, --memory-limit) somewhat below --mem", codes=("SB620",), script=heap_of_script),
             Cause("no-memory-asked", "script", "the job asks for no memory, and got less than it needs", "ask for memory with --mem or --mem-per-cpu", codes=("SB209",), script=_no_memory),
             Cause("submitted-by-program", "submission", "the job was submitted by a program, which asked for less memory than the work needs", "give that step more memory in the settings of the program (Nextflow: `memory`, Snakemake: `mem_mb`, Canu: gridOptions), or let it retry with more", log=_of_workflow),
