@@ -23,8 +23,9 @@ from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.launchers import python_of
+from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
-from sbatchlint.job.worlds import find_worlds
+from sbatchlint.job.worlds import LaunchWorld, find_worlds
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
@@ -71,9 +72,8 @@ def _sets_failure_handling(step: Step) -> bool:
 
 def _distributed_program(job: Job, step: Step) -> str | None:
     """The program of the step, as written, where its nodes depend on each other."""
-    for world in find_worlds(job):
-        if world.step is not step:
-            continue
+    world = _first_worlds(job).get(id(step))
+    if world is not None:
         launcher = world.launcher
         if not launcher.is_a("collective") or not launcher.spawns:
             return None
@@ -85,6 +85,12 @@ def _distributed_program(job: Job, step: Step) -> str | None:
         if rank_sign(job, command) is not None or _is_one_of_many(job, step, command):
             return command.name
     return None
+
+
+@once
+def _first_worlds(job: Job) -> dict[int, LaunchWorld]:
+    """The first world that each step starts, by the step's identity."""
+    return {id(world.step): world for world in reversed(find_worlds(job)) if world.step is not None}
 
 
 def _is_one_of_many(job: Job, step: Step, command: Invocation) -> bool:

@@ -21,8 +21,10 @@ sbatch(1), "Job arrays"; venv(1); git-clone(1): "Cloning into an existing direct
 empty"; run with Python 3.11 and git 2.39, two at once.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
+from operator import itemgetter
 
 from sbatchlint.analysis.expansion.array_elements import INDEX, index_names, is_at_one_place, several_elements
 from sbatchlint.analysis.storage.written_paths import values_in
@@ -32,7 +34,9 @@ from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.once import once
 from sbatchlint.job.paths import classify, key
+from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.slurm.grammar.arrays import indexes
 from sbatchlint.source.regex import Regex
@@ -153,17 +157,27 @@ def _tested(job: Job, command: Invocation) -> Pieces | None:
     if has_trait(command.name, "prints", "conda", "module", "shell", "slurm"):
         return None
     taken = {str(branch[1]): side for branch, side in command.context.guards if isinstance(branch, tuple)}
-    for test in reversed(job.invocations[: command.index]):
-        side = taken.get(job.source.slice(test.span)) if test.name in _TESTS else None
-        if side is None:
-            continue
+    tests = _tests(job) if taken else {}
+    found: list[tuple[int, Pieces]] = []
+    for text, side in taken.items():
+        of_text = tests.get((text, side), [])
+        at = bisect_left(of_text, command.index, key=itemgetter(0))
+        found += of_text[at - 1 : at] if at else []
+    path = max(found, key=itemgetter(0))[1] if found else None
+    return path if path is not None and _makes(command, key(path)) else None
+
+
+@once
+def _tests(job: Job) -> dict[tuple[str, object], list[tuple[int, Pieces]]]:
+    """The files that tests look for, each with its index, by its text and the side where they are missing."""
+    found: dict[tuple[str, object], list[tuple[int, Pieces]]] = {}
+    for test in commands_named(job, *_TESTS):
         words = [each for each in test.words[1:] if each not in ("]", "]]")]
         negated = words[:1] == ["!"]
-        if len(words) != (3 if negated else 2) or not _MISSING.fullmatch(words[-2]) or side != (0 if negated else 1):
-            continue
-        path = test.argv[3 if negated else 2]
-        return path if _makes(command, key(path)) else None
-    return None
+        if len(words) == (3 if negated else 2) and _MISSING.fullmatch(words[-2]):
+            of_text = found.setdefault((job.source.slice(test.span), 0 if negated else 1), [])
+            of_text.append((test.index, test.argv[3 if negated else 2]))
+    return found
 
 
 def _makes(command: Invocation, path: str) -> bool:

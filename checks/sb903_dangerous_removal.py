@@ -29,20 +29,24 @@ bash(1), (
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.storage.made_folders import moves_before
 from sbatchlint.analysis.storage.written_paths import is_recursive, operands
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace, shortened
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.slurm.environment import misspelling_of, variables
+from sbatchlint.source.numbers import has_between
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -233,14 +237,12 @@ def _is_relative(field: Pieces) -> bool:
 
 
 def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
-    before = (job.invocations[at] for at in range(command.index - 1, -1, -1))
-    changing = (each for each in before if each.name in ("cd", "pushd", "popd"))
-    cd = next((each for each in changing if each.context.shell in command.context.shell.enclosing_shells()), None)
+    cd = next(moves_before(job, command), None)
     if cd is None or cd.name == "popd" or len(cd.argv) != 2 or cd.context.tested or cd.context.depth:
         return None
     run = _runs(job).get(id(cd))
-    between = [each.name for each in job.invocations[cd.index + 1 : command.index]]
-    if run is None or run.errexit or run.tested or not _MAKING.isdisjoint(between):
+    is_sure = has_between(_making(job), cd.index + 1, command.index)
+    if run is None or run.errexit or run.tested or is_sure:
         return None
     target, folder = shown_text(cd.argv[1]), key(cd.argv[1])
     unknown = [piece.expansion for piece in cd.argv[1] if piece.expansion is not None and piece.text is None]
@@ -270,9 +272,7 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
 
 def _folder_before(job: Job, cd: Invocation) -> str:
     """How a message names the folder in which the script is where a `cd` fails."""
-    before = [each for each in job.invocations[: cd.index] if each.name in ("cd", "pushd", "popd")]
-    shells = cd.context.shell.enclosing_shells()
-    last = next((each for each in reversed(before) if each.context.shell in shells), None)
+    last = next(moves_before(job, cd), None)
     home = last is None and job.request.has_option("chdir")
     if home:
         return "the folder of --chdir"
@@ -281,14 +281,32 @@ def _folder_before(job: Job, cd: Invocation) -> str:
 
 def _clears(job: Job, cd: Invocation) -> bool:
     """Whether many removals by a pattern follow a `cd`: they may match what is in any folder."""
-    later = (each for each in job.invocations[cd.index + 1 :] if each.name == "rm" and is_recursive(each))
-    found = [each for each in later if any("*" in word for word in each.words)]
-    return len(found) >= _MANY
+    removals = _by_pattern(job)
+    return len(removals) - bisect_right(removals, cd.index) >= _MANY
+
+
+@once
+def _by_pattern(job: Job) -> list[int]:
+    """The indexes of the removals of folders by a pattern."""
+    removals = filter(is_recursive, commands_named(job, "rm"))
+    return [each.index for each in removals if any("*" in word for word in each.words)]
 
 
 def _is_made_before(job: Job, cd: Invocation, command: Invocation) -> bool:
     """Whether something between the `cd` and the removal may make what is removed, in whatever folder that is."""
-    return any(weight(job, each) > Weight.NONE for each in job.invocations[cd.index + 1 : command.index])
+    return has_between(_working(job), cd.index + 1, command.index)
+
+
+@once
+def _working(job: Job) -> list[int]:
+    """The indexes of the commands that do anything."""
+    return [each.index for each in job.invocations if weight(job, each) > Weight.NONE]
+
+
+@once
+def _making(job: Job) -> list[int]:
+    """The indexes of the commands that create or test a folder."""
+    return [each.index for each in commands_named(job, *_MAKING)]
 
 
 @once

@@ -144,6 +144,17 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "programs that are built": repeated("make -j 16 t@\n"),
     "bare shells": repeated("bash\n"),
     "folders made and entered": repeated("mkdir -p w@\ncd w@\ncp w@/x y@\n"),
+    "files that each task of an array tests for": lambda size: (
+        "#SBATCH --array=1-9\n" + repeated("if [ ! -d e@ ]; then python -m venv e@; ./mk e@; fi\n")(size)
+    ),
+    "clones of an array in folders": lambda size: (
+        "#SBATCH --array=1-9\n" + repeated("cd d@; git clone https://h/a@ b@; cd ..\n")(size)
+    ),
+    "removals in folders of subshells": repeated("(cd $W@; ./a@; rm -rf *)\n"),
+    "removals in folders": repeated("cd $W@\nrm -rf *.tmp\n"),
+    "launchers of steps": repeated(
+        "srun accelerate launch --num_processes 4 --num_machines 2 --machine_rank $SLURM_NODEID t@.py\n"
+    ),
 }
 # Those that grew with the square once, and cost little.
 REPAIRED = (

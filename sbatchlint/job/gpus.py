@@ -114,7 +114,8 @@ class Sharing(NamedTuple):
             several = True if self.binds_one else several
             enough = self.on_node is not None and kind == "per_task" and several and number >= self.on_node
             return self.on_node if enough else None
-        counts = {None if seen is None else len(seen) for seen in (self.seen(tasks, at) for at in range(tasks))}
+        differing = tasks if kind in ("per_task", "map", "mask") else min(tasks, 1)
+        counts = {None if seen is None else len(seen) for seen in (self.seen(tasks, at) for at in range(differing))}
         return counts.pop() if len(counts) == 1 else None
 
 

@@ -142,7 +142,7 @@ class TaskViews:
     def __init__(self, job: Job) -> None:
         self.job = job
         # if no task reads its rank, all are alike
-        self._alike = not any(name in job.source.text for name in IDENTITIES)
+        self.is_alike = not any(name in job.source.text for name in IDENTITIES)
         self._by_step = by_step(job.launches)
         self._left = MOST_STATEMENTS
         self._known: dict[int, tuple[list[Step], dict[int, list[Launch]], JobEnvironment] | None] = {}
@@ -155,7 +155,7 @@ class TaskViews:
 
     def _of(self, rank: int) -> tuple[list[Step], dict[int, list[Launch]], JobEnvironment] | None:
         job = self.job
-        if self._alike:
+        if self.is_alike:
             return job.steps, self._by_step, TaskEnvironment(job.request, job.site.unset, rank)
         if self._left <= 0:
             return None
@@ -171,6 +171,7 @@ def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
         return None
     found = []
     idle = is_idle(workload(step, views.job.launches_of(step)))
+    first: Task | None = None
     for rank in range(min(step.tasks, MOST_TASKS)):
         view = views.of(rank)
         if view is None:
@@ -179,13 +180,19 @@ def tasks_of(views: TaskViews, number: int) -> list[Task] | None:
         if len(steps) != len(views.job.steps) or steps[number].span != step.span:
             return None
         own = steps[number]
+        if views.is_alike and first is not None:
+            others = {name: value for name, value in first.variables.items() if name not in IDENTITIES}
+            variables = {**_variables(first.workload, environment, IDENTITIES), **others}
+            found.append(first._replace(place=place_of(own, rank), variables=variables))
+            continue
         work = workload(own, launches.get(id(own), []))
         if not idle and is_idle(work):
             work = Workload(None, None)
         place = place_of(own, rank)
         unread = work.invocation is None and "multi-prog" in own.options
         processes = None if unread else _processes(work)
-        found.append(Task(place, own, work, _variables(work, environment), processes))
+        first = Task(place, own, work, _variables(work, environment, (*SLURM_RANKS, *OWN_RANKS)), processes)
+        found.append(first)
     return found
 
 
@@ -233,13 +240,13 @@ def is_certain(work: Workload) -> bool:
     return not conditional and not loops and not work.several
 
 
-def _variables(work: Workload, environment: JobEnvironment) -> dict[str, str]:
-    """The known rank variables of what a task runs."""
+def _variables(work: Workload, environment: JobEnvironment, names: Sequence[str]) -> dict[str, str]:
+    """Those of some rank variables of what a task runs that are known."""
     found: dict[str, str] = {}
     if work.invocation is None:
         return found
     state, context = work.invocation.state, work.invocation.context
-    for name in (*SLURM_RANKS, *OWN_RANKS):
+    for name in names:
         if name in state.variables:
             field = exported(work.invocation, name)
             value: str | bool | None = None if field is None else text_of(field)

@@ -4,12 +4,13 @@ from bisect import bisect_left
 
 from sbatchlint.analysis.expansion.reads import assigned_names
 from sbatchlint.analysis.expansion.sourced import unclear_sources
-from sbatchlint.analysis.script.shell_history import commands_before
+from sbatchlint.analysis.script.shell_history import last_of_shells
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, expansions, shown_text
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import LOCAL_VARIABLES, SHARED_VARIABLES
+from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.grammar.arrays import Indexes, indexes
 from sbatchlint.source.text import Span
 
@@ -98,19 +99,35 @@ def is_at_one_place(job: Job, command: Invocation, path: Pieces) -> bool:
     text = shown_text(path)
     if text.startswith("/") or path[0].expansion is not None and path[0].expansion.name in _ROOTS:
         return True
-    popped = 0  # calls of popd whose pushd comes before them
-    for move in commands_before(job, command):
-        if move.name == "pushd" and popped:
-            popped -= 1
-            continue
-        if move.name == "popd" and len(move.argv) == 1 and not move.context.conditional:
-            popped += 1
-            continue
-        if move.name in ("popd", "dirs") or move.name in ("cd", "pushd") and (popped or len(move.argv) != 2):
-            return False
-        if move.name in ("cd", "pushd"):
-            if not is_alike(job, move.argv[1]):
-                return False
-            if shown_text(move.argv[1]).startswith("/"):
-                break
-    return True
+    last = last_of_shells(_folders(job), command)
+    return last is None or last.is_one
+
+
+class _Folder:
+    """The working folder after a command: whether it is the same in all tasks, and the one that `popd` goes back to."""
+
+    def __init__(self, index: int, is_one: bool, below: "_Folder | None") -> None:
+        self.index = index
+        self.is_one = is_one
+        self.below = below
+
+
+@once
+def _folders(job: Job) -> dict[int, list[_Folder]]:
+    """The folders after each command that changes it, by the command that starts its shell, in order."""
+    found: dict[int, list[_Folder]] = {}
+    for move in commands_named(job, "cd", "pushd", "popd", "dirs"):
+        before = last_of_shells(found, move) or _Folder(-1, True, None)
+        found.setdefault(id(move.context.parent), []).append(_folder_after(job, move, before))
+    return found
+
+
+def _folder_after(job: Job, move: Invocation, before: _Folder) -> _Folder:
+    if move.name == "popd" and len(move.argv) == 1 and not move.context.conditional:
+        back = before.below or before
+        return _Folder(move.index, back.is_one, back.below)
+    if move.name in ("popd", "dirs") or len(move.argv) != 2:
+        return _Folder(move.index, False, None)
+    is_absolute = shown_text(move.argv[1]).startswith("/")
+    is_one = is_alike(job, move.argv[1]) and (is_absolute or before.is_one)
+    return _Folder(move.index, is_one, before if move.name == "pushd" else before.below)

@@ -10,6 +10,7 @@ from sbatchlint.job import Job
 from sbatchlint.job.environment import TASK_COUNTS
 from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
 from sbatchlint.job.launches import Launch
+from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 
 # Options that give every task GPUs of its own.
@@ -29,10 +30,15 @@ def is_duplicated(job: Job, launch: Launch) -> bool:
         # A Ray node per task, each with its share, is a valid cluster; several heads on a node clash.
         if not launcher.certain or launcher.setting("num-cpus", "num-gpus") is not None:
             return False
-    others = [each for each in job.launches if each.launcher.starts_several]
-    if any(each.invocation in launch.invocation.ancestors() for each in others):
+    if not _starting_several(job).isdisjoint(map(id, launch.invocation.ancestors())):
         return False  # its own launcher decides how often it runs
     return not _is_node_per_task(job, launch, step)
+
+
+@once
+def _starting_several(job: Job) -> frozenset[int]:
+    """The identities of the calls of launchers that start several processes."""
+    return frozenset(id(each.invocation) for each in job.launches if each.launcher.starts_several)
 
 
 def _is_node_per_task(job: Job, launch: Launch, step: Step) -> bool:

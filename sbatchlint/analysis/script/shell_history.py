@@ -1,8 +1,9 @@
 """What ran before a command in its own shell and in the enclosing shells."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
+from typing import Protocol, TypeVar
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces
@@ -23,6 +24,25 @@ def _before(command: Invocation, commands: Sequence[Invocation]) -> Iterator[Inv
 
 
 _index = attrgetter("index")
+
+
+class Indexed(Protocol):
+    @property
+    def index(self) -> int: ...
+
+
+Item = TypeVar("Item", bound=Indexed)
+
+
+def last_of_shells(items: Mapping[int, Sequence[Item]], command: Invocation) -> Item | None:
+    """The last item before a command in its shell or an enclosing one; `items`: by what starts a shell, in order."""
+    found: Item | None = None
+    for each in (command, *command.ancestors()):
+        own = items.get(id(each.context.parent), ())
+        at = bisect_left(own, command.index, key=_index)
+        if at and (found is None or own[at - 1].index > found.index):
+            found = own[at - 1]
+    return found
 
 
 def folder_of(job: Job, command: Invocation) -> Pieces | None:

@@ -2,7 +2,7 @@
 
 import posixpath
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.script.step_programs import UTILITIES
@@ -45,26 +45,43 @@ def log_folders(request: Request, folder: str) -> set[str]:
 
 def folder_of_shell(job: Job, command: Invocation) -> str | None:
     """The folder in which a command runs: '' for the one in which the job starts, None where it is not known."""
-    moves = _moves(job)
-    if not moves:
-        return ""
-    shells = set(map(id, command.context.shell.enclosing_shells()))
-    for move in reversed(moves[: bisect_left(moves, command.index, key=lambda move: move.index)]):
-        if id(move.context.shell) in shells:
-            if move.name == "popd" or len(move.argv) != 2:
-                return None
-            target = key(move.argv[1])
-            if target in HERE:
-                if target == "${SLURM_SUBMIT_DIR}":
-                    return None if job.request.has_option("chdir") else ""
-                continue
-            return target if target.startswith(("/", "${")) and not _UNKNOWN.search(target) else None
+    for move in moves_before(job, command):
+        if move.name == "popd" or len(move.argv) != 2:
+            return None
+        target = key(move.argv[1])
+        if target in HERE:
+            if target == "${SLURM_SUBMIT_DIR}":
+                return None if job.request.has_option("chdir") else ""
+            continue
+        return target if target.startswith(("/", "${")) and not _UNKNOWN.search(target) else None
     return ""
 
 
+def moves_before(job: Job, command: Invocation) -> Iterator[Invocation]:
+    """The calls of cd, pushd and popd before a command, in its shell and the enclosing ones, the last one first."""
+    moves = _moves(job)
+    shells = list(command.context.shell.enclosing_shells()) if moves else []
+    index = command.index
+    while shells:
+        found: Invocation | None = None
+        for shell in shells:
+            own = moves.get(id(shell), [])
+            at = bisect_left(own, index, key=lambda move: move.index)
+            if at and (found is None or own[at - 1].index > found.index):
+                found = own[at - 1]
+        if found is None:
+            return
+        yield found
+        index = found.index
+
+
 @once
-def _moves(job: Job) -> list[Invocation]:
-    return commands_named(job, "cd", "pushd", "popd")
+def _moves(job: Job) -> dict[int, list[Invocation]]:
+    """The calls of cd, pushd and popd in each shell, by the shell's identity."""
+    found: dict[int, list[Invocation]] = {}
+    for command in commands_named(job, "cd", "pushd", "popd"):
+        found.setdefault(id(command.context.shell), []).append(command)
+    return found
 
 
 def resolved(job: Job, command: Invocation, path: str) -> str | None:
