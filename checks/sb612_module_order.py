@@ -106,6 +106,7 @@ def _purged(job: Job, own: list[Invocation], modules: list[Invocation]) -> Itera
     """Findings for a purge that undoes loads which nothing has used yet."""
     if not any(map(_is_purge, modules)):
         return
+    last = {name: command.index for command in own for name, _ in _loaded(command)}
     loads: list[Invocation] = []
     for command in own:
         if _loaded(command) and not command.context.conditional and not command.context.may_repeat:
@@ -113,8 +114,7 @@ def _purged(job: Job, own: list[Invocation], modules: list[Invocation]) -> Itera
         elif _is_purge(command):
             context = command.context
             if loads and not context.conditional and not context.may_repeat and context.calls == loads[0].context.calls:
-                again = {name for each in own if each.index > command.index for name, _ in _loaded(each)}
-                if any(name not in again for each in loads for name, _ in _loaded(each)):
+                if any(last[name] < command.index for each in loads for name, _ in _loaded(each)):
                     yield _undone(job, command, loads)
             loads = []
         elif not _changes_nothing(command):

@@ -17,13 +17,15 @@ bash(1), "PATH"; ld.so(8); https://github.com/ArjunaCluster/ArjunaUsers/issues/2
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.reads import reads_of
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.bash.trace import Invocation, VariableAssignment, values_of
 from sbatchlint.bash.values import Pieces, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
-from sbatchlint.source.numbers import at_lines
+from sbatchlint.source.numbers import at_lines, has_between
 from sbatchlint.triggers import Variables
 
 _LATER_ONES = frozenset({"LD_LIBRARY_PATH", "PYTHONPATH"})
@@ -49,7 +51,13 @@ def check(job: Job) -> Iterator[Finding]:
 def _reads_itself(job: Job, assignment: VariableAssignment) -> bool:
     """Whether the old value is part of the new one, whatever is left of it."""
     name, span = assignment.name, assignment.span
-    return any(each.name == name and span.contains(each.span) for each in job.trace.reads)
+    return has_between(_reads(job, name), span.start, span.end)
+
+
+@once
+def _reads(job: Job, name: str) -> list[int]:
+    """Where a variable is read, sorted."""
+    return sorted(each.span.start for each in reads_of(job).get(name, ()))
 
 
 def _folders(assignment: VariableAssignment) -> list[str] | None:

@@ -58,7 +58,7 @@ from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace, shortened
 from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.once import once
-from sbatchlint.job.programs import by_program
+from sbatchlint.job.programs import by_program, commands_named
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.numbers import others as other_things
@@ -222,8 +222,14 @@ def _is_shown(job: Job, loss: Loss) -> bool:
     logs = {shown_text(each.target) for each in command.redirects if each.target and each.operator in _OUTPUTS}
     if not logs:
         return False
-    later = (each for each in job.invocations[command.index :] if each.name in _SHOWING)
-    return any(word in logs for each in later for word in each.words[1:])
+    last = _last_shown(job)
+    return any(last.get(log, -1) >= command.index for log in logs)
+
+
+@once
+def _last_shown(job: Job) -> dict[str, int]:
+    """The index of the last command that prints each file."""
+    return {word: each.index for each in commands_named(job, *_SHOWING) for word in each.words[1:]}
 
 
 def _decides_later(job: Job, loss: Loss) -> Invocation | None:

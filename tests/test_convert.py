@@ -32,6 +32,18 @@ def test_conversion(command: Command, name: str) -> None:
     assert again.out == case.after and again.code in (0, case.code), again.err
 
 
+@pytest.mark.parametrize(("gres", "others"), [("gpu:8", []), ("lscratch:4", ["--gpus-per-node=8"])])
+def test_a_gres_of_the_goal_takes_the_place_of_that_of_the_script(
+    command: Command, gres: str, others: list[str]
+) -> None:
+    lines = "#SBATCH --nodes=1 --gres=gpu:4 --time=1:00:00 --cpus-per-task=8\ntorchrun --nproc_per_node=8 t.py\n"
+    command.write("job.sh", f"#!/bin/bash\n{lines}")
+    result = command("convert", "--nodes", "2", "--set", f"gres={gres}", "job.sh")
+    assert result.code == 0, result.err
+    words = [word for line in result.out.splitlines() if line.startswith("#SBATCH") for word in line.split()[1:]]
+    assert [word for word in words if "gres" in word or "gpus" in word] == [f"--gres={gres}", *others]
+
+
 def test_to_tasks_and_back_is_the_same_job(command: Command) -> None:
     command.write("job.sh", CASES["torchrun"].after)
     options = ["--nodes", "2", "--output-format", "json", "--to"]

@@ -151,6 +151,9 @@ SHAPES: dict[str, Callable[[int], str]] = {
         "#SBATCH --array=1-9\n" + repeated("cd d@; git clone https://h/a@ b@; cd ..\n")(size)
     ),
     "removals in folders of subshells": repeated("(cd $W@; ./a@; rm -rf *)\n"),
+    "modules that are purged": repeated("module purge\nmodule load a@/1 b@/2\n"),
+    "search paths": repeated("export LD_LIBRARY_PATH=/a@:$LD_LIBRARY_PATH PATH=/b@:$PATH\n./a@\n"),
+    "programs that write logs": repeated("cd v@\nmpirun vasp_std > v.out\ng16 a@.com > a@.log\ncd ..\n"),
     "removals in folders": repeated("cd $W@\nrm -rf *.tmp\n"),
     "launchers of steps": repeated(
         "srun accelerate launch --num_processes 4 --num_machines 2 --machine_rank $SLURM_NODEID t@.py\n"

@@ -41,7 +41,7 @@ def header(job: Job, goal: Goal, tasks: int, gpus: int, of_one_cpu: bool = False
     if of_one_cpu:
         todos.clear()
     wanted = {"nodes": str(goal.nodes), "ntasks-per-node": str(tasks)}
-    if gpus and request.gpus.per_node != gpus:
+    if gpus and request.gpus.per_node != gpus and not goal.options.get("gres", "").startswith("gpu"):
         kind = request.gpus.kind
         wanted["gpus-per-node"] = f"{kind}:{gpus}" if kind else str(gpus)
     if cpus is not None:
@@ -98,7 +98,7 @@ def _removed(job: Job, wanted: Mapping[str, str], without_gpus: bool) -> list[Ed
     names = (*_COUNTING, "gpus-per-node", "cpus-per-gpu", "mem-per-gpu") if without_gpus else _COUNTING
     replaced = [each for each in map(job.request.setting, names) if each is not None and each.name not in wanted]
     gres = job.request.setting("gres")
-    if ("gpus-per-node" in wanted or without_gpus) and gres is not None:
+    if ("gpus-per-node" in wanted or without_gpus) and gres is not None and "gres" not in wanted:
         if "," in (gres.text or ","):
             raise NotConvertible("--gres asks for more than GPUs: ask for these by --gpus-per-node")
         replaced.append(gres)

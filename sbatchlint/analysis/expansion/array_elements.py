@@ -106,28 +106,26 @@ def is_at_one_place(job: Job, command: Invocation, path: Pieces) -> bool:
 class _Folder:
     """The working folder after a command: whether it is the same in all tasks, and the one that `popd` goes back to."""
 
-    def __init__(self, index: int, is_one: bool, below: "_Folder | None") -> None:
-        self.index = index
+    def __init__(self, is_one: bool, below: "_Folder | None") -> None:
         self.is_one = is_one
         self.below = below
 
 
 @once
-def _folders(job: Job) -> dict[int, list[_Folder]]:
+def _folders(job: Job) -> dict[int, list[tuple[int, _Folder]]]:
     """The folders after each command that changes it, by the command that starts its shell, in order."""
-    found: dict[int, list[_Folder]] = {}
+    found: dict[int, list[tuple[int, _Folder]]] = {}
     for move in commands_named(job, "cd", "pushd", "popd", "dirs"):
-        before = last_of_shells(found, move) or _Folder(-1, True, None)
-        found.setdefault(id(move.context.parent), []).append(_folder_after(job, move, before))
+        after = _folder_after(job, move, last_of_shells(found, move) or _Folder(True, None))
+        found.setdefault(id(move.context.parent), []).append((move.index, after))
     return found
 
 
 def _folder_after(job: Job, move: Invocation, before: _Folder) -> _Folder:
     if move.name == "popd" and len(move.argv) == 1 and not move.context.conditional:
-        back = before.below or before
-        return _Folder(move.index, back.is_one, back.below)
+        return before.below or before
     if move.name in ("popd", "dirs") or len(move.argv) != 2:
-        return _Folder(move.index, False, None)
+        return _Folder(False, None)
     is_absolute = shown_text(move.argv[1]).startswith("/")
     is_one = is_alike(job, move.argv[1]) and (is_absolute or before.is_one)
-    return _Folder(move.index, is_one, before if move.name == "pushd" else before.below)
+    return _Folder(is_one, before if move.name == "pushd" else before.below)

@@ -3,6 +3,7 @@
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Text, shown_text
 from sbatchlint.job import Job
+from sbatchlint.job.once import once
 
 # Programs of quantum chemistry that read processors and memory from their input.
 GAUSSIAN, ORCA = frozenset({"g03", "g09", "g16"}), frozenset({"orca"})
@@ -10,15 +11,23 @@ GAUSSIAN, ORCA = frozenset({"g03", "g09", "g16"}), frozenset({"orca"})
 
 def written_text(job: Job, command: Invocation, name: str) -> Text | None:
     """What the script writes into a file of this name before a command, if it does so once, and whatever tests say."""
-    texts = [
-        each
-        for each in job.invocations[: command.index]
-        for redirect in each.redirects
-        if redirect.target and shown_text(redirect.target).rpartition("/")[2] == name
-    ]
-    if len(texts) != 1 or texts[0].name != "cat" or texts[0].context.conditional or texts[0].context.loops:
+    texts = _writers(job).get(name, [])[:2]
+    if not texts or texts[0].index >= command.index or len(texts) > 1 and texts[1].index < command.index:
+        return None
+    if texts[0].name != "cat" or texts[0].context.conditional or texts[0].context.loops:
         return None
     return texts[0].stdin
+
+
+@once
+def _writers(job: Job) -> dict[str, list[Invocation]]:
+    """The commands that redirect into or from a file of each name, in order."""
+    found: dict[str, list[Invocation]] = {}
+    for command in job.invocations:
+        for redirect in command.redirects:
+            if redirect.target:
+                found.setdefault(shown_text(redirect.target).rpartition("/")[2], []).append(command)
+    return found
 
 
 def chemistry_input(job: Job, command: Invocation) -> Text | None:

@@ -2,8 +2,8 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
-from typing import Protocol, TypeVar
+from operator import attrgetter, itemgetter
+from typing import TypeVar
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces
@@ -26,22 +26,20 @@ def _before(command: Invocation, commands: Sequence[Invocation]) -> Iterator[Inv
 _index = attrgetter("index")
 
 
-class Indexed(Protocol):
-    @property
-    def index(self) -> int: ...
+Value = TypeVar("Value")
 
 
-Item = TypeVar("Item", bound=Indexed)
+def last_of_shells(values: Mapping[int, Sequence[tuple[int, Value]]], command: Invocation) -> Value | None:
+    """The last value before a command in its shell or an enclosing one.
 
-
-def last_of_shells(items: Mapping[int, Sequence[Item]], command: Invocation) -> Item | None:
-    """The last item before a command in its shell or an enclosing one; `items`: by what starts a shell, in order."""
-    found: Item | None = None
+    `values`: by the identity of what starts a shell, each with the index of its command, in order.
+    """
+    last, found = -1, None
     for each in (command, *command.ancestors()):
-        own = items.get(id(each.context.parent), ())
-        at = bisect_left(own, command.index, key=_index)
-        if at and (found is None or own[at - 1].index > found.index):
-            found = own[at - 1]
+        own = values.get(id(each.context.parent), ())
+        at = bisect_left(own, command.index, key=itemgetter(0))
+        if at and own[at - 1][0] > last:
+            last, found = own[at - 1]
     return found
 
 
