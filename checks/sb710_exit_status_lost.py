@@ -44,7 +44,7 @@ from sbatchlint.analysis.script.dead_ends import dead_ends
 from sbatchlint.analysis.script.endless import endless_command
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.giving_up import giving_up
-from sbatchlint.analysis.script.needed_files import needed_producers
+from sbatchlint.analysis.script.needed_files import last_shown, needed_producers
 from sbatchlint.analysis.script.pipefail import is_lost_with_pipefail, is_pipefail_safe
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
@@ -58,7 +58,7 @@ from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace, shortened
 from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.once import once
-from sbatchlint.job.programs import by_program, commands_named
+from sbatchlint.job.programs import by_program
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.numbers import others as other_things
@@ -75,7 +75,6 @@ _MINOR = frozenset({"ignored", "iterations"})
 # Ways in which the script itself looks at the status of something else.
 _DECEIVING = frozenset({"pipeline", "overwritten", "again", "trap"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
-_SHOWING = frozenset({"cat", "grep", "head", "tail"})
 # Wrappers that start many commands, and return a status of their own.
 _REPEATERS = programs_with("repeats")
 _FEW = 9  # commands to which something can be added by hand
@@ -222,14 +221,8 @@ def _is_shown(job: Job, loss: Loss) -> bool:
     logs = {shown_text(each.target) for each in command.redirects if each.target and each.operator in _OUTPUTS}
     if not logs:
         return False
-    last = _last_shown(job)
+    last = last_shown(job)
     return any(last.get(log, -1) >= command.index for log in logs)
-
-
-@once
-def _last_shown(job: Job) -> dict[str, int]:
-    """The index of the last command that prints each file."""
-    return {word: each.index for each in commands_named(job, *_SHOWING) for word in each.words[1:]}
 
 
 def _decides_later(job: Job, loss: Loss) -> Invocation | None:

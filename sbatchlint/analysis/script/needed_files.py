@@ -15,6 +15,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
@@ -26,6 +27,8 @@ _MAKING = frozenset({"touch", "mkdir", "mktemp", "echo", "printf", "export", "de
 # Commands after which the files that they name exist.
 _BRINGING = frozenset({"mkdir", "touch", "mv", "ln", "tee", "mktemp", "truncate", "mkfifo", "split"})
 _PATTERNED = frozenset({"grep", "egrep", "fgrep", "sed", "awk", "jq"})
+# Commands that print files.
+_SHOWING = ("cat", "grep", "head", "tail")
 _ASKING = frozenset({"-f", "-e", "-s", "-d", "-r", "-a"})
 
 
@@ -112,3 +115,9 @@ def _name(field: Pieces) -> str:
         for piece in field
     ]
     return "".join(parts).removeprefix("./")
+
+
+@once
+def last_shown(job: Job) -> dict[str, int]:
+    """The index of the last command that prints each file."""
+    return {word: each.index for each in commands_named(job, *_SHOWING) for word in each.words[1:]}
