@@ -63,6 +63,17 @@ def test_a_worker_that_dies_costs_its_file_alone(tmp_path: Path) -> None:
     assert {line.partition(":")[0] for line in done.stdout.splitlines() if "SB" in line} == set(good)
 
 
+def test_an_audit_names_the_files_that_cost_a_worker(tmp_path: Path) -> None:
+    scripts(tmp_path, *[f"{number:02}.sbatch" for number in range(12)], "killed.sbatch", "large.sbatch")
+    command = [sys.executable, "-c", ODD, "audit", "--jobs", "2", "."]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("12 scripts, ") and "2 could not be read" in done.stdout
+    assert sorted(done.stderr.splitlines()) == [
+        "error: cannot lint killed.sbatch: the process that read it was killed, perhaps for lack of memory",
+        "error: cannot lint large.sbatch: there is not enough memory",
+    ]
+
+
 ENDED_AT = [
     pytest.param(number, moment, id=f"{number.name}-{moment}")
     for index, number in enumerate((signal.SIGTERM, signal.SIGHUP, signal.SIGKILL))

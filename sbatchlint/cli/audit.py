@@ -251,12 +251,16 @@ def _array_tasks(text: str | None) -> int | None:
 # --- state ---------------------------------------------------------------------------------------------
 
 
+_MOST_NAMED = 20  # scripts that cannot be read, which the report counts
+
+
 class _State:
     """What is done, in a file if there is one: a line for each script, and perhaps a broken last one."""
 
     def __init__(self, path: str | None, totals: "Totals") -> None:
         self.totals = totals
         self.done: set[str] = set()
+        self.unread = 0
         self._file: IO[str] | None = None
         if path is None:
             return
@@ -299,6 +303,10 @@ class _State:
         row = outcome.more
         if not isinstance(row, dict):  # the process that read it died
             row = {"path": outcome.path, "user": "", "partition": "", "problem": outcome.error}
+        if outcome.error:
+            self.unread += 1
+            if self.unread <= _MOST_NAMED:
+                print(f"error: {escape(outcome.error)}", file=sys.stderr)
         for fault in outcome.faults:
             print(f"fault: sbatchlint itself failed in {fault.where} on {escape(fault.path)}", file=sys.stderr)
         self.totals.add(row)
