@@ -4,8 +4,8 @@ bash reads a script as it goes. A missing `fi`, an unclosed quote or a stray `)`
 run, maybe after hours; sbatch does not look at the commands, and accepts the script.
 
 An error is reported where both the parser of sbatchlint and `bash -n`, which reads without running anything, find one.
-On a machine without bash nothing is reported. Templates (`{{ … }}`, `<% … %>`) are not scripts yet, and are ignored.
-So is what stands after a line with `exit` or `exec PROGRAM`: bash never reads it.
+On a machine without bash nothing is reported. Templates (`{{ … }}`, `<% … %>`) are not scripts yet, and are ignored. So
+is what comes after a line with `exit` or `exec PROGRAM`: bash never reads it.
 
 ## Fix
 
@@ -50,7 +50,7 @@ SECONDS = 10
 # Environment variables that change how bash reads a script: BASH_ENV, BASHOPTS, BASH_COMPAT, functions …
 BASH_VARIABLE = re.compile(r"BASH|ENV$|SHELLOPTS$|POSIXLY_CORRECT$")
 
-# The most lines that are tried for an unclosed quote, and the most characters parsed for all of them together.
+# The maximum number of lines that are tried for an unclosed quote, and of characters parsed for all of them together.
 MOST_LINES = 32
 MOST_CHARACTERS = 1 << 18
 
@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if TEMPLATE.search(job.directives.text.string):  # job.text no longer has the markers
         return
-    if AT_END.match(string, min(job.program.errors)[0]) or _is_behind_the_end(job):
+    if AT_END.match(string, min(job.program.errors)[0]) or _is_after_end(job):
         return
     marker = conflict_marker(string, min(job.program.errors)[0])
     if marker is not None:
@@ -98,7 +98,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield Finding(job.span(start, end), message, related=related)
 
 
-def _is_behind_the_end(job: Job) -> bool:
+def _is_after_end(job: Job) -> bool:
     """Whether the shell leaves on a line before the first error, which it then never reads."""
     string = job.text.string
     if job.ended is None:
@@ -171,7 +171,7 @@ def _unclosed_quote(string: str, mark: str) -> int | None:
 
 
 def _unclosed_substitution(string: str) -> int | None:
-    """The offset of a `$(` on a line that lacks its `)`; None where adding one makes no valid script.
+    """The offset of a `$(` on a line that lacks its `)`; None where adding one does not make a valid script.
 
     bash names a quote instead where one precedes the missing parenthesis: `A="$(cmd "$x"`.
     """
@@ -246,8 +246,8 @@ CASES = [
         """,
         title="a merge that was not finished",
     ),
-    Good("#!/bin/bash\n#SBATCH -N1\ncat > notes <<END\n<<<<<<< a\n=======\n>>>>>>> b\nEND\n", title="a text"),
+    Good("#!/bin/bash\n#SBATCH -N1\ncat > notes <<END\n<<<<<<< a\n=======\n>>>>>>> b\nEND\n", title="text in quotes"),
     Good("#!/bin/bash\n#SBATCH -N1\nif true; then\n  srun ./a.out\nfi\n"),
     Good("#!/bin/bash\n#SBATCH -N1\nsrun ./a.out\nexit\nnotes (of the last run)\n", title="never read"),
-    Good("#!/bin/ksh\n#SBATCH -N1\nif true; then; srun ./a.out; fi\n", title="another shell has another grammar"),
+    Good("#!/bin/ksh\n#SBATCH -N1\nif true; then; srun ./a.out; fi\n", title="a different shell with its own grammar"),
 ]

@@ -49,10 +49,10 @@ STATEMENT = re.compile(r"\{[{%#]|<%|%\(\w+\)s")
 def check(job: Job) -> Iterator[Finding]:
     directives, text = job.directives, job.directives.text
     string = text.string
-    # a text that is no file, such as standard input, is meant to be a script, also if it is empty
+    # text that is not a file, such as standard input, is meant to be a script, even if it is empty
     is_text = not string and job.source.path.startswith("<")
     named = job.is_embedded or is_text or is_batch_name(job.source.path)
-    # those in a heredoc are of another script, which this one writes
+    # those in a heredoc belong to another script, which this one writes
     below = any(not job.in_quoted_text(each.span.start) for each in directives.unread)
     if not lacks_interpreter(string) or not (named or directives.lines or below):
         return
@@ -209,6 +209,6 @@ CASES = [
         title="a script that is fed to sbatch",
     ),
     Good("#! /bin/bash\n#SBATCH --time=5\nsrun ./a.out\n"),
-    Good("{{ header }}\n#SBATCH --time=5\nsrun ./a.out\n", title="a template brings its first line"),
+    Good("{{ header }}\n#SBATCH --time=5\nsrun ./a.out\n", title="a template provides the first line"),
     Good("# to be put in front of every job\n#SBATCH --time=5\n#SBATCH --account=x\n", title="a header only"),
 ]

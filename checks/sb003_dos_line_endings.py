@@ -60,7 +60,7 @@ CASES = [
     Bad(
         "#!/bin/bash«\r»\nsbatch <<'EOF'\r\n#!/bin/bash\r\n#SBATCH -N1\r\nsrun ./a.out\r\nEOF\r\n",
         fixed="#!/bin/bash\nsbatch <<'EOF'\n#!/bin/bash\n#SBATCH -N1\nsrun ./a.out\nEOF\n",
-        title="once, also for the script inside",
+        title="once, for the script inside as well",
     ),
     Bad(
         "#!/bin/bash«\r»\n#SBATCH -N1\r\nsrun ./a.out \\\r\n  --steps 5\r\nif true; then\r\n  echo done\r\nfi",

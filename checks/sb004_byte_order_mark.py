@@ -67,5 +67,5 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH --comment=über\nsrun ./a.out 'é' '日本' '🚀'\n", title="other UTF-8"),
     Good("#!/bin/bash\n#SBATCH -N1\nprintf 'a\\0b' | xargs -0 srun ./a.out $'\\0'\n", title="NUL as an escape"),
     Good("#!/bin/bash\n#SBATCH -N1\n# \ufeff further down\nsrun ./a.out\n", title="U+FEFF in a comment"),
-    Good("#!/bin/bash\n#SBATCH -N1\nsrun ./a.out '\udce4'\n", title="bytes that are no UTF-8"),
+    Good("#!/bin/bash\n#SBATCH -N1\nsrun ./a.out '\udce4'\n", title="bytes that are not UTF-8"),
 ]

@@ -114,7 +114,7 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH«\u00a0-N2»\n#SBATCH «--mem=\u200b4G»\nsrun ./a.out\n",
         fixed="#!/bin/bash\n#SBATCH -N2\n#SBATCH --mem=4G\nsrun ./a.out\n",
-        title="after the magic word, and nothing to be seen",
+        title="after the magic word, where nothing is visible",
     ),
     Bad(
         """\

@@ -7,15 +7,15 @@ only a line in the log, and the job runs on without its modules or its environme
 script asks for dash itself and dash cannot even parse it, and only advice where nothing but `module`, `conda` or
 `source` needs bash, as sites also define these for `sh`, or have no dash. Where a path of the script names Debian or
 Ubuntu (`/hpc/eb/Debian9`), its nodes have dash, and that is a warning too; where one names Red Hat or SUSE
-(`linux-rhel8`) the rest is advice, and of `module` and the like nothing is said.
+(`linux-rhel8`) the rest is advice, and `module` and the like are not reported.
 
 Reported once, with the places. Not checked: strings for another shell (`bash -c '…'`), and scripts that test
 `BASH_VERSION` or start bash themselves.
 
 ## Fix
 
-Asks for bash, with the same arguments. Unsafe: outside its POSIX mode bash differs from `sh` in more than is reported.
-None for the command of `sbatch --wrap`, which sbatch always runs with `/bin/sh`.
+Names bash instead, with the same arguments. Unsafe: outside its POSIX mode bash differs from `sh` in more than is
+reported. None for the command of `sbatch --wrap`, which sbatch always runs with `/bin/sh`.
 
 ## References
 
@@ -62,7 +62,7 @@ CARD = Card(
 
 MOST = 3
 
-# What dash makes of a construct.
+# What dash does with a construct.
 NOT_FOUND = "not found"
 SYNTAX = "a syntax error"
 BAD_SUBSTITUTION = "a bad substitution, which ends the script"
@@ -101,7 +101,7 @@ PIPEFAIL_TRIED = re.compile(r"\(\s*set\s+-\w*o\s+pipefail\b[^()]*\)")
 # Variables that a script tests to find out whether it runs in bash.
 GUARDS = ("BASH", "BASH_VERSION", "BASH_VERSINFO")
 
-# A construct: its start and end, its name (`[[ … ]]`), what dash makes of it, and FATAL or WRONG.
+# A construct: its start and end, its name (`[[ … ]]`), what dash does with it, and FATAL or WRONG.
 Bashism = tuple[int, int, str, str, str]
 
 
@@ -124,8 +124,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.is_wrapped:
         yield Finding(
             spans[0],
-            f"sbatch runs --wrap with sh, and dash (sh on Debian, Ubuntu) lacks {listed}; write a "
-            "#!/bin/bash script",
+            f"sbatch runs --wrap with sh, and dash (sh on Debian, Ubuntu) lacks {listed}; write a #!/bin/bash script",
             # the script did not choose sh, and on most clusters it is bash
             "warning" if fatal else "info",
         )
@@ -395,6 +394,6 @@ CASES = [
         [ "$1" = x ] && srun ./a.out "${1:-y}" > log 2>&1
         """,
     ),
-    Good("#!/bin/sh\n#SBATCH -N1\nsrun bash -c 'source env.sh; [[ -n $X ]]'\n", title="text for another shell"),
+    Good("#!/bin/sh\n#SBATCH -N1\nsrun bash -c 'source env.sh; [[ -n $X ]]'\n", title="text for a different shell"),
     Good("#!/bin/bash\n#SBATCH -N1\nif [[ -n $1 ]]; then srun ./a.out; fi\n"),
 ]

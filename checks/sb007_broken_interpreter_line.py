@@ -224,7 +224,7 @@ CASES = [
     Bad("«#!~/venv/bin/python»\n#SBATCH --nodes=1\nprint()\n"),
     Good("#!/usr/bin/env -S bash -l -e\n#SBATCH --nodes=1\nsrun python train.py\n"),
     Good("#!/bin/bash -le\n#SBATCH --nodes=1\nsrun python train.py\n"),
-    Good("#! /bin/bash -l \n#SBATCH --nodes=1\nsrun python train.py\n", title="blanks around"),
-    Good("#!./venv/bin/python\n#SBATCH --nodes=1\nprint()\n", title="it may stand there"),
+    Good("#! /bin/bash -l \n#SBATCH --nodes=1\nsrun python train.py\n", title="surrounding spaces"),
+    Good("#!./venv/bin/python\n#SBATCH --nodes=1\nprint()\n", title="it may be there"),
     Good("#!{{ shell }} -l -e\n#SBATCH --nodes=1\nsrun python train.py\n", title="a template"),
 ]

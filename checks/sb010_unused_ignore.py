@@ -141,7 +141,7 @@ CASES = [
         EOF
         srun bash helper.sh
         """,
-        title="in a text that may be anything",
+        title="in text that may be anything",
     ),
     Good("#!/bin/bash\n# sbatchlint: ignore-file[directives]\n#SBATCH -N=2\nsrun ./a.out\n", title="a group, used"),
 ]

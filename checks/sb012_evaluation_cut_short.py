@@ -8,9 +8,11 @@ counts as unknown, and checks ignore what is unknown, so that mistakes there are
 of is that large.
 
 A word with several possible values is followed in each of them, six for a variable and twelve for a command. Beyond
-that each `${X:-d}` counts by its default, and then a word becomes unknown; it is said where a launcher loses words.
+that each `${X:-d}` counts as its default, and after that a word becomes unknown; it is reported where a launcher loses
+words.
 
-The commands of csh, tcsh and fish are not followed at all; those of zsh are where bash reads them alike.
+The commands of csh, tcsh and fish are not followed at all; those of zsh are followed where bash reads them the same
+way.
 
 A warning where statements or options were left out; where only a value was not followed to its end, or a file not read,
 it is advice, which is always shown and does not fail the run.
@@ -43,7 +45,7 @@ MESSAGES = {
     "files": "this file is not checked: the script includes more files than sbatchlint reads",
 }
 
-# Shells with another grammar, and the one that is read like bash where it reads alike.
+# Shells with a grammar of their own, and the one that is read like bash where the two agree.
 _OTHER_SHELLS = frozenset({"csh", "tcsh", "fish", "rc", "ksh", ZSH})
 
 
@@ -109,6 +111,6 @@ CASES = [
             srun ./a.out $A
         done
         """,
-        title="turns of a loop are looked at once",
+        title="the iterations of a loop are looked at once",
     ),
 ]

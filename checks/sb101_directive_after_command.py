@@ -1,4 +1,4 @@
-"""A `#SBATCH` line is ignored: it stands below the first command.
+"""A `#SBATCH` line is ignored: it is below the first command.
 
 `sbatch` stops reading options at the first line that is neither blank nor a comment: `set -e`, `module load`, an
 assignment. Every `#SBATCH` line below it is a comment. The job runs without those options, with the defaults of the
@@ -9,7 +9,7 @@ advice where the job has what they set anyway, where each `sbatch` in the script
 last command of the script, where nothing follows but comments: lines that were put there are usually kept for another
 time. Where most of the lines have other values above, as in two scripts put together, the finding names the others.
 
-Where a `#!` line stands above the directives, several scripts were put into one file: one finding says so.
+Where a `#!` line is above the directives, several scripts were put into one file: one finding says so.
 
 Where the command is what a `\\` at the end of a directive was meant to continue, directive-continuation reports it.
 
@@ -150,7 +150,7 @@ def _is_told_to_sbatch(job: Job, lost: list[DirectiveLine]) -> bool:
     return bool(names and calls) and all(call.last(name) is not None for call in calls for name in names)
 
 
-# A comment that says of the directives below it that they count no longer.
+# A comment that says that the directives below it no longer count.
 _GIVEN_UP = Regex(r"(?i)\b(?:deprecated|obsolete|no longer|not used)\b")
 
 
@@ -165,7 +165,7 @@ def _severity(job: Job, lines: list[DirectiveLine]) -> str | None:
 
 
 def _is_given_up(job: Job, lines: list[DirectiveLine]) -> bool:
-    """Whether a comment above directives says that they count no longer."""
+    """Whether a comment above directives says that they no longer count."""
     text = job.source.own.text
     end = min(lines[0].full.start, len(text))
     while end > 0 and text[end - 1] == "\n":

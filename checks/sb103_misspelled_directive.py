@@ -8,11 +8,11 @@ or the name of a log is lost; only advice where the job has anyway what the line
 option. A warning, too, where a directive that is read sets what sbatch would refuse beside it (`--mem`, and `#SBTACH
 --mem-per-gpu`), and for a number of tasks where none is started.
 
-`#SBATCh`, with one small letter, is never meant so. `##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a
+`#SBATCh`, with one small letter, is never intended. `##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a
 directive off, and are not reported, nor is `# SBATCH` for an option that another directive sets, or where a comment
 says that such lines are off. Among directives that count, `# SBATCH` and `#sbatch` are only advice for an option that
-the job can do without, in a row of several such lines, and where another `# SBATCH` stands beside directives that
-count, or a comment says what to uncomment: they are kept for another time.
+the job can do without, in a row of several such lines, and where another `# SBATCH` is beside directives that count, or
+a comment says what to uncomment: they are kept for another time.
 
 ## Fix
 

@@ -164,7 +164,7 @@ CASES = [
         #SBATCH --array=1-10%2
         srun ./a.out
         """,
-        title="blanks inside of a value",
+        title="spaces inside a value",
     ),
     Bad(
         """\
@@ -208,6 +208,6 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH -J 'My Job' --comment=\"a, b\"  # (prose)\n#SBATCH --mail-type\n#SBATCH END\n./a\n"),
     Good(
         "#!/bin/bash\n#SBATCH --time = 5\n#SBATCH --account=<project id> -J $(date +%F)\nsrun ./a.out\n",
-        title="the cause is another one",
+        title="something else is the cause",
     ),
 ]

@@ -228,7 +228,7 @@ CASES = [
         srun ./a.out
         """,
         severity="warning",
-        title="only the name is another",
+        title="only the name differs",
     ),
     Bad(
         """\

@@ -87,7 +87,7 @@ def _value_start(string: str, line: DirectiveLine, quote: int) -> int:
 
 
 def _corrected(string: str, line: DirectiveLine, value: int, quote: int, end: int) -> str | None:
-    """A replacement for the value between these offsets with which sbatch can read the line; None without one."""
+    """A replacement for the value between these offsets with which sbatch can read the line; None if there is none."""
     sign = string[quote]
     other = '"' if sign == "'" else "'"
     before, after = string[value:quote], string[quote + 1 : end]

@@ -29,7 +29,7 @@ CARD = Card(
 )  # fmt: skip
 
 
-# Options whose value is a text for people.
+# Options whose value is text for people.
 _FREE_TEXT = frozenset({"job-name", "comment", "wckey"})
 _PLAIN = Regex(r"[A-Za-z0-9][\w.+-]*(?: +[A-Za-z0-9][\w.+-]*)*")
 
@@ -58,14 +58,14 @@ def check(job: Job) -> Iterator[Finding]:
                 fix = Fix("remove the spaces", edits, safe=rest is None)
             advice = f"write `{option}{gap.sign or '='}{value_of_words}`"
         span = Span(setting.option_span.start, text.span(gap.start, last).end)
-        # What stands after a value that is taken is a stray word, for which sbatch refuses the script.
+        # What comes after a value that is accepted is a stray word, for which sbatch refuses the script.
         is_accepted = setting.value_token is not None and setting.value_token.end == gap.last
         severity = severity_of_loss(job, [setting]) if is_accepted else None
         yield Finding(span, f"the space ends the option, so --{setting.name} gets {value}; {advice}", severity, fix=fix)
 
 
 def _words_after(setting: Setting, last: int) -> int | None:
-    """Where the words end that follow the value and are no options; None without one."""
+    """The end of the words that follow the value and are not options; None if there are none."""
     end = None
     for token in setting.line.tokens:
         if token.start >= last:

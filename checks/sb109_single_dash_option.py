@@ -94,7 +94,7 @@ CASES = [
         srun ./a.out
         """,
         severity="warning",
-        title="taken, as a file `utput=my run.log`",
+        title="accepted, as a file `utput=my run.log`",
     ),
     Good("#!/bin/bash\n#SBATCH -n4 -t30 -Jtrain -ologs/%j.out -HN2\nsrun ./a.out\n", title="values and clusters"),
     Good("#!/bin/bash\n#SBATCH -J -nodes --comment='-time'\nsrun ./a.out\n", title="values"),

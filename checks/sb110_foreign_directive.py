@@ -6,8 +6,8 @@ does not begin with `#`. What it cannot translate (`#PBS -P`, `#BSUB -R`) makes 
 as written and change their meaning: `#BSUB -W 1:30` is a minute and a half, `#PBS -l walltime=3600` sixty hours.
 
 A line that only adds an option which no `#SBATCH` line sets is advice, as the script may be meant for both schedulers,
-and a warning where `#SBATCH` lines size the job as well. One that only changes what is told of the job, such as its
-log, is a warning. Lines that agree with the `#SBATCH` lines, or that sbatch ignores (`#PBS -V`), are not reported.
+and a warning where `#SBATCH` lines size the job as well. One that only changes what is reported about the job, such as
+its log, is a warning. Lines that agree with the `#SBATCH` lines, or that sbatch ignores (`#PBS -V`), are not reported.
 Files without an `#SBATCH` line are not checked.
 
 ## Fix
@@ -270,7 +270,7 @@ CASES = [
         #BSUB -W 1:30
         srun ./a.out
         """,
-        title="another unit",
+        title="a different unit",
     ),
     Bad(
         """\

@@ -134,7 +134,7 @@ SYNONYMS = {
     "working-directory": "chdir",
 }
 
-# What there is only of another unit.
+# What exists only for another unit.
 _PER_TASK = dict.fromkeys(
     ("mem-per-task", "mem-per-job", "memory-per-task"), "memory is requested per node (--mem), per CPU or per GPU"
 )
@@ -373,13 +373,13 @@ CASES = [
     ),
     Bad(
         "#!/bin/bash\n#SBATCH «--tme»=1:00:00\nsrun ./a.out\n",
-        title="as near to two",
+        title="equally near to two",
     ),
     Bad("#!/bin/bash\n#SBATCH «--mem-per-task»=4G\nsrun ./a.out\n", title="nothing is near enough"),
     Bad(
         "#!/bin/bash\n#SBATCH «--mangohud»=on\nsrun ./a.out\n",
         severity="warning",
-        title="like no option of Slurm: it may be a plugin's",
+        title="unlike any option of Slurm: it may be a plugin's",
     ),
     Good("#!/bin/bash\n#SBATCH --out=x.log --part=gpu --tasks-per-node=8\nsrun ./a.out\n", title="abbreviations"),
     Good("#!/bin/bash\n#SBATCH --uenv=prgenv-gnu/24.7:v3 --view=default\nsrun ./a.out\n", title="a plugin's"),

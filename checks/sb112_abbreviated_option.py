@@ -6,8 +6,8 @@ Options of plugins count too. Some beginnings are not read as anyone would expec
 `--cores=4` is `--cores-per-socket=4`. A letter with two dashes (`--t=10`) begins many names. Advice where the job is
 the same: `--tasks=4` beside `--nodes=1`.
 
-An error where a release refuses the name, or reads it as another option than was meant; a warning where two releases
-read different options; otherwise advice.
+An error where a release refuses the name, or reads it as a different option from what was meant; a warning where two
+releases read different options; otherwise advice.
 
 ## Fix
 

@@ -3,7 +3,7 @@
 sbatch reads `#SBATCH` lines itself, long before a shell sees the script. `--output=$HOME/%j.out` is a path below a
 folder named `$HOME`; `--nodes=$N` is refused. `--chdir=$HOME` is the folder `$HOME` below that of the submission: with
 an absolute `--output` the job runs in /tmp instead; without one it fails before 23.02, with exit code 0:53 and no log,
-and from 23.02 on Slurm makes a folder of that name for the log, in which the job runs. A warning where the site
+and from 23.02 on Slurm creates a folder of that name for the log, in which the job runs. A warning where the site
 decides what follows, as for `--account=$ACCOUNT`, or where only a name or an address is wrong: that of the job, or of a
 log. Before 23.02 a log in a folder that does not exist makes the job fail: an error where `slurm-version` names such a
 release.
@@ -101,7 +101,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_only_misnamed(job: Job, setting: Setting, raw: str) -> bool:
-    """Whether a log only gets a literal name, in a folder that is there, or that Slurm makes (from 23.02 on)."""
+    """Whether a log only gets a literal name, in a folder that is there, or that Slurm creates (from 23.02 on)."""
     found = EXPANSION.search(raw)
     in_folder = "/" in (raw if found is None else raw[found.start(1) :])
     missing = in_folder and job.site.versions_named and is_before(job.versions.majors[0], "23.02")

@@ -7,11 +7,10 @@ advice, as is `--gres=gpu:1` above `--gres=gpu:a100:1`. Each component of a hete
 
 ## Fix
 
-Several `--mail-type` become one list, which means the same to every release: safe, unless a comment stands beside the
-last, which then says too little. Removing an option that is set again
-to the same value is safe too. Where values differ, the fix removes the one that has no effect, or merges different
-items into one list: a guess, and so unsafe. Where the name of the one log is given as that of the other, the option
-is renamed.
+Several `--mail-type` become one list, which means the same to every release: safe, unless a comment is beside the last,
+which then says too little. Removing an option that is set again to the same value is safe too. Where values differ, the
+fix removes the one that has no effect, or merges different items into one list: a guess, and so unsafe. Where the name
+of the one log is given as that of the other, the option is renamed.
 
 ## References
 
@@ -224,7 +223,7 @@ def _same_events(settings: Sequence[Setting]) -> bool:
 
 
 def _one_list(setting: Setting, last: Setting) -> str | None:
-    """One list of both values, where they clearly name different things; None elsewhere."""
+    """One list of both values, where they clearly name different things; None otherwise."""
     if last.name not in ("exclude", "export", "gres", "licenses"):
         return None
     items = [item for each in (setting, last) for item in (each.text or "").split(",")]
@@ -249,7 +248,7 @@ def _is_alternative(string: str, setting: Setting) -> bool:
 
 
 def _last_alternative(string: str, start: int, end: int) -> int:
-    """The offset of the last comment line in the range that names an alternative; -1 without one."""
+    """The offset of the last comment line in the range that names an alternative; -1 if there is none."""
     lines = [match for match in _COMMENT_LINE.finditer(string, start, end) if ALTERNATIVE.search(match[0])]
     return lines[-1].start() if lines else -1
 

@@ -1,4 +1,4 @@
-"""An option does not do its work in a script: it belongs on sbatch's command line.
+"""An option does not work in a script: it belongs on sbatch's command line.
 
 `--wrap`, `--help`, `--version`, `--quiet` and `--verbose` are accepted in a directive and do nothing; for the last two,
 which only say how much is printed, that is advice. `--test-only` means that the script can never be submitted: sbatch

@@ -12,13 +12,12 @@ So does an option whose value was taken out: `--partition=` is refused, and `--a
 
 Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are advice, once a file: it is a template, and
 sbatch takes them literally where it is submitted as it lies. `{ nodes }` is not one of them, and `{Partition Name}` is
-advice, too. An error where sbatch refuses the script,
-and otherwise a warning: whoever submits it is told, or fills it in first. Where a value was taken out for the public
-(`<ANONYMOUS>`), and in templates, examples and documentation it is only advice: what counts is the folder and the name
-of the script in its project, what its first comments say, and a script beside it that puts values in their place. A
-script with several things to fill in, one of them in its directives, is a form, of which nothing is more than advice;
-so is one with dots for its options, and one with names for its numbers. The same goes for arguments such as
-`--data /path/to/data`.
+advice, too. An error where sbatch refuses the script, and otherwise a warning: whoever submits it sees the message, or
+fills it in first. Where a value was taken out for the public (`<ANONYMOUS>`), and in templates, examples and
+documentation it is only advice: what counts is the folder and the name of the script in its project, what its first
+comments say, and a script beside it that puts values in their place. A script with several things to fill in, one of
+them in its directives, is a form, where everything is only advice; so is one with dots for its options, and one with
+names for its numbers. The same goes for arguments such as `--data /path/to/data`.
 
 The placeholders of a kind are one finding: those that sbatch refuses, those in other directives, and those in commands,
 on the first that makes a command fail.
@@ -257,7 +256,7 @@ def _without_value(job: Job, setting: Setting) -> Iterator[Finding]:
 
 
 def _end_of_words(job: Job, line: DirectiveLine, end: int) -> int:
-    """Where the words end that follow a value on its line and that sbatch takes for no option."""
+    """The end of the words that follow a value on its line and that sbatch does not take for an option."""
     stray = {each.span.start for each in job.directives.problems if each.kind == "stray-word"}
     for token in line.tokens:
         if token.start > end:
@@ -304,7 +303,7 @@ def _in_word(found: Unfilled) -> Finding:
 
 
 def _how_to_write(owner: str, text: str) -> str:
-    """What to write for a placeholder in the value of an option or a variable: a secret is not to be written down."""
+    """What to write for a placeholder in the value of an option or a variable: a secret must not be written down."""
     if not is_secret(owner.lstrip("-").replace("-", "_")) and _SECRET.search(text) is None:
         return "write the value"
     if not owner or owner.startswith("-"):
@@ -363,7 +362,7 @@ CASES = [
         severity="info",
         title="a form",
     ),
-    Bad("#!/bin/bash\n#SBATCH -A «<project id>»\nsrun ./a.out\n", title="with a blank in it"),
+    Bad("#!/bin/bash\n#SBATCH -A «<project id>»\nsrun ./a.out\n", title="with a space in it"),
     Bad("#!/bin/bash\n#SBATCH -A «my_account»\nsrun ./a.out\n", severity="warning", title="not every site looks"),
     Bad("#!/bin/bash\n#SBATCH --chdir=/work/«<project>»\nsrun ./a.out\n", severity="warning", title="a folder"),
     Bad(

@@ -86,7 +86,7 @@ CASES = [
         #SBATCH --begin=tomorrow
         srun ./a.out
         """,
-        title="a T is skipped, as the one in front of a time",
+        title="a T is skipped, like the one before a time",
     ),
     Good("#!/bin/bash\n#SBATCH -t 90 --time-min=1-0 --begin=16:00\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --time=0:75:00 --begin=now+1hour --deadline=2030-12-31T12:00\nsrun ./a.out\n"),

@@ -5,9 +5,8 @@ its end. Limits are rounded up to whole minutes. 0 means no limit, and a job wit
 that has one.
 
 A warning where something suggests that hours were meant: a comment, or whole days for a job with GPUs or several nodes.
-Nothing is said of two fields in a partition or a QOS for tests (`debug`).
-Advice where only the form is doubtful: two fields, or one number that would be a whole day as hours (`48`). A plain
-`--time=15` is left alone.
+Two fields in a partition or a QOS for tests (`debug`) are not reported. Advice where only the form is doubtful: two
+fields, or one number that would be a whole day as hours (`48`). A plain `--time=15` is left alone.
 
 ## Fix
 

@@ -140,6 +140,6 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH --mem-per-cpu=100\nsrun ./a.out\n", title="a small program"),
     Good("#!/bin/bash\n#SBATCH --mem=50  # MB\nsrun ./a.out\n", title="the comment says so"),
     Good("#!/bin/bash\n#SBATCH --mem 1000  # for all cores (1GB)\nsrun ./a.out\n", title="in other units"),
-    Good("#!/bin/bash\n#SBATCH --mem=512  # 0.5 GB will do\nsrun ./a.out\n", title="so does a part of one"),
+    Good("#!/bin/bash\n#SBATCH --mem=512  # 0.5 GB will do\nsrun ./a.out\n", title="a part of one fits too"),
     Good("#!/bin/bash\n#SBATCH -c 4\n#SBATCH --mem-per-cpu=500  # 2 GB in all\nsrun ./a.out\n", title="for all CPUs"),
 ]

@@ -32,7 +32,7 @@ CARD = Card(
     when=Options("nodelist") | Refused("count"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
-# What mpirun takes: `-np 4`.
+# An option of mpirun: `-np 4`.
 _OF_MPIRUN = Regex(r"-np[ =]+(\"?\$?\{?\w+\}?\"?)(?=\s|$)")
 
 

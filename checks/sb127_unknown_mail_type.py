@@ -132,11 +132,11 @@ CASES = [
         #SBATCH --mail-type=FAIL,TIME_LIMIT
         srun ./a.out
         """,
-        title="a state of sacct, and no event",
+        title="a state of sacct, not an event",
         severity="warning",
     ),
     Bad("#!/bin/bash\n#SBATCH --mail-type=NONE,«FAIL»\nsrun ./a.out\n", title="after NONE", severity="warning"),
     Good("#!/bin/bash\n#SBATCH --mail-type=end,Fail,TIME_LIMIT_80\nsrun ./a.out\n", title="any case"),
-    Good("#!/bin/bash\n#SBATCH --mail-type=ALL,ARRAY_TASKS,\nsrun ./a.out\n", title="an empty word is none"),
+    Good("#!/bin/bash\n#SBATCH --mail-type=ALL,ARRAY_TASKS,\nsrun ./a.out\n", title="an empty word is ignored"),
     Good("#!/bin/bash\n#SBATCH --mail-type=NONE\nsrun ./a.out\n"),
 ]

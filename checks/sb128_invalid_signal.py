@@ -72,7 +72,7 @@ CASES = [
         title="a name of newer releases",
         severity="info",
     ),
-    Bad("#!/bin/bash\n#SBATCH --signal=«USR3@60»\nsrun ./a.out\n", title="there is none"),
+    Bad("#!/bin/bash\n#SBATCH --signal=«USR3@60»\nsrun ./a.out\n", title="no such signal"),
     Bad("#!/bin/bash\n#SBATCH --signal=«USR1@99999»\nsrun ./a.out\n", title="too long before the end"),
     Good("#!/bin/bash\n#SBATCH --signal=B:USR1@120\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --signal=sigterm\nsrun ./a.out\n", title="a minute before the end"),

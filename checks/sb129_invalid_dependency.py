@@ -1,4 +1,4 @@
-"""The job does not wait as intended: Slurm refuses its dependency, or reads it in another way.
+"""The job does not wait as intended: Slurm refuses its dependency, or reads it differently.
 
 The controller answers `Batch job submission failed: Job dependency problem`, and nothing is submitted. A dependency is
 `singleton` or `TYPE:JOB[:JOB…]` with the types after, afterany, afterok, afternotok, aftercorr, afterburstbuffer and
@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _untyped(text: str | None) -> tuple[str, str]:
-    """The message and the severity for a dependency that is only the id of a job."""
+    """The message and the severity for a dependency that is only a job ID."""
     named = text or "a job ID"
     return (
         f"{named} alone means afterany: this job starts even if that one fails; write `afterok:` to prevent it"

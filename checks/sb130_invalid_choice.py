@@ -4,8 +4,7 @@
 sbatch or the controller refuses the script, and nothing is submitted. Some forms exist only from a later release on:
 `--gres=gpu=4` (23.11). `--wait=60` has a needless value. A `--job-name` that ends its line takes the next word of the
 block as its value: the job is called `--nodes=2`, and has no such option (a warning where only logs, mail or names are
-lost so). Names that only the site knows (GRES,
-features, licences) are not checked.
+lost that way). Names that only the site knows (GRES, features, licences) are not checked.
 
 Options of srun, sbatch and salloc on a command line are checked too. Two options without a space between them are one:
 `--container-image=train.sqsh--gres=gpu:8` names an image, and no GPUs are requested.
@@ -70,7 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _severity_of_swallowed(job: Job, setting: Setting) -> str | None:
-    """A warning where two options that only say what is told of a job are lost, and nothing is left to be refused."""
+    """A warning where two options for reports about a job are lost, and nothing is left to be refused."""
     word, line = setting.text or "", setting.value_line
     letters = table("sbatch", job.versions.last).letters
     option = find(word[2:].partition("=")[0]) if word[:2] == "--" else letters.get(word[1:2])

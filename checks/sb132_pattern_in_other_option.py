@@ -3,11 +3,11 @@
 Slurm replaces `%j`, `%x`, `%u` and the like only in --output, --error and --input. `--mail-user=%u@example.org` sends
 mail to an address that does not exist, and `--job-name=run_%a` is the name of all tasks, as it is written.
 `--chdir=/scratch/%u` is the folder `%u`, which does not exist. With an absolute `--output` the job runs in /tmp.
-Without one the log is opened in that folder first: before 23.02 the job fails without a log; from 23.02 on Slurm makes
-the folder for the log, and the job runs in it, or fails where it may not make it.
+Without one the log is opened in that folder first: before 23.02 the job fails without a log; from 23.02 on Slurm
+creates the folder for the log, and the job runs in it, or fails where it may not create it.
 
 Nor does bash replace them in the commands of the script: `cp slurm-%j.out results` looks for a file of this name, and
-`python train.py > log_%j.txt` makes one, which all jobs overwrite. A warning, and an error where the job ends because
+`python train.py > log_%j.txt` creates one, which all jobs overwrite. A warning, and an error where the job ends because
 there is no such file (`set -e`). Only commands that handle files and redirections are looked at: for other programs
 `%a` may have a meaning of its own.
 
@@ -41,7 +41,7 @@ _HAPPENS = {
     "chdir": ("no folder has such a name, so the job fails or runs elsewhere", "error"),
     "job-name": ("the job's name contains it literally", "info"),
 }
-# What bash has in their place.
+# The variables that bash has instead.
 _VARIABLES = {
     "A": "SLURM_ARRAY_JOB_ID",
     "J": "SLURM_JOB_ID",
@@ -52,7 +52,7 @@ _VARIABLES = {
     "x": "SLURM_JOB_NAME",
 }
 _IN_COMMAND = Regex(r"%([AJNajux])(?![A-Za-z0-9%])")
-# Commands all of whose operands are names of files, and those of them that make their last one.
+# Commands all of whose operands are names of files, and those that create the last one.
 _OF_FILES = frozenset(
     {"cat", "cd", "chmod", "cp", "du", "gunzip", "gzip", "head", "less", "ls", "mkdir", "mv", "pushd", "rm", "rmdir"}
     | {"rsync", "scp", "tail", "tee", "touch"}
@@ -77,12 +77,12 @@ def _in_commands(job: Job) -> Iterator[Finding]:
         if command.name in _OF_FILES:
             operands = [field for field in command.argv[1:] if known_prefix(field)[:1] != "-"]
             for field in filter(_has_pattern, operands):
-                makes = command.name in _MAKING or command.name in ("cp", "mv") and field is operands[-1]
-                found.setdefault(span_of(field), (command, field, makes))
+                creates = command.name in _MAKING or command.name in ("cp", "mv") and field is operands[-1]
+                found.setdefault(span_of(field), (command, field, creates))
     if not found:
         return
-    # an operand that is made may be read later by the same name
-    (place, (command, field, makes)), *others = sorted(found.items(), key=lambda each: each[1][2])
+    # an operand that is created may be read later under the same name
+    (place, (command, field, creates)), *others = sorted(found.items(), key=lambda each: each[1][2])
     match = _IN_COMMAND.search(shown_text(field))
     assert match is not None
     ends = ends_script(job, command)
@@ -91,7 +91,7 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     if holder is not None:
         where = f"`{match[0]}` in the value of {holder.name} stays as it is"
     what = f"`{command.name}` finds no file with this name"
-    if makes:
+    if creates:
         what = "all jobs use the same literal name"
     elif ends:
         what += ", and `set -e` ends the job"
@@ -101,7 +101,7 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     yield Finding(
         place,
         f"{where}: {what}; write `${{{variable}}}`",
-        "error" if ends and not makes else "warning",
+        "error" if ends and not creates else "warning",
         related=[(span, "nor here") for span, _ in others[:3]],
     )
 

@@ -1,8 +1,8 @@
 """Options after the script's name have no effect: sbatch passes them to the script.
 
 `sbatch train.sh --time=2:00:00` submits the script with the time limit that it has itself, and gives it the word as
-`$1`. sbatch reads options only before the script. So is `sbatch a.sh : b.sh` one job, whose script gets `b.sh` as its
-argument, and not a heterogeneous job. With `--wrap` there is no script, and sbatch refuses arguments.
+`$1`. sbatch reads options only before the script. Likewise, `sbatch a.sh : b.sh` is one job, whose script gets `b.sh`
+as its argument, and not a heterogeneous job. With `--wrap` there is no script, and sbatch refuses arguments.
 
 An error where the script is at hand and reads no argument. A warning where it is not, for words that hardly any
 program takes: `--cpus-per-task`, a dependency, a time limit, the range of an array.

@@ -26,7 +26,7 @@ CARD = Card(
     unseen="Nothing: no mail arrives.",
 )  # fmt: skip
 
-# An address with at signs too many, without what a template or a quoted name may have.
+# An address with too many at signs, without what a template or a quoted name may have.
 _TWICE = Regex(r"[\w.+-]+@[@\w.-]*@[\w.-]+")
 _DOUBLED = Regex(r"@{2,}")
 

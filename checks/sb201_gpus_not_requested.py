@@ -9,7 +9,7 @@ answer). A warning where a launcher, a program or an option works on GPUs, or tw
 name of a partition alone may be a habit, and is advice. Sites that allocate whole nodes need no such option (and some
 refuse it): a job with `--exclusive` or all memory of its nodes gets only advice (exclusive-without-gpus reports its
 steps). In the settings `gpus = "gres"` or `"whole-node"` says which kind of site it is, and `gpu-partitions` names
-partitions whose jobs get GPUs without a request. Scripts for a centre that knows no GRES of GPUs, as TACC, are not
+partitions whose jobs get GPUs without a request. Scripts for a centre without a GRES for GPUs, such as TACC, are not
 reported. Advice, too, where the job names its node, where no directive says how large the job is or in which partition
 it runs, so that the command line of sbatch does, where a request for GPUs is commented out, and where only what docker
 starts beside all steps uses them: its daemon is outside the job, and gives it those of the node. An `salloc` with a

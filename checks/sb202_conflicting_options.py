@@ -119,7 +119,7 @@ def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
 
 
 def _does_the_same(job: Job, hint: Setting | ForeignSetting, others: list[Setting | ForeignSetting]) -> bool:
-    """Whether the options for which sbatch drops a hint ask for what it asks: threads of each core."""
+    """Whether the options for which sbatch drops a hint request the same as the hint: threads of each core."""
     threads = THREADS.get((hint.text or "").lower())
     small = threads == "1" and _has_small_tasks(job)
     both = small or threads == "2" and not job.steps  # for mpirun, a core has both of its threads

@@ -89,7 +89,9 @@ CASES = [
         """,
     ),
     Bad("#!/bin/bash\n#SBATCH -N 1 -n 8 «--ntasks-per-node=4»\nsrun ./a.out\n"),
-    Bad("#!/bin/bash\n#SBATCH --nodes=1-2 --ntasks=9 «--ntasks-per-node=4»\nsrun ./a.out\n", title="even on the most"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=1-2 --ntasks=9 «--ntasks-per-node=4»\nsrun ./a.out\n", title="even on the maximum"
+    ),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=2 --ntasks=6 «--ntasks-per-node=4»\nsrun ./a.out\n",
         severity="info",

@@ -75,7 +75,7 @@ CASES = [
         title="the program needs one node",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=4 --ntasks=4\nsrun ./a.out\n"),
-    Good("#!/bin/bash\n#SBATCH --nodes=2-4 --ntasks=3\nsrun ./a.out\n", title="the most is lowered, and no more"),
+    Good("#!/bin/bash\n#SBATCH --nodes=2-4 --ntasks=3\nsrun ./a.out\n", title="only the maximum is lowered"),
     Good(
         """\
         #!/bin/bash

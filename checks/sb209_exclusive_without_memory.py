@@ -33,7 +33,7 @@ CARD = Card(
     seen="chapel-lang/chapel#13667", batch=True, certain=True, homogeneous=True, absent=True,
 )  # fmt: skip
 
-# Of a node, so much is as good as all.
+# The share of a node's memory that is as good as all of it.
 _ENOUGH = 0.9
 
 SETTINGS = {"site": {"profile": "example"}}
@@ -84,14 +84,14 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH -p gpu --gpus=4\n#SBATCH «--exclusive»\nsrun ./train\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH -p gpu --gpus=4\n#SBATCH --exclusive\n#SBATCH --mem=0\nsrun ./train\n",
-        settings=SETTINGS, severity="warning", title="by the profile: 128000M of 512000M",
+        settings=SETTINGS, severity="warning", title="according to the profile: 128000M of 512000M",
     ),
     Good(
         "#!/bin/bash\n#SBATCH -p bigmem\n#SBATCH --exclusive\nsrun ./a.out\n",
-        settings={"site": {"profile": "wice"}}, title="by the profile, the default is all",
+        settings={"site": {"profile": "wice"}}, title="according to the profile, the default is all",
     ),
     Good("#!/bin/bash\n#SBATCH --exclusive --mem=0\nsrun ./a.out\n"),
-    Good("#!/bin/bash\n#SBATCH --exclusive --mem-per-cpu=2G\nsrun ./a.out\n", title="so much is asked for"),
+    Good("#!/bin/bash\n#SBATCH --exclusive --mem-per-cpu=2G\nsrun ./a.out\n", title="an amount is requested"),
     Good("#!/bin/bash\n#SBATCH --exclusive=user\nsrun ./a.out\n", title="nodes shared with one's own jobs"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nsrun --exclusive ./a.out\n", title="of a step"),
 ]  # fmt: skip

@@ -47,14 +47,14 @@ def check(job: Job) -> Iterator[Finding]:
 def _are_used(job: Job) -> bool:
     """Whether something depends on the number of tasks: a step without one of its own, mpirun, or a variable."""
     return (
-        any(not step.certain or step.option("ntasks") is None and not _only_tells(step) for step in job.steps)
+        any(not step.certain or step.option("ntasks") is None and not _only_prints(step) for step in job.steps)
         or any(launch.launcher.kind == "mpi" and launch.container is None for launch in job.launches)
         or any(each.name in ("SLURM_NTASKS", "SLURM_NPROCS") for each in job.trace.reads)
     )
 
 
-def _only_tells(step: Step) -> bool:
-    """Whether a step starts a utility that prints something: more of it harms nothing."""
+def _only_prints(step: Step) -> bool:
+    """Whether a step starts a utility that prints something: running it several times does no harm."""
     return bool(step.program) and not step_programs(step)
 
 

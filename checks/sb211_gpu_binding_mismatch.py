@@ -316,7 +316,7 @@ CASES = [
         srun bash -c 'export RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID; python train.py'
         """,
         severity="warning",
-        title="the rank on the node is no index",
+        title="the rank on the node is not an index",
     ),
     Bad(
         """\

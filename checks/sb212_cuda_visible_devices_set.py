@@ -57,7 +57,7 @@ _BY_VARIABLE = Regex(r"\b(\w+_VISIBLE_DEVICES)=\"?\$\{?(\w+)\}?\"?(?=\s|$)")
 _RANGE = Regex(r"\{0\.\.([0-9]{1,3})\}|(?:\$\(|`)\s*seq\s+[0-9]\s+([0-9]{1,3})\s*[)`]")
 _INDEX = Regex(r"[0-9]{1,3}")
 IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
-# So many commands before an assignment are looked at: those in substitutions before it, and the one that it is for.
+# The number of commands before an assignment that are looked at: those in substitutions, and the one that it is for.
 MOST_NESTED = 8
 
 

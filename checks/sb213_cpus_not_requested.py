@@ -89,8 +89,7 @@ def _one_cpu(
     asks = "component requests" if request.heterogeneous else "job requests"
     yield Finding(
         settings[0].span,
-        f"the {asks} {gpus} GPUs but no CPUs: {share}{_unless(more)}; add "
-        "--cpus-per-task or --cpus-per-gpu",
+        f"the {asks} {gpus} GPUs but no CPUs: {share}{_unless(more)}; add --cpus-per-task or --cpus-per-gpu",
         "info" if whole and more is None else None,
     )
 
@@ -164,7 +163,7 @@ CASES = [
     ),
     Bad(
         "#!/bin/bash\n#SBATCH «--gpus-per-node=2»\npython finetune.py --n_gpus 2 --batch_size 128\n",
-        title="a program that is told of its GPUs",
+        title="a program that gets the number of its GPUs",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH «--gres=gpu:2» --ntasks=1 --mem=32G\npython train.py\n",

@@ -1,4 +1,4 @@
-"""The job requests another amount of memory than its comment says: per node is not per CPU.
+"""The job requests a different amount of memory from what its comment says: per node is not per CPU.
 
 `--mem-per-cpu=24G  # 24 GB of RAM` with `--cpus-per-task=8` requests 192 GB: the job waits longer, is charged more, or
 is refused. `--mem=4G  # memory per CPU` with eight CPUs requests 4 GB for all of them, and the job is killed when it
@@ -80,7 +80,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _other_amount(comment: str, size: int) -> str:
-    """The only amount of memory that a comment names, where it is another than this; "" otherwise."""
+    """The only amount of memory that a comment names, where it differs from this; "" otherwise."""
     found = _ANY_AMOUNT.findall(comment)
     if len(found) != 1 or _OTHER.search(comment) or _PER_CPU.search(comment) or _BOUND.search(comment):
         return ""

@@ -11,7 +11,7 @@ to use several threads, and otherwise advice.
 A job whose steps all run on one node, one after the other, is reported, too.
 
 Nothing is reported where the script runs a program that may start others itself: one that is not Python, R, Julia or
-MATLAB, one that this project has and that speaks of Slurm, MPI or a cluster.
+MATLAB, one that this project contains and that mentions Slurm, MPI or a cluster.
 
 ## Fix
 
@@ -66,7 +66,7 @@ _SINGLE = frozenset({"Rscript", "R", "matlab", "julia", "octave"})
 _MAKING = Regex(r"g?make|gmx_mpi\w*|mdrun_mpi|ninja|cmake|scons|bazel|scram\w*")
 # Options of GNU parallel for other machines.
 _OTHER_HOSTS = frozenset({"-S", "--sshlogin", "--sshloginfile", "--slf", "--wc", "srun", "ssh"})
-# Words with which a program may be told of other nodes, and names of programs that start work there.
+# Words by which a program may learn of other nodes, and names of programs that start work there.
 _SPREADING = Regex(
     r"(?i)mpi|slurm|submitit|dask|\bray\b|spark|horovod|cluster|distributed|deepspeed|hosts?file|nodes?\b|nodelist|nnodes|machines?"
     r"|(?<!num)(?<!num[-_])workers|addprocs|(?<!^)parallel|joblib|nextflow|parsl|torchrun|accelerate|executor|launcher|num[-_]nodes|master"
@@ -133,7 +133,7 @@ def _nodes_needed(job: Job) -> int:
 
 
 def _counts_all_gpus(job: Job, command: Invocation) -> bool:
-    """Whether a program is told of more GPUs than one node has."""
+    """Whether a program is given more GPUs than one node has."""
     told, gpus = told_gpus(command), job.request.gpus_per_node()
     return told is not None and gpus is not None and told.most > gpus
 
@@ -162,7 +162,7 @@ def _of_tasks(names: set[str]) -> bool:
 def _works(job: Job, spread: bool) -> list[Invocation]:
     """The programs that the script runs; none where one of them may start work on other nodes.
 
-    `spread`: only the tasks may need several nodes, so that any program counts that is not one to find them.
+    `spread`: only the tasks may need several nodes, so any program counts, even one that could not find others.
     """
     if not all(_is_on_one_node(each) for each in job.steps) or spread and job.steps:
         return []
@@ -280,6 +280,6 @@ CASES = [
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=4\nsrun python train.py\n"),
     Good("#!/bin/bash\n#SBATCH --ntasks=16 --nodes=1\npython train.py\n", title="all on one node"),
-    Good("#!/bin/bash\n#SBATCH --nodes=4\npython train.py --num_nodes 4\n", title="it is told of the nodes"),
+    Good("#!/bin/bash\n#SBATCH --nodes=4\npython train.py --num_nodes 4\n", title="it gets the names of the nodes"),
     Good("#!/bin/bash\n#SBATCH --nodes=4\n./run.sh train.py\n", title="a script that may start steps"),
 ]

@@ -1,4 +1,4 @@
-"""GPUs stay idle, or the program fails: it is told to use another number of GPUs than the job has.
+"""GPUs stay idle, or the program fails: it is told to use a different number of GPUs from what the job has.
 
 `--gres=gpu:4` and `python train.py --gpus 1`: three GPUs are idle for the whole job, are charged, and made it wait.
 Often the program's number is a default, or was lowered for a test. With `--num_gpus 8` or `--device cuda:4` the program
@@ -95,7 +95,7 @@ def _gpus(job: Job, command: Invocation) -> int | None:
 
 
 def _is_beyond(found: ToldGpus, gpus: int) -> bool:
-    """Whether a program names a GPU that there is not, or wants more than there are.
+    """Whether a program names a GPU that does not exist, or wants more than there are.
 
     A variable that names one is for cuda-visible-devices-set.
     """
@@ -103,7 +103,7 @@ def _is_beyond(found: ToldGpus, gpus: int) -> bool:
 
 
 def _may_use_gpus(job: Job, command: Invocation) -> bool:
-    """Whether a program that is told no number may use GPUs."""
+    """Whether a program that gets no number may use GPUs."""
     if command.name in threaded_programs():
         return False
     program = python_program(job, command) if is_python(command.argv[0]) else None

@@ -198,6 +198,6 @@ CASES = [
         srun torchrun $DISTRIBUTED_ARGS train.py
         srun accelerate launch --config_file fsdp.yaml train.py
         """,
-        title="what is not known",
+        title="unknown values",
     ),
 ]

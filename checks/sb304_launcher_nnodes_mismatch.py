@@ -1,10 +1,10 @@
-"""Training hangs or loses nodes: a launcher expects another number of nodes than srun gives it.
+"""Training hangs or loses nodes: a launcher expects a different number of nodes from what srun gives it.
 
 A launcher that expects more nodes waits for the missing ones until its timeout. One that expects fewer creates a world
 of that many, and the other nodes fail. It happens when `--nodes` is changed, and a number further down is forgotten.
 Lightning compares the numbers, and refuses to start.
 
-A warning where the number of nodes is not set in the script, so that sbatch may be given another.
+A warning where the number of nodes is not set in the script, so sbatch may be given a different one.
 
 ## Fix
 
@@ -54,9 +54,9 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for place in by_place(find_worlds(job)):
-        if all(_is_mismatch(job, world) for world in place):
-            yield _launcher_finding(job, place[0])
+    for worlds in by_place(find_worlds(job)):
+        if all(_is_mismatch(job, world) for world in worlds):
+            yield _launcher_finding(job, worlds[0])
     yield from _program_findings(job)
 
 
@@ -91,15 +91,15 @@ def _has_one_node(job: Job, world: LaunchWorld) -> bool:
         return False
     if job.directives.unread:
         return False  # a directive that sbatch does not read may set the number of nodes
-    if _is_one_of_several(world):
+    if _may_be_one_of_several(world):
         return False
     if world.step is None:
         return world.in_batch_shell and not is_for_some_jobs(world.invocation)
     return fills_node(job, world)
 
 
-def _is_one_of_several(world: LaunchWorld) -> bool:
-    """Whether the launch may be one node of several that other jobs start: by its rank, and the address of another."""
+def _may_be_one_of_several(world: LaunchWorld) -> bool:
+    """Whether the launch may be one node of several that other jobs start, judging by its rank or address."""
     rank, meeting = world.launcher.node_rank, world.launcher.rendezvous
     address = None if meeting is None else meeting.address
     if rank is None:
@@ -117,12 +117,12 @@ def _launcher_finding(job: Job, world: LaunchWorld) -> Finding:
         consequence = f"it waits for {number - nodes} more until it times out"
     else:
         consequence = f"{number} of them train, and the others fail or hang"
-    ask = f"request `--nodes={number}`, or " if nodes == 1 else ""
+    request = f"request `--nodes={number}`, or " if nodes == 1 else ""
     # the command line of sbatch may ask for more where the script does not set the number
     unset = nodes == 1 and not job.request.has_option("nodes")
     return Finding(
         expected.setting.span,
-        f"{world.name} expects {number} nodes, but {started}: {consequence}; {ask}write `$SLURM_JOB_NUM_NODES`",
+        f"{world.name} expects {number} nodes, but {started}: {consequence}; {request}write `$SLURM_JOB_NUM_NODES`",
         "warning" if unset else None,
         related=[] if step is None else [(step.invocation.name_span, f"started on {nodes} here")],
         fix=_count_nodes(job, world),
@@ -161,7 +161,7 @@ _DEVICES = Regex(r"--(?:num[_-]?|n[_-]?)?(?:gpus|devices)(?:[_-]per[_-]node)?|--
 
 
 def _program_findings(job: Job) -> Iterator[Finding]:
-    """Findings on programs with several tasks that expect another number of nodes than their step has."""
+    """Findings on programs with several tasks that expect a different number of nodes from what their step has."""
     spawning = {id(each.step) for each in job.launches if each.launcher.starts_several}
     for step in job.steps:
         nodes, context = step.nodes, step.invocation.context
@@ -178,18 +178,19 @@ def _program_findings(job: Job) -> Iterator[Finding]:
             number, argument, written = expected
             place, edit = _change(job, step, argument, number)
             where = "" if place == argument else f" (line {job.line(argument.start)})"
-            more = "it waits for missing ranks" if number > nodes else "it gets more ranks than it expects"
+            is_waiting = number > nodes
+            consequence = "it waits for missing ranks" if is_waiting else "it gets more ranks than it expects"
             yield Finding(
                 place,
-                f"the program gets `{written}`{where}, but srun starts it on {counted(nodes, 'node')}: {more}, or "
-                f"stops; request `--nodes={number}`, or pass {nodes}",
+                f"the program gets `{written}`{where}, but srun starts it on {counted(nodes, 'node')}: {consequence}, "
+                f"or stops; request `--nodes={number}`, or pass {nodes}",
                 related=[(argument, "what the program expects")],
                 fix=None if edit is None else Fix(f"request {number} nodes", [edit]),
             )
 
 
 @lru_cache(maxsize=1024)  # programs get the same options again and again
-def _counted(option: str) -> str:
+def _what_is_counted(option: str) -> str:
     """What an option of a program counts: `nodes`, `devices`, or "" for anything else."""
     if LIGHTNING_NODES.fullmatch(option) or _NODES.fullmatch(option):
         return "nodes"
@@ -197,7 +198,7 @@ def _counted(option: str) -> str:
 
 
 def _node_setting(job: Job, step: Step, program: Invocation) -> tuple[int, Span, str] | None:
-    """The number of nodes that a Python program with one rank per task expects, its place, and as written.
+    """The number of nodes that a Python program with a rank per task expects, its place, how it is written; or None.
 
     A program has one rank per task where it has options of Lightning, or as many devices as its node has tasks; or if
     its source sets the number, and Lightning gets its ranks from Slurm.
@@ -210,11 +211,11 @@ def _node_setting(job: Job, step: Step, program: Invocation) -> tuple[int, Span,
     if sign is not None and sign.kind == "lightning" and sign.nodes is not None and sign.source:
         return sign.nodes, sign.span, f"num_nodes={sign.nodes}` in `{sign.source}"
     setting, is_rank = None, False
-    for option, value, field in program_options(argv[python.after :], _counted):
+    for option, value, field in program_options(argv[python.after :], _what_is_counted):
         text = None if value is None else text_of(value)
         if text is None or not is_number(text):
             continue
-        if _counted(option) == "nodes":
+        if _what_is_counted(option) == "nodes":
             lightning = bool(LIGHTNING_NODES.fullmatch(option))
             glue = "=" if "=" in shown_text(field) else " "
             setting = parse_integer(text), span_of(field), f"{option}{glue}{text}"
@@ -228,13 +229,13 @@ def _change(job: Job, step: Step, argument: Span, number: int) -> tuple[Span, Ed
     """The place to report, and an edit: the directive that counts tasks where nothing sets nodes, else the argument."""
     request, directives = job.request, job.directives
     tasks = request.setting("ntasks-per-node")
-    counted = (
+    sets_count = (
         "nodes" in step.options
         or "ntasks" in step.options
         or request.has_option("nodes")
         or request.has_option("ntasks")
     )
-    if counted or tasks is None or step.nodes != 1:
+    if sets_count or tasks is None or step.nodes != 1:
         return argument, None
     if not directives.certain or job.is_embedded and job.directives_expand:
         return tasks.span, None
@@ -306,7 +307,7 @@ CASES = [
         #SBATCH --nodes=4 --ntasks-per-node=8 --gpus-per-node=8
         srun python fit.py --gpus 8 «--num_nodes» 2
         """,
-        title="a program that is one rank for each task: no fix",
+        title="a program with one rank for each task: no fix",
     ),
     Good(
         """\

@@ -109,7 +109,7 @@ CASES = [
         srun bash -c 'torchrun --nnodes=4 --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT \
 --node_rank=$SLURM_NODEID --nproc_per_node=8 train.py'
         """,
-        title="MASTER_ADDR is exported, and nobody reads it",
+        title="MASTER_ADDR is exported, and nothing reads it",
     ),
     Bad(
         """\

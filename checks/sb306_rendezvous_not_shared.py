@@ -137,7 +137,7 @@ CASES = [
         srun torchrun --nnodes=2 --rdzv_backend=c10d --rdzv_endpoint=$ip:29500 train.py
         """,
         severity="info",
-        title="the address that a host has for itself",
+        title="a host's own address for itself",
     ),
     Good(
         """\

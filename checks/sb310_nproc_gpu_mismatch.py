@@ -1,4 +1,4 @@
-"""Processes fail, or GPUs stay idle: a launcher starts another number of processes than it sees GPUs.
+"""Processes fail, or GPUs stay idle: a launcher starts more or fewer processes than it sees GPUs.
 
 `--nproc_per_node=8` in a job with `--gpus-per-node=4`: ranks 4 to 7 use GPUs that do not exist and fail with `CUDA
 error: invalid device ordinal`, and the others with them; or, where the program takes its rank modulo the number of

@@ -199,7 +199,7 @@ CASES = [
         srun python -m vllm.entrypoints.openai.api_server --model m --tensor-parallel-size 4
         srun python finetune.py --config c.yaml
         """,
-        title="one process for all GPUs, or nobody knows",
+        title="one process for all GPUs, or an unknown number",
     ),
     Good(
         """\

@@ -213,7 +213,7 @@ def _custom_program_finding(job: Job, nodes: int) -> Iterator[Finding]:
 
 # --- what may start something on the other nodes ---------------------------------------------------------
 
-# Options of srun that may choose another node than the first.
+# Options of srun that may choose a node other than the first.
 PLACING = frozenset({"nodelist", "exclude", "relative", "nodefile"})
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "csh", "tcsh", "source", ".", "eval", "exec"})
 _ENDINGS = (".sh", ".bash", ".zsh", ".sbatch", ".slurm", ".csh")
@@ -243,7 +243,7 @@ def _others_may_work(job: Job) -> bool:
 
 
 def _works_elsewhere(step: Step) -> bool:
-    """Whether a step may do real work on several nodes, or on another node than the first."""
+    """Whether a step may do real work on several nodes, or on a node other than the first."""
     context = step.invocation.context
     if is_repeatable_step(step) or context.captured:
         return False

@@ -54,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
         effect = _effect(job, total, machines, gpus)
         if effect is None:
             continue
-        # GPUs that only stay idle are no error
+        # GPUs that only stay idle are not an error
         certain = total.number is not None and (gpus is not None or total.number < machines) and _IDLE not in effect
         instead = "the number of all GPUs" if gpus is None else machines * gpus
         fix = _fix(job, total, setting, machines, gpus or total.number)
@@ -145,7 +145,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4
         srun bash -c "accelerate launch --num_machines 2 --num_processes=8 --machine_rank \\$SLURM_NODEID train.py"
         """,
-        title="a rest that nobody starts",
+        title="a remainder that nothing starts",
     ),
     Bad(
         """\

@@ -117,7 +117,7 @@ CASES = [
         #SBATCH --nodes=4 --gpus-per-node=8
         deepspeed "$@" train.py
         """,
-        title="options that nobody sees",
+        title="options that are not visible here",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=8\ndeepspeed train.py\n", title="one node"),
 ]

@@ -1,4 +1,4 @@
-"""CPUs stay idle, or processes do not start: mpirun gets another number than the job has tasks.
+"""CPUs stay idle, or processes do not start: mpirun starts more or fewer processes than the job has tasks.
 
 mpirun takes its slots from the tasks of the job, not from its CPUs. With `--cpus-per-task=32` and no tasks there is one
 slot: `mpirun -np 32` of Open MPI reports too few slots and starts nothing, MPICH and Intel MPI put all processes on the
@@ -192,7 +192,7 @@ def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
 
 
 def _is_grid_of(launcher: Mpi, number: int) -> bool:
-    """Whether an argument of the program lays a number of ranks out: `--np=128,2,1` of 256."""
+    """Whether an argument of the program is a grid of a number of ranks: `--np=128,2,1` of 256."""
     grids = chain.from_iterable(_GRID.findall(shown_text(word)) for word in launcher.program_words)
     return any(prod(map(parse_integer, _FACTOR.findall(grid))) == number for grid in grids)
 
@@ -322,7 +322,7 @@ CASES = [
         mpirun «-np» 32 ./solver
         """,
         severity="warning",
-        title="CPUs are no slots",
+        title="CPUs are not slots",
     ),
     Bad(
         """\

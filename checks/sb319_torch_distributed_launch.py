@@ -1,4 +1,4 @@
-"""torch.distributed.launch is deprecated: torchrun replaces it, and passes the rank in another way.
+"""torch.distributed.launch is deprecated: torchrun replaces it, and passes the rank differently.
 
 `python -m torch.distributed.launch` has been deprecated since torch 1.9 and prints a FutureWarning in every run. It is
 the same engine as torchrun, with one difference: without `--use_env` it passes `--local-rank=N` to each worker
@@ -96,8 +96,11 @@ CASES = [
         #SBATCH --nodes=1 --gpus-per-node=4
         «python /opt/lib/torch/distributed/launch.py» --nproc_per_node=4 train.py
         """,
-        title="by its file: no fix",
+        title="started by its file: no fix",
     ),
     Good("#!/bin/bash\n#SBATCH --gpus-per-node=4\npython -m torch.distributed.run --nproc_per_node=4 train.py\n"),
-    Good("#!/bin/bash\n#SBATCH --gpus-per-node=4\necho 'python -m torch.distributed.launch is old'\n", title="a text"),
+    Good(
+        "#!/bin/bash\n#SBATCH --gpus-per-node=4\necho 'python -m torch.distributed.launch is old'\n",
+        title="in a message",
+    ),
 ]

@@ -94,7 +94,7 @@ def _chosen_by_task(value: Pieces | None) -> Expansion | None:
 
 
 def _finds_free_port(expansion: Expansion) -> bool:
-    """Whether it is `$(python -c 'import socket; … bind(("", 0)) …')`, `$(comm … ss -tan … | shuf)` or the like."""
+    """Whether it is from `$(python -c 'import socket; … bind(("", 0)) …')`, `$(comm … ss -tan … | shuf)` or such."""
     name = expansion.name
     return name.startswith("$(") and ("socket" in name and "bind" in name or "shuf" in name or "RANDOM" in name)
 

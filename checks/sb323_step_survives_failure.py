@@ -145,7 +145,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
         srun «--no-kill» --kill-on-bad-exit=1 torchrun --nnodes=2 --nproc_per_node=8 --master_addr=n1 train.py
         """,
-        title="told to go on",
+        title="deliberately kept running",
     ),
     Good(
         """\

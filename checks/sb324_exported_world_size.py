@@ -1,18 +1,18 @@
 """WORLD_SIZE or RANK is wrong: a launcher overwrites it, or it differs from the number of ranks.
 
 torchrun, accelerate, deepspeed and ms-swift set both in every process that they start, so the values that the script
-exports reach none of them: that is advice. `accelerate launch --num_processes 1` sets neither, and its program reads
-what the script left behind: with a WORLD_SIZE above 1 it may wait for ranks that nobody starts. A program that srun
-starts once for each rank does read them: with WORLD_SIZE above the number of tasks it waits for the others until the
-timeout; below it, the surplus ranks are refused, or count as ranks of another run. Typically, WORLD_SIZE is then the
-number of nodes.
+exports reach none of them: this is only reported as advice. `accelerate launch --num_processes 1` sets neither, and its
+program reads what the script left behind: with a WORLD_SIZE above 1 it may wait for ranks that nobody starts. A program
+that srun starts once for each rank does read them: with WORLD_SIZE above the number of tasks it waits for the others
+until the timeout; below it, the surplus ranks are refused, or count as ranks of another run. Typically, WORLD_SIZE was
+set to the number of nodes.
 
 A warning where only WORLD_SIZE indicates that the program is one rank of many, and for accelerate with one process.
 
 ## Fix
 
-Writes `$SLURM_NTASKS` in place of the number of nodes, or as many tasks as WORLD_SIZE says, where each GPU of a node is
-to have one. Unsafe: the program may count in another way.
+Writes `$SLURM_NTASKS` in place of the number of nodes, or requests as many tasks as WORLD_SIZE says, where each GPU of
+a node is to have one. Unsafe: the program may count differently.
 
 ## References
 
@@ -40,8 +40,8 @@ CARD = Card(
     when=Variables("WORLD_SIZE", "RANK"),
 )  # fmt: skip
 
-# Options with which accelerate starts even one process by torch or DeepSpeed.
-_SEVERAL = frozenset({"multi_gpu", "use_deepspeed", "use_fsdp", "use_megatron_lm", "tpu"})
+# Options with which accelerate uses torch's or DeepSpeed's launcher even for one process.
+_WITH_RANKS = frozenset({"multi_gpu", "use_deepspeed", "use_fsdp", "use_megatron_lm", "tpu"})
 # Programs that get their ranks from Slurm, regardless of these variables.
 FROM_SLURM = ("lightning", "jax", "slurm-launcher")
 
@@ -83,20 +83,20 @@ def _overwritten(job: Job, launch: Launch, name: str) -> Finding | None:
         message = f"`WORLD_SIZE` is the number of nodes here, but {program} sets it to the number of processes; "
         message += "call it `NNODES`"
     elif holds_nodes or not is_read:
-        message = f"{program} sets `{name}` itself in every process that it starts; remove it"
+        message = f"{program} sets `{name}` itself in every process that it starts; remove the assignment"
     else:
         return None
     return Finding(_place(job, name, field), message, severity="info", related=[(invocation.name_span, "started here")])
 
 
 def _is_single(launcher: Launcher) -> bool:
-    """Whether it is accelerate's simple launcher, which starts one process and sets no ranks."""
+    """Whether a launcher is accelerate's simple one, which starts one process and sets no ranks."""
     total, machines = launcher.total_processes, launcher.machines
     if launcher.kind != "accelerate" or total is None or total.number != 1 or not launcher.certain:
         return False
     if machines is not None and machines.number != 1 or launcher.config_file is not None or launcher.configured:
         return False
-    return not _SEVERAL.intersection(launcher.flags)
+    return not _WITH_RANKS.intersection(launcher.flags)
 
 
 def _left_as_it_is(job: Job, launch: Launch, field: Pieces) -> Finding | None:
@@ -105,7 +105,7 @@ def _left_as_it_is(job: Job, launch: Launch, field: Pieces) -> Finding | None:
     if number is None or number < 2 or step is not None and step.tasks != 1:
         return None
     message = f"`{launch.launcher.name}` starts one process and leaves `WORLD_SIZE={number}` as it is, so the program "
-    message += "may wait for missing ranks; remove it"
+    message += "may wait for missing ranks; remove the assignment"
     place = _place(job, "WORLD_SIZE", field)
     return Finding(place, message, "warning", related=[(launch.invocation.name_span, "started here")])
 
@@ -113,10 +113,10 @@ def _left_as_it_is(job: Job, launch: Launch, field: Pieces) -> Finding | None:
 def _number_of_nodes(launch: Launch, name: str) -> Pieces | None:
     """The value of a variable, where the script uses it as the launcher's number of nodes."""
     command = launch.invocation
-    for each in command.ancestors():
-        if each.text is not None or isinstance(each.spawn.info, Step):
+    for ancestor in command.ancestors():
+        if ancestor.text is not None or isinstance(ancestor.spawn.info, Step):
             break
-        command = each  # what the shell itself starts, such as `env`
+        command = ancestor  # what the shell itself starts, such as `env`
     machines, variable = launch.launcher.machines, command.state.variables.get(name)
     if machines is None or machines.value is None or variable is None or len(variable.alternatives) != 1:
         return None
@@ -139,25 +139,26 @@ def _wrong_size(job: Job, invocation: Invocation, step: Step) -> Finding | None:
     sign = rank_sign(job, invocation)
     if sign is None and not _may_be_rank(job, invocation) or sign is not None and sign.kind in FROM_SLURM:
         return None
-    meets = exported(invocation, "MASTER_ADDR") is not None
+    has_address = exported(invocation, "MASTER_ADDR") is not None
     program = f"`{invocation.name or 'program'}` (line {job.line(invocation.name_span.start)})"
     if number < step.tasks:
         if sign is None and not (step.geometry.several and number == step.nodes):
             return None
-        certain = sign is not None or meets
+        certain = sign is not None or has_address
         message = f"`WORLD_SIZE` is {number}, but srun starts {step.tasks} ranks of {program}: those from {number} on "
         message += "are refused, or disturb the others; write `$SLURM_NTASKS`"
         fix = _count_tasks(job, step, field, invocation)
     else:
         # Each task may start the other processes of its node itself.
         gpus = job.request.gpus_per_node() or 0
-        awaited = step.several_nodes and meets and step.tasks_per_node == 1 and number == gpus * step.tasks
+        awaited = step.several_nodes and has_address and step.tasks_per_node == 1 and number == gpus * step.tasks
         certain = sign is not None
         if not certain and not awaited:
             return None
-        tasks = "1 task" if step.tasks == 1 else f"{step.tasks} tasks"
-        message = f"`WORLD_SIZE` is {number}, but srun starts {tasks} of {program}: unless they start more ranks "
-        message += f"themselves, they wait until the timeout; request {number} tasks"
+        tasks, unless = ("1 task", "it starts") if step.tasks == 1 else (f"{step.tasks} tasks", "they start")
+        wait = "itself, it waits" if step.tasks == 1 else "themselves, they wait"
+        message = f"`WORLD_SIZE` is {number}, but srun starts {tasks} of {program}: unless {unless} more ranks "
+        message += f"{wait} until the timeout; request {number} tasks"
         fix = _start_all_ranks(job, invocation)
     return Finding(
         _place(job, "WORLD_SIZE", field),
@@ -185,13 +186,13 @@ def _place(job: Job, name: str, field: Pieces) -> Span:
 
 
 def _count_tasks(job: Job, step: Step, field: Pieces, invocation: Invocation) -> Fix | None:
-    """The fix that writes `$SLURM_NTASKS` for another variable of the batch shell, where srun starts as many tasks."""
+    """The fix that writes `$SLURM_NTASKS` in place of another variable, where srun starts as many tasks."""
     if len(field) != 1 or field[0].expansion is None or job.request.effective_tasks() != step.tasks:
         return None
     expansion = field[0].expansion
-    counted = any(job.request.has_option(name) for name in ("ntasks", "ntasks-per-node"))
+    sets_tasks = any(job.request.has_option(name) for name in ("ntasks", "ntasks-per-node"))
     container = container_of(invocation)
-    if not counted or expansion.phase is not Phase.BATCH or container is not None and not container.inherits:
+    if not sets_tasks or expansion.phase is not Phase.BATCH or container is not None and not container.inherits:
         return None
     if job.source.slice(expansion.span).strip("${}") != expansion.name:
         return None
@@ -223,7 +224,7 @@ CASES = [
         export WORLD_SIZE=$SLURM_NTASKS
         srun bash -c 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID python train.py'
         """,
-        title="the number of nodes for that of the ranks",
+        title="the number of nodes instead of the number of ranks",
     ),
     Bad(
         """\

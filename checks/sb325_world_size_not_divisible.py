@@ -123,7 +123,7 @@ CASES = [
         srun bash -c 'NODE_RANK=$SLURM_NODEID megatron sft --tensor_model_parallel_size 4 \\
             --pipeline_model_parallel_size 2 --expert_model_parallel_size 8 --global_batch_size 64'
         """,
-        title="EP is no factor of the replicas: 16 processes are two of 4 × 2, and 8 × 1 × 2 for the experts",
+        title="EP is not a factor of the replicas: 16 processes are two of 4 × 2, and 8 × 1 × 2 for the experts",
     ),
     Good(
         """\

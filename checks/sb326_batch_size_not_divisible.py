@@ -74,7 +74,7 @@ CASES = [
         srun torchrun --nnodes=3 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
             pretrain_gpt.py --tensor-model-parallel-size 4 --micro-batch-size 2 «--global-batch-size 256»
         """,
-        title="24 processes are 6 replicas, and 256 is no multiple of 12",
+        title="24 processes are 6 replicas, and 256 is not a multiple of 12",
     ),
     Bad(
         """\
@@ -83,7 +83,7 @@ CASES = [
         export NNODES=4 NPROC_PER_NODE=8 MASTER_ADDR=$(hostname)
         srun bash -c 'NODE_RANK=$SLURM_NODEID «megatron sft» --model Qwen/Qwen3-8B --dataset d'
         """,
-        title="ms-swift takes 16 samples where nothing is given, for 32 replicas",
+        title="ms-swift takes 16 samples by default, for 32 replicas",
     ),
     Bad(
         """\

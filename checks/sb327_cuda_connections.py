@@ -150,7 +150,7 @@ def _is_blackwell(job: Job) -> bool | None:
 
 
 def _only_setting(job: Job) -> VariableAssignment | None:
-    """The only assignment of the variable in the script; None with several or without one."""
+    """The only assignment of the variable in the script; None if there are several or none."""
     found = {each.span: each for each in job.assignments if each.name == NAME}
     return next(iter(found.values())) if len(found) == 1 else None
 

@@ -186,7 +186,7 @@ def _duplicated_work(job: Job, step: Step, command: Invocation) -> tuple[str, st
         return program.path, f"write the same files (line {call.node.lineno} there)"
     mpi = step.option("mpi")
     if mpi is not None and mpi.text != "none":
-        return None  # the script knows it to be a program of MPI
+        return None  # the script treats it as an MPI program
     if rule is None or not rule.fullmatch(" ".join(command.words[1:])):
         return None
     if step.tasks_per_node == 1:

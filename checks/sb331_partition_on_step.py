@@ -125,7 +125,7 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=2\nsrun «-p batch» -n 2 ./a.out\n",
         fixed="#!/bin/bash\n#SBATCH --nodes=2\nsrun -n 2 ./a.out\n",
-        settings={"site": {"profile": "example"}}, severity="info", title="the default partition, by the profile",
+        settings={"site": {"profile": "example"}}, severity="info", title="the default partition of the profile",
     ),
     Bad(
         """\
@@ -153,7 +153,7 @@ CASES = [
         srun -n 2 ./a.out
         """,
         severity="info",
-        title="out of the variables that give it to the job",
+        title="from the variables that pass it to the job",
     ),
     Bad(
         """\

@@ -49,7 +49,7 @@ CARD = Card(
 )  # fmt: skip
 
 DEFAULT = "29500"
-# A launcher is compared with so many of those before it.
+# The number of earlier launchers with which a launcher is compared.
 MOST_COMPARED = 20
 # Options with which steps may share a node of a job, and options that choose their nodes.
 SHARING = ("overlap", "exact", "exclusive")
@@ -57,7 +57,7 @@ PLACING = ("nodelist", "exclude", "relative", "nodefile")
 
 
 class Port(NamedTuple):
-    """The port of a launcher. `name`: that of its rendezvous, if any. `is_set`: an option or variable sets the port."""
+    """The port of a launcher. `name`: its rendezvous, if any. `is_set`: an option or variable sets the port."""
 
     number: str
     name: str
@@ -229,7 +229,7 @@ def _waits(job: Job) -> dict[Shell, list[int]]:
 
 
 def _is_in_tasks(job: Job, world: LaunchWorld) -> bool:
-    """Whether the tasks of a step start a launch several times on a node, each for itself (SB301 reports others)."""
+    """Whether the tasks of a step start a launch several times on a node, each on its own (SB301 reports others)."""
     step = world.step
     if step is None or step.geometry.several is not True or step.geometry.ignored is not False:
         return False

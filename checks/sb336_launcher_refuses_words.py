@@ -90,6 +90,6 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=4\ntorchrun --nproc_per_node=4 train.py --epochs=3\n"),
     Good(
         "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus-per-node=4\ntorchrun $ARGS --epochs=3\n",
-        title="what stands before it is not known",
+        title="what comes before it is not known",
     ),
 ]

@@ -85,5 +85,5 @@ CASES = [
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\napptainer exec tools.sif bismark --genome /data/genome\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\napptainer run tools.sif\n", title="run has a program of its own"),
-    Good("#!/bin/bash\n#SBATCH --nodes=2\nsrun $OPTIONS\n", title="what stands there is not known"),
+    Good("#!/bin/bash\n#SBATCH --nodes=2\nsrun $OPTIONS\n", title="an unknown command"),
 ]

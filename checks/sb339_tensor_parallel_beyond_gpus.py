@@ -91,7 +91,7 @@ def _is_server(command: Invocation) -> bool:
 
 
 def _gpus(job: Job, command: Invocation) -> tuple[int | None, str]:
-    """The GPUs that a command can use at most, also on other nodes by Ray; None where that is not known."""
+    """The GPUs that a command can use at most, with those of other nodes through Ray; None if unknown."""
     step = enclosing_step(command.context)
     if devices_chosen(command, step):
         return chosen_devices(command), "CUDA_VISIBLE_DEVICES has"
@@ -145,7 +145,7 @@ CASES = [
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=4\nvllm serve big «--tensor-parallel-size» 8\n",
-        title="the other node has no part in it",
+        title="the other node does not take part",
     ),
     Good(
         """\
@@ -156,7 +156,7 @@ CASES = [
         srun --nodes=1 --relative=1 ray start --address=$HEAD:6379 --block &
         vllm serve big --tensor-parallel-size 8 --distributed-executor-backend ray
         """,
-        title="by Ray",
+        title="through Ray",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=4\nvllm serve big --tensor-parallel-size $TP\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=4\n./simulate --tp 8\n", title="another program"),

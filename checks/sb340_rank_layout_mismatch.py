@@ -55,10 +55,10 @@ _IMAGES = frozenset({"-ni", "-nimage", "-nimages"})
 
 
 class Layout(NamedTuple):
-    """What a program is told of its ranks, and the words for that.
+    """The layout of ranks that a program is given, and the words that give it.
 
-    `rule`: whether it wants just this number ("just"), a multiple of it ("a multiple of"), or so many ("at least");
-    "a divisor, or more than": a multiple, or fewer, for which it lowers the number.
+    `rule`: whether it wants just this number ("just"), a multiple of it ("a multiple of"), or at least this many ("at
+    least"); "a divisor, or more than": a multiple, or fewer, for which it lowers the number.
     """
 
     number: int

@@ -46,7 +46,7 @@ _REPORTS = {
     "perf": ("-o", "--output"),
     "strace": ("-o", "--output"),
 }
-# What a program does when it writes no such file.
+# The subcommands with which a program writes such a file.
 _VERBS = {"nsys": ("profile",), "perf": ("record",)}
 
 

@@ -74,7 +74,7 @@ def check(job: Job) -> Iterator[Finding]:
         advice, fix = _repair(job, use)
         severity = use.severity
         if use.consumer == "test" and _only_waits(job, use):
-            severity, fix = "warning", None  # a wait that begins may last for ever
+            severity, fix = "warning", None  # a wait that begins may last forever
         yield Finding(
             place_of(job, use.expansion),
             f"the batch shell expands ${name} to {value_in_batch(name)}, so every task on line "

@@ -77,7 +77,7 @@ _INTO_FILE = Regex(r"[^\n>|]*(?:&|(?<![2&]))>>?[ \t]*[^\s&|]")
 
 
 def _is_of_place(expansion: Expansion) -> bool:
-    """Whether the value depends on the node or process that expands it, variables of Slurm's tasks aside."""
+    """Whether the value depends on the node or process that expands it, apart from variables of Slurm's tasks."""
     return not of_task(expansion) and variation(expansion) is not None
 
 
@@ -115,7 +115,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _work(job: Job) -> Iterator[Finding]:
-    """Findings on functions whose work a substitution in the place of a step's command does before srun starts."""
+    """Findings on functions whose work a substitution in place of a step's command does before srun starts."""
     working = [each for each in job.invocations if each.context.calls and _writes_results(job, each)]
     for step in job.steps if working else ():
         for command in working:
@@ -171,7 +171,7 @@ CASES = [
         #SBATCH --ntasks-per-node=1
         srun bash -c "torchrun --nnodes=4 --local_addr=\\$(hostname -s) --rdzv_endpoint=$HEAD:29500 train.py"
         """,
-        title="each node is told the first one's address",
+        title="each node gets the first one's address",
     ),
     Bad(
         """\

@@ -6,7 +6,7 @@ log lines, temporary folders and comparisons that should tell the nodes apart fa
 
 ## Fix
 
-Replaces it by SLURMD_NODENAME, which srun sets on each node. Safe: each task sees Slurm's name for its node. That is
+Replaces it with SLURMD_NODENAME, which srun sets on each node. Safe: each task sees Slurm's name for its node. That is
 usually the short name; `$(hostname -f)` gives the full one.
 
 ## References

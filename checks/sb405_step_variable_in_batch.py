@@ -131,7 +131,7 @@ CASES = [
         hosts=$(perl -e 'print join "\\n", split /,/, $ENV{"«SLURM_STEP_NODELIST»"}')
         mpirun --host "$hosts" ./solve
         """,
-        title="perl goes on with an empty text",
+        title="perl continues with an empty string",
     ),
     Good(
         """\

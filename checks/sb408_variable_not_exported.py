@@ -76,7 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _unset(job: Job, assigned: VariableAssignment) -> VariableRead | None:
-    """The first variable of which the value is made and that nothing sets; None without one."""
+    """The first variable that is part of the value and that nothing sets; None if there is none."""
     reads = (each for each in job.trace.reads if assigned.span.contains(each.span))
     return next((each for each in reads if each.variable is None and each.operator not in DEFAULTS), None)
 
@@ -156,9 +156,7 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
     candidates = [
         assignment
         for assignment in job.assignments
-        if not assignment.exported
-        and is_for_programs(assignment.name)
-        and assignment.context.phase is not Phase.SUBMIT
+        if not assignment.exported and is_for_programs(assignment.name) and assignment.context.phase is not Phase.SUBMIT
     ]
     if not candidates:
         return

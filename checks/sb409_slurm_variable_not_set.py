@@ -302,7 +302,7 @@ CASES = [
     ),
     Good(
         "#!/bin/bash\n#SBATCH --nodes=8 --threads-per-core=2\nmpirun -np $SLURM_NTASKS ./solve\n",
-        title="sbatch makes two tasks a node of it",
+        title="sbatch turns it into two tasks per node",
     ),
     Bad(
         """\
@@ -316,7 +316,7 @@ CASES = [
         srun -n ${SLURM_NTASKS:-$SLURM_JOB_NUM_NODES} ./solve --profile --check=3
         """,
         severity="info",
-        title="the command line may give them, and what follows is no option of srun",
+        title="the command line may give them, and what follows is not an option of srun",
     ),
     Good("#!/bin/bash\n#SBATCH -N 2 -B 2:4\nmpirun -np $SLURM_NPROCS ./solve\n", title="and here eight"),
 ]

@@ -6,7 +6,7 @@ The next line, which begins with an option, is run as a command of its own (`--n
 goes on with the defaults of all the lost options. The same holds for a string that `bash -c` or `eval` runs: a newline
 in it ends the command. In double quotes a backslash at the end of the line joins the lines before comments are
 recognized, so the comment swallows all that follows. A warning where nothing is cut off, and the program only gets a
-blank as its last argument. Where the line before is whole, as `module load mpi` is, the options lack their program.
+space as its last argument. Where the line before is complete, as `module load mpi` is, the options lack their program.
 
 ## Fix
 
@@ -90,7 +90,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _has_joined_comment(text: Text, file: str) -> bool:
-    """Whether a text may have a comment in it, and lines that backslashes join."""
+    """Whether text may have a comment in it, and lines that backslashes join."""
     return "#" in text.string and any(
         other.start == one.end + 2 and file.startswith("\\\n", one.end) for one, other in pairwise(text.field)
     )
@@ -137,7 +137,7 @@ def _breaks(commands: list[Simple], string: str) -> Iterator[Break]:
         if indent.strip(" \t") or not before.words or "\n" not in gap or not _GAP.fullmatch(gap):
             continue
         if _text(before.words[0], string) in _LEAVING:
-            continue  # these take no options, and what stands after them is not run
+            continue  # these take no options, and what comes after them is not run
         if string[before.end - 1] == UNKNOWN_CHARACTER:
             continue  # what an outer shell writes here may end in a backslash
         if _false_comment(before, string) is not None:
@@ -458,7 +458,7 @@ CASES = [
             --lr 0.1 \\
             --epochs 3
         """,
-        title="a blank after the backslash",
+        title="a space after the backslash",
     ),
     Bad(
         """\
@@ -523,6 +523,6 @@ CASES = [
             --nproc_per_node=8"
         srun $LAUNCHER train.py
         """,
-        title="without quotes a newline is just a blank",
+        title="without quotes a newline is just a space",
     ),
 ]

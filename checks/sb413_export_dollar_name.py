@@ -1,4 +1,4 @@
-"""A variable is not set: a dollar sign stands before its name in the assignment.
+"""A variable is not set: a dollar sign precedes its name in the assignment.
 
 `export $GPUS_PER_NODE=8` does not set GPUS_PER_NODE. The shell expands the variable first: if it is empty, `export =8`
 is "not a valid identifier"; if it is 8, so is `export 8=8`. The script goes on, and every `$GPUS_PER_NODE` is what it

@@ -26,7 +26,7 @@ or that a sourced file may set are not reported. Of the others, these are:
 - the only name in small letters that the script does not set;
 - `$hostname`, which should be HOSTNAME.
 
-An error for an array where one of a similar name is set and never read, and where the same file's name stands elsewhere
+An error for an array where one of a similar name is set and never read, and where the same file's name is elsewhere
 with a variable of a similar name that is set; otherwise a warning, as the submit environment may set anything; advice
 where the value is only printed.
 
@@ -82,7 +82,7 @@ _OPTIONS = frozenset(
     | {"num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_gpus", "num_nodes", "np", "n"}
 )
 _SETTING = Regex(r"\s(?:-e|--env)[ =](\w+)=[\"']?$")
-# What stands in a word before and after a variable.
+# What is in a word before and after a variable.
 _WORD_BEFORE = Regex(r"([\w.${}-]*)\Z")
 _WORD_AFTER = Regex(r"[\w./-]+")
 _SHORTEST_PATH = 5  # of a path after a variable that tells which one was meant: `$BIN/mdrun`
@@ -284,9 +284,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     if meant is not None:
         line = job.line(meant.span.start)
         unread = ", never used" if similar_variable(job, read) is not None and not _is_read(job, meant) else ""
-        yield Finding(
-            read.span, f"{nothing}; did you mean {meant.name} (line {line}{unread})?", severity
-        )
+        yield Finding(read.span, f"{nothing}; did you mean {meant.name} (line {line}{unread})?", severity)
     elif stops or kind == "print" and not is_lone_lowercase_name(job, read):
         return
     elif kind == "print":
@@ -315,7 +313,7 @@ def _is_made_of(assigned: VariableAssignment, name: str) -> bool:
 
 
 def _in_same_word(job: Job, read: VariableRead) -> Span | None:
-    """Where the same word stands with a similar variable that is set: a file's name that was meant to be the same."""
+    """Where the same word is with a similar variable that is set: a file's name that was meant to be the same."""
     text, (start, end) = job.source.text, read.span
     before, after = _WORD_BEFORE.search(text[max(start - 200, 0) : start]), _WORD_AFTER.match(text, end)
     if before is None or after is None or min(len(after[0]), len(read.name)) < 2:

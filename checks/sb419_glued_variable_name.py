@@ -12,7 +12,7 @@ is only printed.
 ## Fix
 
 Braces: `${SLURM_ARRAY_TASK_ID}_restart`. Safe where it is certain: a variable with that name cannot have had a value. A
-slash (`$OUT/its`) where the script has one after the variable elsewhere, and no underscore stands between; unsafe.
+slash (`$OUT/its`) where the script has one after the variable elsewhere, and no underscore is between; unsafe.
 
 ## References
 

@@ -9,8 +9,8 @@ with a space in it, which srun, timeout and mpirun do not find either; nor do th
 So is a note that lost its `#`: `Set the input folder before you run this`.
 
 A line with the sign of another language's comment (`// load data`, `% load data`) or of a prompt (`$ python train.py`)
-is a command as well, which is called `//`, `%` or `$`: it fails, and what stands after a prompt is not run.
-`cd "cd /data"` looks for a folder of that name.
+is a command as well, which is called `//`, `%` or `$`: it fails, and what comes after a prompt is not run. `cd "cd
+/data"` looks for a folder of that name.
 
 A warning for prose that was never a command, if the job goes on, and where only a message or a new folder's name lacks
 the output of the command. Otherwise an error, as where such prose is the last command: the job then always fails with

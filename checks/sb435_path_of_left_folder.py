@@ -185,7 +185,7 @@ def _is_elsewhere(command: Invocation) -> bool:
 
 
 def _field_in(job: Job, cd: Invocation, command: Invocation, folder: str) -> Pieces | None:
-    """The word of a command, or the target of a redirect, that begins with a folder; None without one."""
+    """The word of a command, or the target of a redirect, that begins with a folder; None if there is none."""
     targets = [each.target for each in command.redirects if each.target is not None]
     for field in (*command.argv[1:], *targets):
         shown = shown_text(field)

@@ -2,9 +2,9 @@
 
 `apptainer exec image.sif cd /data && python run.py` does not run Python in /data, nor in the container: apptainer
 starts a program, and `cd`, `source`, `export` and `module` are part of the shell. Where the system has a file of that
-name (`/usr/bin/cd` on some), it changes the folder of a process that ends at once. What stands after `&&` or `;` is
-read by the batch shell, and runs outside, with the host's Python. The same holds for srun, mpirun, `docker run`,
-timeout, nohup, xargs, env and sudo.
+name (`/usr/bin/cd` on some), it changes the folder of a process that ends at once. What comes after `&&` or `;` is read
+by the batch shell, and runs outside, with the host's Python. The same holds for srun, mpirun, `docker run`, timeout,
+nohup, xargs, env and sudo.
 
 A warning for `apptainer run`, as the image's own script gets the words, and where only some jobs meet it.
 

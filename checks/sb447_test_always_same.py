@@ -96,7 +96,7 @@ def _of_words(text: Text, words: list[Word]) -> Iterator[Finding]:
 
 
 def _finding(text: Text, span: Span, operator: str, at: int, excluded: tuple[Comparison, Comparison]) -> Finding:
-    """The finding on tests joined by an operator, which stands at a place of the text (-1: at several)."""
+    """The finding on tests joined by an operator, which is at a place of the text (-1: at several)."""
     always = "true" if _JOINING[operator] == "||" else "false"
     first, second = excluded
     good = _OTHER[operator]

@@ -102,7 +102,7 @@ def _is_open(word: str) -> bool:
 
 
 def _value_place(job: Job, whole: Invocation, field: Pieces) -> Span | None:
-    """Where the script assigned a word of a command; None for one that stands in the command itself."""
+    """Where the script assigned a word of a command; None for one that is in the command itself."""
     place = span_of(field)
     if whole.span.contains(place) or any(each.text is None for each in field) or place.start >= whole.span.start:
         return None

@@ -20,7 +20,7 @@ A review of public scripts.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.storage.written_paths import made_paths, named_paths, redirected_paths
+from sbatchlint.analysis.storage.written_paths import created_paths, named_paths, redirected_paths
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -74,7 +74,7 @@ def check(job: Job) -> Iterator[Finding]:
                 place = span_of(field) if command.span.contains(span_of(field)) else command.span
                 yield Finding(place, message, severity, related=[(written[other], "written here")])
                 named.add(path)
-        for path in map(_same_job, (*redirected_paths(command), *made_paths(command))):
+        for path in map(_same_job, (*redirected_paths(command), *created_paths(command))):
             if path not in written:
                 written[path] = command.span
                 alike.setdefault(_letters(path), []).append(path)

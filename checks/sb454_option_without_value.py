@@ -104,7 +104,7 @@ def _takes_options(command: Invocation) -> bool:
 
 
 def _lost_values(command: Invocation) -> Iterator[tuple[str, Span]]:
-    """Each option of a command whose whole value is one variable without quotes, and where that stands."""
+    """Each option of a command whose whole value is one variable without quotes, and where that is."""
     before = ""
     for field in command.argv[1:]:
         last = field[-1] if field else None

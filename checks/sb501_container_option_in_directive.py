@@ -68,7 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _on_command_lines(job: Job) -> Iterator[Finding]:
-    """The findings on the options of each sbatch and salloc, also where these stand in an array or a variable."""
+    """The findings on the options of each sbatch and salloc, even where these stand in an array or a variable."""
     effect, severity = EFFECTS[job.site.pyxis_in_sbatch]
     for command in commands_named(job, "sbatch", "salloc"):
         if not any("container" in word for word in command.words):

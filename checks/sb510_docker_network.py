@@ -1,7 +1,7 @@
 """Workers on several nodes cannot reach each other: docker gives each container a network of its own.
 
 Without `--network host` a container has a private address behind the node's. `-p 29500:29500` lets others reach one
-port: the rendezvous may work, and then NCCL and Gloo connect on ports of their own, which nothing publishes. The job
+port: the rendezvous may work, but then NCCL and Gloo connect on ports of their own, which nothing publishes. The job
 waits until its timeout. Without `-p` it waits at the rendezvous.
 
 Reported where a launcher set up for several nodes runs in such a container in a step on several nodes, or a program
@@ -33,8 +33,9 @@ CARD = Card(
     seen="docker run manual, --network and --publish",
 )  # fmt: skip
 
-# Variables that give a program its place among others where there is no launcher.
-RANKS = frozenset({"RANK", "NODE_RANK", "MACHINE_RANK", "WORLD_SIZE", "NNODES", "NUM_NODES", "PET_NNODES"})
+# Variables that give a program its rank or the number of ranks or nodes, and the address of the first, without a
+# launcher.
+RANKS_AND_SIZES = frozenset({"RANK", "NODE_RANK", "MACHINE_RANK", "WORLD_SIZE", "NNODES", "NUM_NODES", "PET_NNODES"})
 ADDRESSES = frozenset({"MASTER_ADDR", "PET_MASTER_ADDR", "MAIN_PROCESS_IP", "HEAD_NODE", "HEAD_ADDR", "RDZV_ENDPOINT"})
 
 
@@ -42,10 +43,10 @@ def check(job: Job) -> Iterator[Finding]:
     for ways in container_starts(job):
         if not all(each.is_isolated and _has_own_network(each) for each in ways):
             continue
-        start, joining = ways[0], [_joining(each) for each in ways]
-        if joining[0] is None or None in joining or start.step is None:
+        start, programs = ways[0], [_distributed_program(each) for each in ways]
+        if programs[0] is None or None in programs or start.step is None:
             continue
-        name, span, certain = joining[0]
+        name, span, certain = programs[0]
         where = "" if span == start.place else f" (line {job.line(span.start)})"
         what = f"{name}{where} on {start.step.nodes} nodes"
         network = start.container.option("network")
@@ -71,16 +72,16 @@ def _has_own_network(start: ContainerStart) -> bool:
     return option is None or option.text in ("bridge", "default")
 
 
-def _joining(start: ContainerStart) -> tuple[str, Span, bool] | None:
-    """The program in a container that has to find workers on other nodes: name, place, and whether it is certain."""
+def _distributed_program(start: ContainerStart) -> tuple[str, Span, bool] | None:
+    """The program that has to find workers on other nodes: name, place, and whether that is certain; or None."""
     for launch in start.launches:
         if _spans_nodes(launch):
             return launch.launcher.name, launch.launcher.span, True
     if start.launches or start.step is None or start.step.several_nodes is not True:
         return None
     passed = start.container.passed
-    if ADDRESSES.isdisjoint(passed) or RANKS.isdisjoint(passed) or start.invocation.context.restricted:
-        return None  # no address and rank are passed
+    if ADDRESSES.isdisjoint(passed) or RANKS_AND_SIZES.isdisjoint(passed) or start.invocation.context.restricted:
+        return None  # no address or no rank is passed, or only some tasks get here
     nodes = [text_of(value) for name in ("NNODES", "NUM_NODES", "PET_NNODES") if (value := passed.get(name))]
     if "1" in nodes:
         return None
@@ -155,6 +156,6 @@ CASES = [
         srun -N1 -n1 docker run --rm -p 8000:8000 --gpus all train:1 torchrun --nproc_per_node=8 serve.py
         srun docker run --rm $DOCKER_ARGS train:1 torchrun --nnodes=2 --nproc_per_node=8 train.py
         """,
-        title="the node's network, another one, one node, or nobody knows",
+        title="the node's network, another one, one node, or unknown options",
     ),
 ]

@@ -3,7 +3,7 @@ r"""A container uses GPUs of its node that Slurm did not allocate to the job.
 The job's cgroup does not restrict `--gpus all`, because docker's daemon starts the container outside it: the program
 sees every GPU of the node, usually takes the first one, and shares it with the program of another job. Both run out of
 memory, or run at half the speed. `--gpus 2` is no better: docker takes the node's first two, whichever Slurm allocated
-to the job. Neither is a fixed GPU number.
+to the job. Nor is a fixed GPU number (`--gpus device=0`).
 
 Reported where the job certainly has fewer GPUs than its nodes: `gpus-per-node` in the settings says how many these
 have; without it, a job with 1, 2, 3, 5, 6 or 7 GPUs and neither `--exclusive` nor all of the memory is assumed to share
@@ -52,10 +52,10 @@ def check(job: Job) -> Iterator[Finding]:
     for ways in container_starts(job):
         start, found = ways[0], [gpu_access(each) for each in ways]
         kind, option, text = found[0]
-        by_itself = option is None and start.engine == "nvidia-docker" and kind == ALL
+        by_default = option is None and start.engine == "nvidia-docker" and kind == ALL
         if not start.by_daemon or any(each.kind not in (ALL, COUNT, NAMED) for each in found):
             continue
-        if option is None and not by_itself:
+        if option is None and not by_default:
             continue
         gpus = gpus_of_shared_node(job, start)
         masked = any(_knows_its_gpus(each) for each in ways)
@@ -67,7 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
             what = f"the node's first {'GPU' if text == '1' else f'{text} GPUs'}, which may belong to another job"
         else:
             what = f"GPU {text} of the node, which may belong to another job"
-        edits = [] if option is None else _own_gpus(job, start, option)
+        edits = [] if option is None else _name_own_gpus(job, start, option)
         yield Finding(
             start.invocation.name_span if option is None else option.span,
             rf'{start.engine} gives the container {what}; write `--gpus "\"device={own_gpus(start)}\""`',
@@ -80,7 +80,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(
                 option.span,
                 f"`{job.source.slice(option.span)}` drops CUDA_VISIBLE_DEVICES, so all tasks may take the first GPU; "
-                'add `--env "CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"` in the task',
+                'add `--env "CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"` where each task expands it',
             )
 
 
@@ -95,7 +95,7 @@ def _knows_its_gpus(start: ContainerStart) -> bool:
     return named or not _NUMBERS.isdisjoint(start.container.passed)
 
 
-# Options that make apptainer drop the environment; AMD GPUs have another mask.
+# Options that make apptainer drop the environment.
 CLEANING = ("cleanenv", "containall", "compat")
 
 
@@ -111,8 +111,8 @@ def _loses_mask(job: Job, start: ContainerStart) -> bool:
     return not any(name in container.passed or is_set(each, name) for name in names for each in inside)
 
 
-def _own_gpus(job: Job, start: ContainerStart, option: CommandOption) -> list[Edit]:
-    """The edit that names the job's GPUs where the batch shell expands the words; docker needs quotes around a list."""
+def _name_own_gpus(job: Job, start: ContainerStart, option: CommandOption) -> list[Edit]:
+    """The edits that name the job's GPUs; none where the text is quoted, or the step may have several nodes."""
     if option.name != "gpus" or option.value is None or job.in_quoted_text(option.span.start):
         return []
     if start.step is not None and start.step.several_nodes is not False:
@@ -159,7 +159,7 @@ CASES = [
         docker run --rm --gpus="\\"device=$SLURM_JOB_GPUS\\"" train:1 python train.py
         """,
         settings={"site": {"gpus-per-node": 8}},
-        title="written down",
+        title="fixed GPU numbers",
     ),
     Bad(
         """\
@@ -167,7 +167,7 @@ CASES = [
         #SBATCH --gres=gpu:2
         «nvidia-docker» run --rm --ipc=host --init --network host train:1 python train.py
         """,
-        title="all, unless it is told",
+        title="all by default",
     ),
     Good(
         """\
@@ -194,6 +194,6 @@ CASES = [
         #SBATCH --gres=gpu:2 --exclusive
         docker run --rm --gpus all train:1 python train.py
         """,
-        title="a node for itself",
+        title="a node to itself",
     ),
 ]

@@ -66,7 +66,7 @@ def _place_in(job: Job, command: Invocation, expansion: Expansion) -> Span | Non
         return None
     reads = (each.span for each in job.trace.reads if each.name == expansion.name)
     inside = (each for each in reads if command.span.contains(each))
-    # a text that stands in a variable of its own
+    # a text that is in a variable of its own
     return next(inside, None if _sets_own(job, expansion) else expansion.span)
 
 

@@ -2,8 +2,8 @@
 
 `id=$(docker run image train)` runs the whole training first, and keeps what it printed: nothing of it reaches the log,
 and `docker wait $id`, `docker logs $id` or `docker stop $id` then find no container of that name. Where such a command
-is the last one, the job always fails; a trap that it stands in stops nothing. A warning where it only tidies up, and
-its failure does not count.
+is the last one, the job always fails; a trap that it is in stops nothing. A warning where it only tidies up, and its
+failure does not count.
 
 Only with `-d` (`--detach`) does `docker run` print the id of the container, and return at once.
 

@@ -28,7 +28,7 @@ from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.analysis.storage.node_files import ELSEWHERE, HANDLING, is_made_there, opened
 from sbatchlint.analysis.storage.written_paths import (
     WRITING,
-    made_paths,
+    created_paths,
     named_paths,
     names_logs,
     names_output,
@@ -94,8 +94,7 @@ def _log(job: Job, name: str, value: Pieces, step: Step | None) -> Iterator[Find
         where = "the job's first node" if step is None else "the node that writes it"
         yield Finding(
             span_of(value),
-            f"`--{name}` leaves the log on {where} ({location.reason}), lost after the job; use a "
-            "shared folder",
+            f"`--{name}` leaves the log on {where} ({location.reason}), lost after the job; use a shared folder",
         )
 
 
@@ -223,7 +222,7 @@ def _is_prepared(job: Job, path: Pieces, command: Invocation) -> bool:
     return any(
         under(wanted, target) and target.count("/") > 1
         for invocation in copying
-        for target in (*redirected_paths(invocation), *made_paths(invocation))
+        for target in (*redirected_paths(invocation), *created_paths(invocation))
     )
 
 

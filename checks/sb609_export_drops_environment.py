@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.expansion.sourced import unclear_sources
-from sbatchlint.analysis.script.activations import is_activation, sources_activate
+from sbatchlint.analysis.script.activations import calls_conda_function, sources_activate
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, shortened
@@ -159,7 +159,7 @@ def _changes_environment(command: Invocation) -> bool:
     words = [text_of(field) for field in command.argv[:2]]
     if command.name in ("module", "ml") and len(words) > 1:
         return words[1] in ("load", "add") or command.name == "ml" and words[1] not in ("purge", "list", "unload")
-    return is_activation(command) and words[1] == "activate" or sources_activate(command)
+    return calls_conda_function(command) and words[1] == "activate" or sources_activate(command)
 
 
 # --- findings ---------------------------------------------------------------------------------------------

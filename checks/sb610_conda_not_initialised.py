@@ -29,10 +29,10 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.script.activations import (
-    is_activation,
-    is_hook,
+    calls_conda_function,
+    may_define_conda_function,
     sources_activate,
-    sources_personal_file,
+    sources_startup_file,
 )
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, Shell
@@ -61,7 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     yield from _early_call(job)
     for command in job.invocations:
-        if not is_activation(command) or text_of(command.argv[1]) != "activate":
+        if not calls_conda_function(command) or text_of(command.argv[1]) != "activate":
             continue
         if command.context.handler or container_of(command) is not None or command.calls_function:
             continue
@@ -129,7 +129,7 @@ def _early_call(job: Job) -> Iterator[Finding]:
                     related=[(command.span, "puts it into PATH")],
                 )
             return
-        if is_hook(command) or sources_personal_file(command) or is_unclear_source(command):
+        if may_define_conda_function(command) or sources_startup_file(command) or is_unclear_source(command):
             return
         if has_trait(command.name, "conda") and "/" not in command.words[0]:
             if context.conditional or context.tested or context.captured:
@@ -154,12 +154,12 @@ def _history(job: Job, command: Invocation) -> tuple[Invocation | None, Invocati
             continue
         if _process(invocation.context.shell) is not process:
             continue
-        if sources_personal_file(invocation):
+        if sources_startup_file(invocation):
             if not shown_text(invocation.argv[1]).endswith("bashrc"):
                 return None, None, True  # a profile does not return early
             personal = invocation
         elif (
-            is_hook(invocation)
+            may_define_conda_function(invocation)
             or sources_activate(invocation)
             or _reads_conda(invocation)
             or is_unclear_source(invocation)

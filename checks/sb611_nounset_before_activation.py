@@ -19,7 +19,7 @@ conda/conda#8186, #3200; conda-forge/compilers; /etc/bashrc of RHEL 8 and 9
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.activations import is_activation, sources_activate, sources_personal_file
+from sbatchlint.analysis.script.activations import calls_conda_function, sources_activate, sources_startup_file
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert
 from sbatchlint.triggers import Commands
@@ -36,7 +36,7 @@ _LOADING = re.compile(r"(?:[ \t]*(?:#.*|(?:module|ml|source|\.|conda|mamba)[ \t]
 
 def check(job: Job) -> Iterator[Finding]:
     unset = [each for each in job.invocations if each.state.options.get("nounset") and not each.context.captured]
-    found = [each for each in unset if _is_conda(each) or sources_personal_file(each)]
+    found = [each for each in unset if _is_conda(each) or sources_startup_file(each)]
     if not found:
         return
     first = next((each for each in found if not _is_conda(each)), found[0])
@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_conda(command: Invocation) -> bool:
-    return is_activation(command) and command.name != "micromamba" or sources_activate(command)
+    return calls_conda_function(command) and command.name != "micromamba" or sources_activate(command)
 
 
 def _without_nounset(job: Job, found: list[Invocation]) -> Fix | None:

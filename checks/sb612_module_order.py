@@ -21,7 +21,7 @@ module(1), "purge" and "load", of Environment Modules and Lmod; conda's document
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.activations import is_activation, sources_activate
+from sbatchlint.analysis.script.activations import calls_conda_function, sources_activate
 from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, text_of
@@ -204,9 +204,10 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
         return
     active: Invocation | None = None
     for command in own:
-        if command.name in ("deactivate",) or is_activation(command) and "deactivate" in map(text_of, command.argv):
+        is_conda = calls_conda_function(command)
+        if command.name == "deactivate" or is_conda and "deactivate" in map(text_of, command.argv):
             active = None
-        elif is_activation(command) or sources_activate(command) or _sources_environment(command):
+        elif calls_conda_function(command) or sources_activate(command) or _sources_environment(command):
             active = command
         elif active is not None and not command.context.conditional:
             for module, span in _loaded(command):
@@ -260,7 +261,7 @@ def _python_follows(own: list[Invocation], command: Invocation) -> bool:
     """Whether a Python program runs after a command, before another environment is activated."""
     for invocation in own:
         if invocation.index > command.index:
-            if is_activation(invocation) or sources_activate(invocation) or _sources_environment(invocation):
+            if calls_conda_function(invocation) or sources_activate(invocation) or _sources_environment(invocation):
                 return False
             if _program(invocation) in PYTHONS:
                 return True

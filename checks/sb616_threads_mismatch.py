@@ -143,7 +143,7 @@ def _only_builds(job: Job, command: Invocation) -> bool:
 
 @once
 def _last_work(job: Job) -> int:
-    """The index of the last command that works and does not only build; -1 without one."""
+    """The index of the last command that works and does not only build; -1 if there is none."""
     return next((each.index for each in reversed(job.invocations) if _works_by_itself(job, each)), -1)
 
 

@@ -16,7 +16,7 @@ conda's documentation, "Managing environments": CONDA_PREFIX is the active envir
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.activations import sources_personal_file
+from sbatchlint.analysis.script.activations import sources_startup_file
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
@@ -40,7 +40,7 @@ def check(job: Job) -> Iterator[Finding]:
             if _may_activate(command):
                 return
             continue
-        if sources_personal_file(command):
+        if sources_startup_file(command):
             return
         if len(command.argv) < 2 or not command.argv[1]:
             continue

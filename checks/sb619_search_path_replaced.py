@@ -153,7 +153,7 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
 
 
 def _is_for_one_command(job: Job, assignment: VariableAssignment) -> bool:
-    """Whether an assignment stands before a command, and holds for that alone."""
+    """Whether an assignment is before a command, and holds for that alone."""
     line = job.source.line_of(assignment.span.end)
     before = job.source.text[line.start : assignment.span.start].split()
     after = job.source.text[assignment.span.end : line.end].split()

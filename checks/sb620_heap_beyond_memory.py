@@ -155,7 +155,7 @@ def _named(command: Invocation) -> tuple[str, str]:
 
 
 def _heap(command: Invocation) -> tuple[Pieces, float] | None:
-    """The word that sets the size of the heap, or of all workers, and its megabytes; None without one."""
+    """The word that sets the size of the heap, or of all workers, and its megabytes; None if there is none."""
     if _is_dask(command):
         return _of_option(command, _LIMIT, _workers(command))
     if command.name in ("spark-submit", "pyspark", "spark-shell", "spark-sql"):

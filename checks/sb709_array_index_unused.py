@@ -7,7 +7,7 @@ A warning where the job's programs are known: published tools such as `samtools`
 whose modules could all be read, and which read neither their environment nor anything else that differs. So is an array
 whose tasks all load and save the same checkpoint. Advice for other programs, which may read the index themselves.
 
-A warning, too, where the same command stands in a comment, with the index.
+A warning, too, where the same command is in a comment, with the index.
 
 An error where a number replaces the index, or its only copy: `n=$SLURM_ARRAY_TASK_ID`, then `n=3`.
 
@@ -179,7 +179,7 @@ def _number(assignment: VariableAssignment) -> str | None:
 
 
 def _continued(command: Invocation) -> str | None:
-    """The path from which a program loads a checkpoint and to which it saves the next; None without one."""
+    """The path from which a program loads a checkpoint and to which it saves the next; None if there is none."""
     named: dict[str, set[str]] = {}
     for option, value, _ in program_options(command.argv[1:], _CHECKPOINT.search):
         text, found = None if value is None else text_of(value), _CHECKPOINT.search(option)
@@ -201,7 +201,7 @@ def _uses_index(job: Job) -> bool:
 
 
 def _commented_out(job: Job, works: list[Invocation]) -> Span | None:
-    """A comment that is a command of the same program as the job's work, but gets the index; None without one."""
+    """A comment that is a command of the same program as the job's work, but gets the index; None if there is none."""
     if job.source.text != job.source.own.text:
         return None
     for match in _COMMENTED.finditer(job.source.text):

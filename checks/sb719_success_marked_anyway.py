@@ -1,6 +1,6 @@
 """Failed work is marked as successful: a trap for EXIT does so however the script ends.
 
-`trap 'touch DONE' EXIT` runs whenever the script ends: also when the work fails and `set -e` ends the script, and when
+`trap 'touch DONE' EXIT` runs whenever the script ends: even when the work fails and `set -e` ends the script, and when
 Slurm ends the job at its time limit. Whatever checks the file (the next job, a workflow manager, the script itself when
 it is submitted again) takes the work for done.
 

@@ -4,8 +4,8 @@
 `echo`, which is always 0, and likewise after `export OMP_NUM_THREADS=4` and other assignments. The test that was meant
 to catch a failure never does, and the job goes on, and ends COMPLETED.
 
-An `if` that tests the first status has one of its own: 0 after the `echo` of its branch for a failure, and 0 if it has
-no such branch.
+An `if` that tests the first status has a status of its own: 0 if its branch for failures ends in `echo`, and 0 if it
+has no such branch.
 
 An error where the status decides which commands run; a warning where a message says that all went well, whatever the
 outcome; advice where the status is only printed.
@@ -30,15 +30,15 @@ _SEVERITY = {"decides": "error", "verdict": "warning", "printed": "info"}
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for read in exit_statuses(job).late:
-        name = f"`{read.work.name}`" if read.work.name else "the command"
-        test = "print" if read.use == "printed" else "test"
+    for late in exit_statuses(job).late:
+        name = f"`{late.work.name}`" if late.work.name else "the command"
+        test = "print" if late.use == "printed" else "test"
         yield Finding(
-            read.read,
-            f"`$?` is the status of line {job.line(read.by.start)}, which is 0 even if {name} on line "
-            f"{job.line(read.work.span.start)} fails; write `status=$?` right after {name}, and {test} that",
-            _SEVERITY[read.use],
-            related=[(read.work.name_span, "the intended status"), (read.by, "this one replaces it")],
+            late.read,
+            f"`$?` is the status of line {job.line(late.by.start)}, which is 0 even if {name} on line "
+            f"{job.line(late.work.span.start)} fails; write `status=$?` right after {name}, and {test} that",
+            _SEVERITY[late.use],
+            related=[(late.work.name_span, "the intended status"), (late.by, "the command that replaces it")],
         )
 
 

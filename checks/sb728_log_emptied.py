@@ -74,7 +74,7 @@ def _finding(job: Job, command: Invocation, place: Span, happens: str, advice: s
 
 
 def _empties(job: Job, command: Invocation, redirect: Redirection, target: str) -> bool:
-    """Whether a redirect opens the log, and not what stands in its place."""
+    """Whether a redirect opens the log, and not what is in its place."""
     if redirect.operator not in _EMPTYING or not _LOG.fullmatch(target) or ">" not in job.source.slice(redirect.span):
         return False
     number = "1" if _OUTPUT.fullmatch(target) else "2"

@@ -1,10 +1,10 @@
 """A function never runs: nothing calls it, and no trap has it.
 
 `cleanup() { …; }` does nothing by itself: without `trap cleanup EXIT` the files stay, and a server or monitor that
-`stop_server` is to end keeps running. And where the only program of a job stands in a function that is not called, the
-job is COMPLETED at once.
+`stop_server` is to end keeps running. And where the only program of a job is in a function that is not called, the job
+is COMPLETED at once.
 
-Reported where nothing in the script can call the function: its name stands nowhere else, no command's name comes from a
+Reported where nothing in the script can call the function: its name is nowhere else, no command's name comes from a
 variable or an argument, and no file that cannot be read here is sourced after it. A warning where the job does no other
 work, otherwise advice.
 
@@ -103,7 +103,7 @@ def _is_mentioned(job: Job, function: Function) -> bool:
 
 @once
 def _words(job: Job) -> dict[str, list[int]]:
-    """Where each word of the script stands, except in comments that say something."""
+    """Where each word of the script is, except in comments that say something."""
     found: dict[str, list[int]] = {}
     for match in _WORD.finditer(_told(job)):
         found.setdefault(match[0], []).append(match.start())

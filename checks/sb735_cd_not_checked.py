@@ -86,7 +86,7 @@ def _is_unchecked(job: Job, command: Invocation) -> bool:
 
 
 def _is_tested(job: Job, command: Invocation, loop: For | None) -> bool:
-    """Whether something before a command, in its loop if it stands in one, tests or makes a folder."""
+    """Whether something before a command, in its loop if it is in one, tests or makes a folder."""
     start = 0 if loop is None else job.span(loop.start, loop.end).start
     return has_between(_tests(job), start, command.span.start)
 

@@ -138,7 +138,7 @@ def _keeps_job_alive(job: Job, command: Invocation) -> bool:
 
 @once
 def _last_work(job: Job) -> int:
-    """The index of the last command that works and is not a bare shell; -1 without one."""
+    """The index of the last command that works and is not a bare shell; -1 if there is none."""
     works = (each for each in reversed(job.invocations) if each.words and not _is_shell(each.words))
     return next((each.index for each in works if weight(job, each) >= Weight.PROGRAM), -1)
 

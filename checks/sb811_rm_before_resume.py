@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.shell_history import folder_of
-from sbatchlint.analysis.storage.written_paths import is_recursive, made_paths, named_paths, redirected_paths
+from sbatchlint.analysis.storage.written_paths import created_paths, is_recursive, named_paths, redirected_paths
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -222,7 +222,7 @@ def _in_every_task(job: Job, command: Invocation, field: Pieces) -> Finding | No
             or invocation.name == "rm"
         ):
             continue
-        paths = (*redirected_paths(invocation), *made_paths(invocation), *named_paths(invocation))
+        paths = (*redirected_paths(invocation), *created_paths(invocation), *named_paths(invocation))
         by_default = path.rpartition("/")[2] == DEFAULT and _keeps_default(invocation)
         if not by_default and not any(under(name.removeprefix("./"), path) for name in paths):
             continue

@@ -1,4 +1,4 @@
-"""Other jobs of yours are killed: the command ends all of your processes of a name, or all of your jobs.
+"""Your other jobs are killed: the command ends all of your processes with some name, or all of your jobs.
 
 `pkill python`, `killall -9 ray` and `pkill -u $USER` affect every process of the user on the node. Where jobs share
 nodes, another job of the same user loses its processes, and fails without a reason in its own log. `scancel -u $USER`
@@ -6,14 +6,14 @@ cancels all jobs of the user, including the one that runs it.
 
 Nothing is reported for a signal that only notifies (USR1), for a job with exclusive nodes (`--exclusive`), in a
 container with its own processes (docker), for processes selected by parent, session or terminal (`pkill -P $$`), or for
-a pattern that contains something of the job.
+a pattern that is not known, which may name the job.
 
 A warning for names that programs of every kind have (`python`, `ray`), and for all processes; advice for others.
 
 ## Fix
 
-None. A job's processes end with it, so there are no leftovers of earlier jobs to clean up. End processes that the
-script itself starts by their id: `server & pid=$!; …; kill $pid`, or `pkill -P $$`.
+None. A job's processes end with it, so there are no leftovers of earlier jobs to clean up. To end processes that the
+script itself starts, use their IDs: `server & pid=$!; …; kill $pid`, or `pkill -P $$`.
 
 ## References
 
@@ -57,15 +57,15 @@ _COMMON = frozenset(
     {"python", "python3", "java", "R", "Rscript", "julia", "node", "perl", "bash", "sh", "ray", "ssh"}
     | {"mpirun", "mpiexec", "orted", "torchrun", "accelerate", "deepspeed", "srun", "jupyter"}
 )
-# Signals that do not end a process that handles them, and signal 0, which only tests.
+# Signals that do not end a process, or not if it handles them, and signal 0, which only tests.
 _NOTIFYING = frozenset({"0", "USR1", "USR2", "HUP", "CONT", "STOP", "WINCH"})
 _ME = frozenset({"USER", "LOGNAME", "$(whoami)", "$(id -un)"})
-# A list of processes, the words of awk in quotes apart, and what narrows one to the job's own or names it.
+# Commands that list processes; quoted text (of awk), which is left out; what limits a list to the job's own processes.
 _LISTS = Regex(r"(?:pgrep|pidof|ps)\s")
 _QUOTED = Regex(r"'[^']*'")
 _OF_JOB = Regex(r"\$|\s-P|--ppid|--parent|\s-[gst]\b|--sid\b|\bps\s+(?:-\w+\s+)*(?:-p|--pid)\b")
 # Containers with a process namespace of their own.
-_APART = frozenset({"docker", "podman", "podman-hpc"})
+_OWN_PROCESSES = frozenset({"docker", "podman", "podman-hpc"})
 
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
@@ -77,23 +77,23 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         if not command.name_span.start < span.end <= job.source.line_of(span.start).end:
             span = command.name_span
     container = container_of(command)
-    if container is not None and container.kind in _APART:
+    if container is not None and container.kind in _OWN_PROCESSES:
         return
-    message = _all_jobs(command) if command.name == "scancel" else _of_user(job, command)
+    message = _of_scancel(command) if command.name == "scancel" else _of_user(job, command)
     if message is not None:
         yield Finding(span, *message)
 
 
 def _of_user(job: Job, command: Invocation) -> tuple[str, str | None] | None:
-    """The message on what a command does to other jobs on its node, with its severity; None for others."""
+    """The message on what a command does to other jobs on its node, with its severity; None if nothing."""
     rest = [text_of(field) for field in command.argv[1:]]
     if command.name == "kill":
-        found = "-1" in rest[1:] and rest[0] is not None and rest[0].startswith("-")
-        if not found and not any(map(_lists_processes, _sources(job, command))):
+        is_everything = "-1" in rest[1:] and rest[0] is not None and rest[0].startswith("-")
+        if not is_everything and not any(map(_lists_processes, _sources(job, command))):
             return None
         if not {(word or "").removeprefix("-").removeprefix("SIG") for word in rest[:1]}.isdisjoint(_NOTIFYING):
             return None
-        return _message("all your processes" if found else "all your processes with this name"), None
+        return _message("all your processes" if is_everything else "all your processes with this name"), None
     if any((text_of(field) or "").removeprefix("-").removeprefix("SIG") in _NOTIFYING for field in command.argv[1:2]):
         return None
     words = [field for field in command.argv if not _SIGNAL.fullmatch(text_of(field) or "")]
@@ -135,14 +135,15 @@ def _message(what: str) -> str:
     return f"this kills {what} on the node, even in other jobs; use `kill $pid`, or request --exclusive"
 
 
-def _all_jobs(command: Invocation) -> tuple[str, str | None] | None:
+def _of_scancel(command: Invocation) -> tuple[str, str | None] | None:
+    """The message on an scancel of all jobs of the user, with its severity; None for any other."""
     words = [text_of(field) for field in command.argv[1:]]
     users = [index for index, word in enumerate(words) if word in ("-u", "--user") or (word or "").startswith("-u")]
     users += [index for index, word in enumerate(words) if (word or "").startswith("--user=")]
     rest = len(words) - (2 if words[:1] in (["-u"], ["--user"]) else 1)
     fields = command.argv[1:]
-    whole = any(each.name in _ME for field in fields for each in expansions(field))
-    if rest or words != ["--me"] and not (users and whole):
+    is_own_user = any(each.name in _ME for field in fields for each in expansions(field))
+    if rest or words != ["--me"] and not (users and is_own_user):
         return None
     return "this cancels all your jobs, including this one; name the jobs to cancel (`scancel $JOB_ID`)", None
 
@@ -152,7 +153,7 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --nodes=2 --ntasks-per-node=1
-        # nothing must be left of earlier runs
+        # clean up what earlier runs left behind
         srun «pkill -9 python»
         «killall python3»
         srun python train.py
@@ -192,7 +193,7 @@ CASES = [
     ),
     Bad("#!/bin/bash\n#SBATCH --ntasks=4\n./server &\nsrun ./a.out\n«pkill my_server»\n", severity="info"),
     Bad("#!/bin/bash\n#SBATCH --ntasks=4\nsrun ./a.out\n«scancel -u $USER»\n"),
-    Good("#!/bin/bash\n#SBATCH --exclusive\nsrun pkill python\nsrun ./a.out\n", title="no other job is there"),
+    Good("#!/bin/bash\n#SBATCH --exclusive\nsrun pkill python\nsrun ./a.out\n", title="no other job on the node"),
     Good("#!/bin/bash\n#SBATCH --ntasks=4\n./server & pid=$!\nsrun ./a.out\nkill $pid; pkill -P $$\n"),
     Good('#!/bin/bash\n#SBATCH --ntasks=4\nsrun ./a.out\npkill -f "server_$SLURM_JOB_ID"\n', title="of this job"),
     Good("#!/bin/bash\n#SBATCH --ntasks=4\nsrun ./a.out\nscancel -u $USER --name=monitor\n", title="some of them"),

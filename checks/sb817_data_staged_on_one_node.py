@@ -28,7 +28,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from sbatchlint.analysis.script.activations import is_activation
+from sbatchlint.analysis.script.activations import calls_conda_function
 from sbatchlint.analysis.script.shell_history import folder_of
 from sbatchlint.analysis.storage.node_files import HANDLING, is_made_there, opened
 from sbatchlint.analysis.storage.written_paths import names_output, operands, values_in
@@ -200,7 +200,7 @@ def _activations(job: Job) -> list[tuple[Invocation, Pieces]]:
         ):
             continue
         sources = command.name in ("source", ".") and shown_text(command.argv[1]).endswith("/activate")
-        if sources or is_activation(command):
+        if sources or calls_conda_function(command):
             found.append((command, command.argv[1 if sources else -1]))
     return found
 

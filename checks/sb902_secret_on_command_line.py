@@ -242,7 +242,7 @@ def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:
 
 
 def _holder(secrets: Secrets, command: Invocation, word: Pieces) -> VariableRead | None:
-    """The read in a command by which it gets a word, or a part of it; None where it stands there itself."""
+    """The read in a command by which it gets a word, or a part of it; None where it is there itself."""
     places = {(piece.start, piece.end) for piece in word}
     for read in secrets.job.trace.reads:
         if command.span.contains(read.span) and read.variable is not None:

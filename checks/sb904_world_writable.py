@@ -85,7 +85,7 @@ def _made(job: Job) -> dict[str, int]:
 
 
 def _mode(name: str | None, words: list[str | None]) -> int | None:
-    """The index of the word with a mode that lets everybody write; None without one."""
+    """The index of the word with a mode that lets everybody write; None if there is none."""
     if name == "umask":
         return 1 if len(words) == 2 and words[1] in ("0", "00", "000", "0000") else None
     before = None

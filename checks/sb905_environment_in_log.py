@@ -35,8 +35,7 @@ CARD = Card(
 DUMPS = frozenset(
     [("env",), ("printenv",), ("export",), ("export", "-p"), ("declare", "-x"), ("declare", "-p"), ("set",)]
 )
-_PASSING = frozenset({"sort", "cat", "tee", "nl", "column", "less", "more"})
-COMMANDS = frozenset(words[0] for words in DUMPS)
+_PASS_ALL_ON = frozenset({"sort", "cat", "tee", "nl", "column", "less", "more"})
 
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
@@ -45,8 +44,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if command.phase is Phase.SUBMIT:
         return
     if command.context.captured or command.redirects or command.context.calls:
-        return  # the output goes elsewhere
-    if command.piped_to and not _goes_on(job, command):
+        return  # the output goes, or may go, elsewhere
+    if command.piped_to and not _reaches_log(job, command):
         return
     name = _secret(command)
     shown = f"including the value of `{name}`" if name else "including any tokens"
@@ -54,18 +53,18 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     yield Finding(command.span, f"{message}: `env | grep '^SLURM_'`", None if name else "info")
 
 
-def _goes_on(job: Job, command: Invocation) -> bool:
+def _reaches_log(job: Job, command: Invocation) -> bool:
     """Whether a pipeline passes everything on to the log: `env | sort`."""
     run = next((each for each in runs_of(job, command) if each.elements[0][:1] == (command,)), None)
     if run is None:
         return False
     filters = [each[0] for each in run.elements[1:] if len(each) == 1]
-    plain = all(each.name in _PASSING and not each.redirects and not each.context.captured for each in filters)
+    plain = all(each.name in _PASS_ALL_ON and not each.redirects and not each.context.captured for each in filters)
     return plain and len(filters) == len(run.elements) - 1
 
 
 def _secret(command: Invocation) -> str | None:
-    """The name of a variable that the script exports and that, by its name, holds a secret; None without one."""
+    """The name of a variable that the script exports and that, by its name, holds a secret; None if there is none."""
     return next((name for name, each in command.state.variables.items() if _is_exported_secret(name, each)), None)
 
 
@@ -83,11 +82,15 @@ CASES = [
         srun python train.py
         """
     ),
-    Bad("#!/bin/bash\n#SBATCH --nodes=1\n«printenv»\nsrun ./a.out\n", severity="info", title="what came along"),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=1\n«printenv»\nsrun ./a.out\n",
+        severity="info",
+        title="variables of the submitting shell",
+    ),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=1\n«env» | sort\n«export»\n«declare -x»\nsrun ./a.out\n",
         severity="info",
-        title="in other words",
+        title="other commands that print everything",
     ),
     Good(
         """\

@@ -1,11 +1,12 @@
-"""sbatch refuses the job: no node of the cluster has the feature that --constraint names.
+"""sbatch refuses the job: no node of the cluster has a feature that --constraint or --prefer names.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md). `sbatch: error: Batch job submission
-failed: Invalid feature specification`: one unknown name is enough, also after an `|`.
+The features are those in the profile of the cluster (`[site] profile` in the settings, docs/site.md). sbatch prints
+`sbatch: error: Batch job submission failed: Invalid feature specification`: one unknown name is enough, even after a
+`|`.
 
 ## Fix
 
-Writes the name that is most like it. Unsafe: another one may be meant.
+Writes the name that is most like it. Unsafe: a different one may have been meant.
 
 ## References
 
@@ -33,12 +34,12 @@ def check(job: Job) -> Iterator[Finding]:
     if profile is None:
         return
     for request in requests(job):
-        for each in unknown_features(profile, request):
-            meant = nearest(each.name, each.known)
-            fix = correction(job, request, each, meant)
-            instead = instead_of(meant, each.known, "they have none")
-            message = f"sbatch refuses the job: no node of the cluster has the feature `{each.name}`; {instead}"
-            yield Finding(place(job, request, each.option), message, severity(job), fix=fix)
+        for unknown in unknown_features(profile, request):
+            meant = nearest(unknown.name, unknown.known)
+            fix = correction(job, request, unknown, meant)
+            instead = instead_of(meant, unknown.known, "its nodes have no features")
+            message = f"sbatch refuses the job: no node of the cluster has the feature `{unknown.name}`; {instead}"
+            yield Finding(place(job, request, unknown.option), message, severity(job), fix=fix)
 
 
 CASES = [
@@ -47,6 +48,7 @@ CASES = [
         unsafe_fixed="#!/bin/bash\n#SBATCH -p batch\n#SBATCH --constraint=icelake\nsrun ./a.out\n",
         settings=SETTINGS,
     ),
+    Bad("#!/bin/bash\n#SBATCH -p batch «--prefer=haswell»\nsrun ./a.out\n", settings=SETTINGS, title="only preferred"),
     Bad("#!/bin/bash\n#SBATCH -p batch «-C [rome*2|skylake*2]»\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -p batch -C 'rome|icelake'\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -C haswell\nsrun ./a.out\n", settings=PELLE, title="no features known"),

@@ -1,15 +1,16 @@
 """sbatch refuses the job: no user of the cluster has this account, or the partition does not take it.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md), if it has the names of accounts
-(`sbatchlint site --with-accounts`, `--for-user`), and where Slurm enforces associations (`AccountingStorageEnforce`):
-`Invalid account or account/partition combination specified`. Upper and lower case are the same. Whether the account is
-that of the user is known only of a profile `--for-user`. A partition that does not take it (`AllowAccounts`,
-`DenyAccounts`, with the accounts below since 23.02; `AllowGroups`, in a profile `--for-user`) is refused with
-`EnforcePartLimits` ALL or ANY, and the job otherwise waits for good (`AccountNotAllowed`).
+The accounts are those in the profile of the cluster (`[site] profile` in the settings, docs/site.md), if it has the
+names of accounts (`sbatchlint site --with-accounts`, `--for-user`). Where Slurm enforces associations
+(`AccountingStorageEnforce`), sbatch prints `Invalid account or account/partition combination specified`. Case is
+ignored. Whether this user may use the account is known only from a profile made with `--for-user`. A partition that
+does not take it (`AllowAccounts`, `DenyAccounts`, with the accounts below since 23.02; `AllowGroups`, in a profile made
+with `--for-user`) is refused with `EnforcePartLimits` ALL or ANY, and the job otherwise waits for good
+(`AccountNotAllowed`).
 
 ## Fix
 
-Writes the name that is most like it. Unsafe: another one may be meant.
+Writes the name that is most like it. Unsafe: a different one may have been meant.
 
 ## References
 
@@ -54,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         meant = nearest(name, known)
         fix = correction(job, request, UnknownName("account", name, "name", tuple(known)), meant)
-        message = f"sbatch refuses the job: no account `{name}` may be used here; {instead_of(meant, known)}"
+        message = f"sbatch refuses the job: the account `{name}` may not be used here; {instead_of(meant, known)}"
         yield Finding(place(job, request, "account"), message, severity(job), fix=fix)
 
 
@@ -70,6 +71,6 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH -p whole --account=geology\nsrun ./a.out\n", settings=SETTINGS),
     Good("#!/bin/bash\n#SBATCH -A Geology\nsrun ./a.out\n", settings=SETTINGS, title="Slurm writes it in lower case"),
     Good("#!/bin/bash\n#SBATCH --account=<account>\nsrun ./a.out\n", settings=SETTINGS, title="to be filled in"),
-    Good("#!/bin/bash\nsrun ./a.out\n", settings=SETTINGS, title="that of the user"),
+    Good("#!/bin/bash\nsrun ./a.out\n", settings=SETTINGS, title="the user's default account"),
     Good("#!/bin/bash\n#SBATCH --account=p1234\nsrun ./a.out\n", title="no profile"),
 ]  # fmt: skip

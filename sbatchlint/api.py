@@ -6,15 +6,15 @@
         print(finding.code, finding.message)
 
 A script is a text (`str` or `bytes`), or an `os.PathLike` of a file. A text alone is judged by itself: no file of this
-machine is looked at, and no configuration file is read. `path` says where it stands, or will stand: then the settings
-that hold there count, files beside it are read as the command line reads them, and its ending says whether it is a
-document with scripts in it. With `root`, nothing outside of this folder is read.
+machine is looked at, and no configuration file is read. `path` says where it is, or will stand: then the settings that
+hold there count, files beside it are read as the command line reads them, and its ending says whether it is a document
+with scripts in it. With `root`, nothing outside of this folder is read.
 
 Nothing is ever run, written or sent, and nothing is kept from one call to the next that would change an answer. Calls
 from several threads take turns. What cannot be used (an unreadable file, bytes that are no text, unknown settings)
 raises `InputError`, the only exception that is meant.
 
-What stands in docs/api.md stays as it is within a major version; attributes may be added.
+What is in docs/api.md stays as it is within a major version; attributes may be added.
 """
 
 import os

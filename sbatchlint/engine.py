@@ -301,7 +301,7 @@ def _completed(finding: Finding, shown: bool) -> Finding:
 
 
 def _joins_places(job: Job, fix: Fix) -> bool:
-    """Whether an edit covers what stands between a variable's value and the text that it went into."""
+    """Whether an edit covers what is between a variable's value and the text that it went into."""
     return not job.text.is_plain and any(
         "\n" in job.source.slice(edit.span).strip("\n") and "\n" not in edit.content for edit in fix.edits
     )

@@ -24,7 +24,7 @@ class AsJob(NamedTuple):
 
 
 class Resized(NamedTuple):
-    """A job whose settings ask for `nodes` nodes in the place of its own number. `own`: the settings without that."""
+    """A job whose settings ask for `nodes` nodes in place of its own number. `own`: the settings without that."""
 
     nodes: int
     own: Settings

@@ -136,7 +136,7 @@ class Registry:
         self._loaded: dict[str, Check] = {}
 
     def find(self, key: str) -> Entry | None:
-        """The check with this code or name, case-insensitively; None without one."""
+        """The check with this code or name, case-insensitively; None if there is none."""
         return self._by_key.get(key.strip().lower().replace("_", "-"))
 
     def select(self, selector: str) -> tuple[Entry, ...]:
@@ -174,12 +174,12 @@ class Registry:
         return 3 if any(key.lower() == group.name for group in GROUPS) else len(key)
 
     def suggestion(self, key: str) -> str:
-        """` (did you mean …?)` for the nearest code, name or group; "" without one."""
+        """` (did you mean …?)` for the nearest code, name or group; "" if there is none."""
         near = self.nearest(key)
         return f" (did you mean '{near}'?)" if near else ""
 
     def nearest(self, key: str) -> str:
-        """The code, name or group most similar to a word; "" without one.
+        """The code, name or group most similar to a word; "" if there is none.
 
         Codes that differ in a digit are unrelated, so only letters that look like digits are replaced.
         """
@@ -202,14 +202,14 @@ class Registry:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word most similar to another one; "" without one."""
+    """The known word most similar to another one; "" if there is none."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(word, list(known), n=1, cutoff=0.6)), "")
 
 
 def did_you_mean(word: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
-    """` (did you mean 'select'?)` for the nearest known word; "" without one."""
+    """` (did you mean 'select'?)` for the nearest known word; "" if there is none."""
     near = nearest(word, known)
     return f" (did you mean '{shown(near)}'?)" if near else ""
 

@@ -50,9 +50,9 @@ class Settings:
     """The settings of the files below `root`.
 
     `selected`: the checks that run; `named`: the codes of those selected by their own code or name, whose advice is
-    shown. `origin`: the configuration file, None without one. `baseline`: the path of the baseline, None without one.
-    `output_format`: that of reports; None where none is set.
-    `ignores`: whether comments of scripts can suppress findings. `fingerprint`: equal for equal settings.
+    shown. `origin`: the configuration file, None if there is none. `baseline`: the path of the baseline, None if there
+    is none. `output_format`: that of reports; None where none is set. `ignores`: whether comments of scripts can
+    suppress findings. `fingerprint`: equal for equal settings.
     """
 
     def __init__(self, table: Table, overrides: Overrides, root: str, origin: str | None = None) -> None:

@@ -21,6 +21,7 @@ from sbatchlint import api
 from sbatchlint.analysis.site.names import nearest
 from sbatchlint.linting import inspect_file
 from sbatchlint.settings import Overrides, Resolver
+from sbatchlint.site import collecting
 from sbatchlint.site.collecting import Output, carried_over, profile_of
 from sbatchlint.site.host_lists import folded
 from sbatchlint.site.model import Nodes, Partition, Profile
@@ -69,6 +70,19 @@ def test_a_large_one_with_accounting() -> None:
     assert profile.qos["long"].max_time == "7-00:00:00" and profile.qos["long"].denies
     assert profile.qos["long"].max_tres == {"cpu": 64, "gres/gpu": 4, "mem": 102400}
     assert profile.qos["gpu"].min_tres == {"gres/gpu": 1}
+
+
+def test_why_a_command_shows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "scontrol").write_bytes(b"\x7fELF, but no program")
+    (tmp_path / "sinfo").write_text("#!/bin/sh\n")
+    (tmp_path / "sacctmgr").write_text("#!/bin/sh\nexit 3\n")
+    for program in tmp_path.iterdir():
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="scontrol show config: cannot be started: "):
+        collecting.printed()
+    assert collecting._run(["sinfo"]).args == ("printed nothing",)
+    assert collecting._run(["sacctmgr"]).args == ("ended with 3",)
 
 
 def test_names_of_accounts_stand_in_it_only_where_they_are_asked_for() -> None:

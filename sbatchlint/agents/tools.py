@@ -27,7 +27,7 @@ from sbatchlint.source.numbers import counted
 from sbatchlint.source.secrets import masked_lines, values_in
 from sbatchlint.source.text import Source, Undecodable, script_of_words
 
-# Room for what stands around findings, steps and lines.
+# Room for what is around findings, steps and lines.
 _AROUND = 700
 
 

@@ -24,8 +24,8 @@ class Shell:
 
     `kind`: "script", or what makes it another process than `parent`: "subshell" (`( … )`), "substitution" (`$(…)`,
     `<(…)`), "pipeline" (an element of one), "background" (a statement that ends in `&`, `coproc`), "program" (what a
-    command starts: `bash -c`, `srun …`). `span`: what it runs, as it stands in the file. `depth`: how many processes
-    are around it. As a loop is recorded once, one `Shell` stands for the processes of all its iterations.
+    command starts: `bash -c`, `srun …`). `span`: what it runs, as it is in the file. `depth`: how many processes are
+    around it. As a loop is recorded once, one `Shell` stands for the processes of all its iterations.
     """
 
     def __init__(self, kind: str, parent: "Shell | None", span: Span) -> None:
@@ -54,13 +54,13 @@ class Context:
     """Where in the flow of the script a command stands.
 
     `parent`: the invocation whose program it belongs to. `conditional`: it may not run at all. `restricted`: names of
-    variables that differ between tasks and were tested before, so that only some tasks run it. `tested`:
-    something looks at its exit status. `captured`: its output is a substitution's. `handler`: it stands in a `trap`.
-    `depth`: how deep programs are nested in values. `calls`: the functions around it, outermost first.
+    variables that differ between tasks and were tested before, so that only some tasks run it. `tested`: something
+    looks at its exit status. `captured`: its output is a substitution's. `handler`: it is in a `trap`. `depth`: how
+    deep programs are nested in values. `calls`: the functions around it, outermost first.
 
     `shell`: the process that runs it. `loops`: the spans of the loops around it that may have several iterations,
     outermost first. `background`: the shell of the innermost statement around it that ends in `&`, whose `span` is that
-    statement with its `&`; None without one.
+    statement with its `&`; None if there is none.
 
     A bare `wait` awaits a background command if it comes later in `Trace.invocations` and runs in the shell that
     started it: `wait.context.shell is command.context.background.parent`.
@@ -379,8 +379,8 @@ class VariableRead:
     """A look-up of a variable by its name; what a condition looks at may be recorded twice.
 
     `operator`: that of `Parameter`, or `arithmetic` for a name in `$((…))` or `((…))`. `variable`: as its own shell
-    held it then, None where that shell had not set it. `order`: how many commands were recorded before it.
-    `start`, `end`: where it stands in `text`.
+    held it then, None where that shell had not set it. `order`: how many commands were recorded before it. `start`,
+    `end`: where it is in `text`.
     """
 
     def __init__(

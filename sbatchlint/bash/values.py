@@ -123,7 +123,7 @@ class Piece:
         return Span(self.start, self.end)
 
     def offset(self, index: int) -> int:
-        """Where character `index` of `text` stands in the file."""
+        """Where character `index` of `text` is in the file."""
         if self.expansion is None and self.text is not None:
             if len(self.text) == self.end - self.start:
                 return self.start + index
@@ -226,7 +226,7 @@ def expansions(field: Pieces) -> tuple[Expansion, ...]:
 
 
 def literal(text: str, start: int) -> Piece:
-    """A piece that stands in the file as it is."""
+    """A piece that is in the file as it is."""
     return Piece(text, start, start + len(text))
 
 
@@ -297,7 +297,7 @@ class Text:
         return bisect_right(self._starts, index) - 1 if index > 0 else 0
 
     def offset(self, index: int) -> int:
-        """Where character `index` stands in the file; the end of the text maps to the end of its last character."""
+        """Where character `index` is in the file; the end of the text maps to the end of its last character."""
         if not self.field:
             return 0
         if index >= len(self.string):

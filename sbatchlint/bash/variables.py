@@ -180,7 +180,7 @@ def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Pha
 
 
 def common_pieces(fields: list[Pieces], unknown: Piece) -> Pieces:
-    """The pieces that all fields have, in order, and the unknown for what stands between them."""
+    """The pieces that all fields have, in order, and the unknown for what is between them."""
     if fields and all(field == fields[0] for field in fields):
         return fields[0]
     if not fields or sum(map(len, fields)) > MOST_ALIGNED:

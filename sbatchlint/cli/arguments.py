@@ -77,7 +77,7 @@ def gpus_argument(text: str) -> int:
 
 
 def command_after_dashes(arguments: list[str]) -> tuple[list[str], list[str] | None]:
-    """The arguments before `--`, and the command after it; None without one. Raises `InputError`."""
+    """The arguments before `--`, and the command after it; None if there is none. Raises `InputError`."""
     if "--" not in arguments:
         return arguments, None
     at = arguments.index("--")

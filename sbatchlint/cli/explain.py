@@ -10,7 +10,7 @@ from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.files import InputError
 
 FORMATS = ("text", "markdown", "json")
-# What stands below a table of checks.
+# What is below a table of checks.
 COLUMNS = (
     "severity: the worst that the check reports (docs/severity.md)",
     "fix: there always is one; fix?: sometimes. --fix applies those that are safe, --unsafe-fixes also guesses",

@@ -247,7 +247,7 @@ class _Start:
         return word
 
     def _registry(self, name: str) -> tuple[str, str]:
-        """The registry of an image, '' without one, and its name."""
+        """The registry of an image, '' if there is none, and its name."""
         host, slash, rest = name.partition("/")
         if slash and (host == "localhost" or "." in host or ":" in host):
             if host == "localhost":
@@ -321,7 +321,7 @@ class _Start:
         return [f"bash -c 'export {' '.join(words)}; exec \"$@\"' bash"] if words else []
 
     def _string_of_shell(self) -> int | None:
-        """The start of the string, after its quote, that a shell in the container runs; None without one."""
+        """The start of the string, after its quote, that a shell in the container runs; None if there is none."""
         at, argv = self.last + 1, self.command.argv
         name, flag = (text_of(field) or "" for field in (*argv[at : at + 2], (), ())[:2])
         if name.rpartition("/")[2] not in SHELLS or not re.fullmatch(r"-[a-z]*c", flag) or self.docker.entrypoint:

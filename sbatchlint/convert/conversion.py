@@ -21,7 +21,7 @@ from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_nod
 from sbatchlint.convert.merging import merge
 from sbatchlint.convert.misfits import uneven_batches
 from sbatchlint.convert.once import commands_once
-from sbatchlint.convert.program_words import STARTED, words_of_starts
+from sbatchlint.convert.program_words import IMPLIED_MODULES, words_of_starts
 from sbatchlint.convert.programs import program_of, start_program, todos_of
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.repair import proven
@@ -447,7 +447,7 @@ def _changed_words(before: Plan, after: Plan) -> list[str]:
 def _changed_words_of(first: dict[str, Any], then: dict[str, Any]) -> list[str]:
     was, now = first.get("program"), then.get("program")
     if was != now:
-        if now and STARTED.fullmatch(now.split()[-1]):
+        if now and IMPLIED_MODULES.fullmatch(now.split()[-1]):
             return []
         if was and now and SHELLS.isdisjoint((was.split()[0], now.split()[0])) and was.split()[-1] != now.split()[-1]:
             raise NotConvertible(f"{now} would run in the place of {was}")

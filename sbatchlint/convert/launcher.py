@@ -42,7 +42,7 @@ _STATIC = ("accelerate", "fabric", "composer")
 
 
 def setting_of(launcher: Launcher, name: str) -> Setting | None:
-    """The setting on the command line or in the environment; None without one, or if a configuration file has it."""
+    """The setting on the command line or in the environment; None if none, or if a configuration file has it."""
     setting = launcher.setting(name)
     configured = launcher.configured or {}
     return None if setting is not None and setting is configured.get(name) else setting

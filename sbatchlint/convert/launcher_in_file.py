@@ -83,7 +83,7 @@ class LauncherInFile:
         return name == names.port or name == names.address and is_of_job(setting)
 
     def _variable(self, setting: Setting) -> str | None:
-        """The variable that a value comes from and that the file does not set itself; None without one."""
+        """The variable that a value comes from and that the file does not set itself; None if there is none."""
         if setting.from_environment:
             return setting.name
         found = expansions(setting.value or ())
@@ -98,7 +98,7 @@ class LauncherInFile:
         return default.group(1) if default else assigned.group(1) if assigned else None
 
     def _assigned(self, setting: Setting) -> Span | None:
-        """The literal value that the script itself assigns to the variable; None without one."""
+        """The literal value that the script itself assigns to the variable; None if there is none."""
         span = span_of(setting.value) if setting.value else Span(0, 0)
         plain = self._is_own(span) and self.job.source.slice(span) == setting.text
         return span if plain and span.end > span.start else None

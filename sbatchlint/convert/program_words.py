@@ -1,7 +1,7 @@
 """The words of the programs before and after a conversion: none may be lost or become another one unnoticed.
 
-A word is compared by its text, or by the names of what is expanded in it: `"$@"` of the batch script is another word
-than the `"$@"` of a shell in a task, whose words are known.
+A word is compared by its text, or by the names of what is expanded in it: `"$@"` of the batch script is a different
+word from the `"$@"` of a shell in a task, whose words are known.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,41 +15,42 @@ from sbatchlint.job.argv import Argv, basename
 from sbatchlint.job.launchers import Launcher, python_command
 from sbatchlint.source.regex import Regex
 
-# How the shells end that a conversion puts before a program, and the number of their words before its own.
-_SHELLS = {'exec "$@"': 4, '"$0" --local_rank="$LOCAL_RANK" "$@"': 3}
-# The modules that a conversion names where `axolotl train` and the like run them.
-STARTED = Regex(r"axolotl\.cli\.\w+|trl\.scripts\.\w+")
+# The ends of the shell scripts that a conversion puts before a program, each with the number of words before those of
+# the program.
+_WRAPPERS = {'exec "$@"': 4, '"$0" --local_rank="$LOCAL_RANK" "$@"': 3}
+# The modules that `axolotl train` and the like run, and that a converted script names.
+IMPLIED_MODULES = Regex(r"axolotl\.cli\.\w+|trl\.scripts\.\w+")
 # Options that a conversion adds to programs.
-_OF_NODES = frozenset({"num_nodes", "num-machines", "machine-rank", "dist-url", "distributed-port"})
+_ADDED_OPTIONS = frozenset({"num_nodes", "num-machines", "machine-rank", "dist-url", "distributed-port"})
 _LOCAL_RANK = "--local_rank="
 
 
 def words_of_starts(job: Job) -> list[Argv | None]:
     """The words of the programs that launchers or steps start, one for each place; None for unknown ones."""
     launches, steps = places_of(job)
-    found = [_of_launch(job, worlds[0].launch) for worlds in launches]
-    if not found and not steps:  # of one task on each node
+    found = [_launch_words(job, worlds[0].launch) for worlds in launches]
+    if not found and not steps:  # such a step has one task per node
         steps = job.steps
     for step in steps:
         program = only_program(step.invocation)
-        found.append(None if program is None else _program(program.argv))
+        found.append(None if program is None else _program_words(program.argv))
     return found
 
 
-def _of_launch(job: Job, launch: Launch) -> Argv | None:
+def _launch_words(job: Job, launch: Launch) -> Argv | None:
     launcher = launch.launcher
     if launcher.kind != "mpi" or not launch.invocation.children:
         module = module_of(launcher)
         if module:
             return _own_words(launcher)
-        words = _program(launcher.program_words)
+        words = _program_words(launcher.program_words)
         return (
             words[1:]
-            if words and launcher.program_kind == "module" and STARTED.fullmatch(shown_text(words[0]))
+            if words and launcher.program_kind == "module" and IMPLIED_MODULES.fullmatch(shown_text(words[0]))
             else words
         )
     program = only_program(launch.invocation)
-    return None if program is None else _program(program.argv)
+    return None if program is None else _program_words(program.argv)
 
 
 def _own_words(launcher: Launcher) -> Argv:
@@ -58,11 +59,11 @@ def _own_words(launcher: Launcher) -> Argv:
     return [field for at, field in enumerate(launcher.argv) if at >= (launcher.program or 0) and at not in others]
 
 
-def _program(argv: Argv) -> Argv:
-    """The words from the script, module or command on, without the interpreter and without shells of a conversion."""
+def _program_words(argv: Argv) -> Argv:
+    """The words from the script, module or command on, without interpreter or the shells that a conversion adds."""
     while len(argv) > 3 and basename(argv[0]) in SHELLS and text_of(argv[1]) == "-c":
         text = shown_text(argv[2])
-        number = next((number for end, number in _SHELLS.items() if text.endswith(end)), 0)
+        number = next((number for end, number in _WRAPPERS.items() if text.endswith(end)), 0)
         if not number:
             break
         argv = argv[number:]
@@ -70,15 +71,15 @@ def _program(argv: Argv) -> Argv:
     return argv[python.at :] if python is not None and python.kind in ("script", "module") else argv
 
 
-def lost_words(before: Sequence[Argv | None], after: Sequence[Argv | None]) -> list[str]:
-    """What differs between the words of programs, other than by the number of nodes, as clauses."""
+def word_differences(before: Sequence[Argv | None], after: Sequence[Argv | None]) -> list[str]:
+    """How the words of the programs differ, apart from options for the number of nodes, as clauses of a message."""
     if len(before) != len(after):
-        return []  # the number of starts is proven elsewhere
+        return []  # the number of starts is checked elsewhere
     pairs = [(old, new) for old, new in zip(before, after, strict=True) if old is not None and new is not None]
-    return list(dict.fromkeys(clause for old, new in pairs for clause in _lost(old, new)))
+    return list(dict.fromkeys(clause for old, new in pairs for clause in _differences(old, new)))
 
 
-def _lost(old: Argv, new: Argv) -> Iterator[str]:
+def _differences(old: Argv, new: Argv) -> Iterator[str]:
     if not any(known_prefix(each).startswith(_LOCAL_RANK) for each in old):
         new = [each for each in new if not known_prefix(each).startswith(_LOCAL_RANK)]
     new = list(_without_nodes(old, new))
@@ -89,15 +90,15 @@ def _lost(old: Argv, new: Argv) -> Iterator[str]:
         return
     for was, now in zip(old, new, strict=True):
         if _key(was) != _key(now) and None in (text_of(was), text_of(now)) and _names(was) != _names(now):
-            yield f"the program would get {_shown(now)} in the place of {_shown(was)}"
+            yield f"the program would get {_shown(now)} instead of {_shown(was)}"
 
 
 def _without_nodes(old: Argv, new: Argv) -> Iterator[Pieces]:
-    """The new words without the options of nodes that the old ones did not have."""
+    """The new words without those options for several nodes that only they have."""
     known = {_option(each) for each in old}
     skip = False
     for field in new:
-        if skip or _option(field) in _OF_NODES - known:
+        if skip or _option(field) in _ADDED_OPTIONS - known:
             skip = not skip and "=" not in shown_text(field)
             continue
         yield field
@@ -108,7 +109,7 @@ def _option(field: Pieces) -> str:
 
 
 def _names(field: Pieces) -> set[str]:
-    """The names of what is expanded in a word: a count of nodes may be known with another option block only."""
+    """The names of what is expanded in a word: a number of nodes may be known for one script and not for the other."""
     return {each.name for each in expansions(field)}
 
 

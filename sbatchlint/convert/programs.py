@@ -122,7 +122,7 @@ def _is_program(invocation: Invocation) -> bool:
 
 
 def _of_jax(job: Job, invocation: Invocation) -> tuple[bool, str]:
-    """Whether a program with JAX needs a process per GPU, and the call that makes it one of several; "" without one."""
+    """Whether a program with JAX needs a process per GPU, and the call that makes it one of several; "" if none."""
     program = python_program(job, invocation)
     for call in program.calls if program is not None else ():
         if call.name == "jax.distributed.initialize" and program is not None:

@@ -9,7 +9,7 @@ from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.convert.container_differences import containers_of_starts, differences
 from sbatchlint.convert.goal import Goal
 from sbatchlint.convert.once import spread
-from sbatchlint.convert.program_words import lost_words, words_of_starts
+from sbatchlint.convert.program_words import word_differences, words_of_starts
 from sbatchlint.convert.sizes import stale_counts, stale_interfaces
 from sbatchlint.convert.starts import places_of
 from sbatchlint.convert.words import LOOPBACK
@@ -57,7 +57,7 @@ class Proof:
         if goal.nodes > 1:
             self.stale += dict.fromkeys(stale_interfaces(job))
         self.faults += spread(job, once)
-        self.faults += lost_words(words, words_of_starts(job))
+        self.faults += word_differences(words, words_of_starts(job))
         self.faults += differences(containers, containers_of_starts(job))
         self.findings = [
             diagnostic

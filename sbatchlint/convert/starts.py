@@ -151,7 +151,7 @@ def _start_of_launch(job: Job, worlds: Sequence[LaunchWorld]) -> Start:
 
 
 def _what_hides(launcher: Launcher) -> str:
-    """The variable or argument that may contain options of a launcher, as a clause; "" without one."""
+    """The variable or argument that may contain options of a launcher, as a clause; "" if there is none."""
     for field in launcher.argv[launcher.index + 1 :]:
         for piece in field:
             name = piece.expansion.name if piece.open and piece.expansion is not None else ""

@@ -128,8 +128,8 @@ class CommandWords:
     into words cannot contain quotes for the shell of a task, so new options go before the variable: `bash -c 'exec "$0"
     --node_rank="$SLURM_NODEID" "$@"' $CMD`. A string that a shell reads again gets them with the escapes it needs.
 
-    `quote`: the quote of that string; "" without one. `reader`: the shell or `eval` that reads it again; None if it is
-    split into words.
+    `quote`: the quote of that string; "" if there is none. `reader`: the shell or `eval` that reads it again; None if
+    it is split into words.
     """
 
     def __init__(self, job: Job, launch: Launch) -> None:
@@ -154,7 +154,7 @@ class CommandWords:
         self.srun = "" if launch.step is not None else f"{srun_of(job)} "
 
     def _quote(self) -> str:
-        """The quote of the string that contains the words; "" without one."""
+        """The quote of the string that contains the words; "" if there is none."""
         launcher, name = self.launcher, name_span(self.launch)
         word = self.words.at(name.start) if name.end <= len(self.text) else None
         if word is None or not launcher.program_words:
@@ -237,7 +237,7 @@ class CommandWords:
         return self._replaced(span, f"$((SLURM_JOB_NUM_NODES * {name.group(1) or name.group(2)}))")
 
     def _expanded(self, setting: Setting) -> Span | None:
-        """The span of a variable or an arithmetic expansion that is the whole value of an option; None without one."""
+        """The span of a variable or an arithmetic expansion that is the whole value of an option; None if none."""
         if setting.at is None:
             return None
         start = place_of(self.launcher, setting).start
@@ -253,7 +253,7 @@ class CommandWords:
         return Edit(piece, value if quote == '"' or around or value.isdigit() or value == ADDRESS else f'"{value}"')
 
     def _literal(self, field: Pieces | None) -> Span | None:
-        """The span of a value that is literally in the script; None without one."""
+        """The span of a value that is literally in the script; None if there is none."""
         if not field or any(piece.text is None or piece.expansion is not None for piece in field):
             return None
         span = Span(field[0].start, field[-1].end)

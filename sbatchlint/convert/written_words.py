@@ -35,7 +35,7 @@ class WrittenWords:
         self.first = first
         before = len(first.argv) - len(command.argv)
         self._words = {at - before: word for at, word in _aligned(job, words, first.argv).items()}
-        # The elements of an array are used in the place of its expansion.
+        # The elements of an array are used in place of its expansion.
         arrays = nodes_of(job.program, ArrayLiteral)
         spans = {known.span(element): element for array in arrays for element in array.elements}
         owners = [_owner(list(spans), field) for field in command.argv]
@@ -113,7 +113,7 @@ def _aligned(job: Job, words: list[Word], argv: Sequence[Pieces]) -> dict[int, W
 
 
 def _owner(spans: Sequence[Span], field: Pieces) -> int | None:
-    """The index of the word that contains a part of a field; None without one."""
+    """The index of the word that contains a part of a field; None if there is none."""
     places = [each.start if each.expansion is None else each.expansion.span.start for each in field]
     found = (n for n, span in enumerate(spans) if any(span.start <= place < span.end for place in places))
     return next(found, None)

@@ -13,7 +13,7 @@ from sbatchlint.source.secrets import masked
 
 
 def render(run: Run) -> str:
-    """The JSON text; see `as_value`."""
+    """The diagnosis of a run as the text of a JSON object."""
     return json.dumps(as_value(run), indent=2) + "\n"
 
 
@@ -23,18 +23,18 @@ def as_value(run: Run) -> dict[str, Any]:
         "script": None if run.source is None else clean(shown_path(run.source.path)),
         "logs": [clean(shown_path(each)) for each in run.logs],
         "diagnoses": [_answer(each, run) for each in run.diagnosis.answers],
-        "places": [{"where": place.where, "why": _clean(place.why)} for place in run.places()],
+        "places": [{"where": place.where, "why": _redacted(place.why)} for place in run.places()],
         "noise": [
             {"path": clean(shown_path(noise.event.path)), "rows": list(noise.event.rows), "why": noise.reason,
              "symptom": noise.event.symptom.id, "count": noise.event.count}
             for noise in run.diagnosis.noise
         ],
-        "notes": [_clean(each) for each in run.notes],
+        "notes": [_redacted(each) for each in run.notes],
     }  # fmt: skip
 
 
 def render_jobs(runs: list[JobRun]) -> str:
-    """The JSON text for several jobs: each as `as_value` has it, and what they have in common."""
+    """The JSON text for several jobs: each as in `as_value`, and what they have in common."""
     value = {
         "jobs": [_job(each) for each in runs],
         "summary": [
@@ -47,10 +47,10 @@ def render_jobs(runs: list[JobRun]) -> str:
     return json.dumps(value, indent=2) + "\n"
 
 
-def _job(each: JobRun) -> dict[str, Any]:
-    elements, total = each.elements()
-    found = {"job": clean(each.job), "hours": each.hours, "node_hours": each.node_hours}
-    return {**found, "elements": elements, "elements_of": total, **as_value(each.run)}
+def _job(job: JobRun) -> dict[str, Any]:
+    elements, total = job.elements()
+    found = {"job": clean(job.job), "hours": job.hours, "node_hours": job.node_hours}
+    return {**found, "elements": elements, "elements_of": total, **as_value(job.run)}
 
 
 def _answer(answer: Answer, run: Run) -> dict[str, Any]:
@@ -58,16 +58,16 @@ def _answer(answer: Answer, run: Run) -> dict[str, Any]:
     return {
         "symptom": event.symptom.id,
         "title": event.symptom.title,
-        "log": {"path": clean(shown_path(event.path)), "rows": list(event.rows), "text": _clean(event.text)},
+        "log": {"path": clean(shown_path(event.path)), "rows": list(event.rows), "text": _redacted(event.text)},
         "count": event.count,
         "tasks": sorted(event.tasks)[:100],
         "where": answer.where,
         "confidence": answer.confidence,
-        "cause": _clean(answer.says),
+        "cause": _redacted(answer.says),
         "script_rows": rows_of(answer, run.source),
         "codes": codes_of(answer.findings),
-        "fix": _clean(_fix(answer)),
-        "diff": _clean(diff_of(answer, run.picture)) or None,
+        "fix": _redacted(_fix(answer)),
+        "diff": _redacted(diff_of(answer, run.picture)) or None,
     }
 
 
@@ -78,5 +78,5 @@ def _fix(answer: Answer) -> str:
     return answer.advice
 
 
-def _clean(text: str) -> str:
+def _redacted(text: str) -> str:
     return clean(masked(text))

@@ -1,4 +1,4 @@
-"""What a process complained of before its end, in words that no symptom knows."""
+"""What a process complained of before its end, in words of no known symptom."""
 
 import re
 
@@ -6,14 +6,14 @@ from sbatchlint.diagnose.symptom import Event
 from sbatchlint.diagnose.symptoms import symptoms
 from sbatchlint.source.regex import Regex
 
-# Words of a complaint, whatever the program calls it.
-_COMPLAINS = Regex(
+# Words that make a line a complaint, whichever program prints it.
+_COMPLAINT = Regex(
     r"(?i)(?<![\w=/.-])(?:not|no|never|cannot|can't|couldn't|doesn't|isn't|unable|missing|lacks?|without|wrong|bad|illegal"
     r"|invalid|unknown|unexpected|undefined|unsupported|inconsistent|incompatible|mismatch\w*|corrupt\w*|fail(?:s|ed|ure)?"
     r"|errors?|abort\w*|stop(?:ped|ping|s)?|exit(?:ed|ing)?|halt\w*|exceed\w*|too|must|should|requires?|required|needs?"
     r"|expect\w*|denied|refused|lost|overflow|diverg\w*|nan|killed|terminat\w*|problem|out of)(?![\w=/])"
 )
-# Words that no program prints which did its work.
+# Words that a program prints only if it failed.
 FAILURE = Regex(
     r"(?i)(?<![\w=/.-])(?<!no )(?<!0 )(?<!zero )(?<!without )(?:aborted|killed|crashed|refused|denied|died"
     r"|lost (?:the )?(?:connection|contact))(?![\w=/])"
@@ -23,24 +23,24 @@ _ENDS = Regex(
     r"(?i)^\W*(?:(?:fatal )?errors? (?:detected|occurred|found)\b.*|(?:(?:the )?(?:program|run|job|simulation|model"
     r"|code|process|now|is) )*(?:abort|stop|exit|terminat|halt)\w*(?: .{0,60})?)$"
 )
-# What launchers and Slurm draw and print themselves.
-_OF_LAUNCHER = re.compile(r"^\W*$|^(?:srun|slurmstepd|slurmd|mpirun|mpiexec|prterun|orterun)[:\[ ]|^=  |^\*{3} ")
-# The most lines of a complaint.
-_MOST = 4
+# Lines that launchers and Slurm print themselves, and lines without words, such as rules.
+_NOT_OF_PROGRAM = re.compile(r"^\W*$|^(?:srun|slurmstepd|slurmd|mpirun|mpiexec|prterun|orterun)[:\[ ]|^=  |^\*{3} ")
+# The maximum number of lines in a complaint.
+_MOST_LINES = 4
 
 
-def last_complaint(end: Event, words: Regex = _COMPLAINS) -> Event | None:
-    """The first line of the complaint that stands last before the end of a process, as an event; None without one."""
-    lines = [each for each in end.output if not _OF_LAUNCHER.search(each[2])]
+def last_complaint(end: Event, words: Regex = _COMPLAINT) -> Event | None:
+    """The first line of the last complaint before a process ended, as an event; None if there is none."""
+    lines = [each for each in end.output if not _NOT_OF_PROGRAM.search(each[2])]
     while lines and not words.search(lines[-1][2]):
         lines.pop()
-        if len(lines) + _MOST < len(end.output):
+        if len(lines) + _MOST_LINES < len(end.output):
             break
     run: list[tuple[int, str, str]] = []
-    for each in reversed(lines):
-        if len(run) == _MOST or not words.search(each[2]):
+    for line in reversed(lines):
+        if len(run) == _MOST_LINES or not words.search(line[2]):
             break
-        run.append(each)
+        run.append(line)
     run.reverse()
     while len(run) > 1 and _ENDS.search(run[0][2]):
         run.pop(0)

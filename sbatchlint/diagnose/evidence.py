@@ -160,7 +160,7 @@ def by_program(event: Event) -> bool | None:
 
 
 def number(event: Event, group: str) -> int | None:
-    """The number in a group of the pattern; None without one."""
+    """The number in a group of the pattern; None if there is none."""
     text = event.groups.get(group)
     return parse_integer(text) if text else None
 

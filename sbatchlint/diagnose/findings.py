@@ -24,7 +24,7 @@ MOST_LOOKED, FEW_ALIKE = 300_000, 200
 _DIGITS = b"0123456789"
 # A line of a traceback that quotes the program: the message itself follows.
 _SOURCE = re.compile(r" {2,}raise \w")
-# Sites put a script in the place of Slurm's commands, which are called `sbatch.bin` then.
+# Sites put a script in place of Slurm's commands, which are called `sbatch.bin` then.
 _BINARY = re.compile(rb"\b(sbatch|srun|salloc|squeue|scontrol|scancel)\.bin: ")
 _OWN_NAME = re.compile(r"\b(sbatch|srun|salloc): ")
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b|\d+")
@@ -129,7 +129,7 @@ class Findings:
         self.shapes.clear()
 
     def look(self, raw: bytes, path: str, file: int, row: int, offset: int) -> Event | None:
-        """The event in a line with a literal, or in a part of a very long one; None without one."""
+        """The event in a line with a literal, or in a part of a very long one; None if there is none."""
         key = raw.translate(None, _DIGITS) if len(raw) <= LONGEST_KNOWN else b""
         if key in self.by_number:
             key = raw

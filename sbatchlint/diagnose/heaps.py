@@ -1,7 +1,7 @@
 """The heap that Java is given, on a command line or in a variable, in a job that has no more memory than that.
 
-SB620 reports heaps that do not fit; that one takes all, or stands in a variable of another program, counts once the
-memory of the job was used up.
+SB620 reports heaps that do not fit; that one takes all, or is in a variable of another program, counts once the memory
+of the job was used up.
 """
 
 import re

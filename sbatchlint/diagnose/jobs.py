@@ -23,7 +23,7 @@ _COUNTS = re.compile(
     r"(?:rank|worker|task|proc|process|node|host|gpu|step|epoch|part|shard|seed|fold|run|ver|port)[-_.]?$"
 )
 _DATE = re.compile(r"(?:19|20)\d\d(?:0\d|1[0-2])[0-3]\d$")
-# A shorter number is only taken where `slurm` or `job` stands before it.
+# A shorter number is only taken where `slurm` or `job` is before it.
 _SHORTEST = 3
 # The states of a job that has not ended, or ended well.
 _FINE = ("COMPLETED", "PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")

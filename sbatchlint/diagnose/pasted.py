@@ -32,7 +32,7 @@ class Pasted(NamedTuple):
 
 
 def pasted_record(stream: BinaryIO, path: str, file: int) -> Pasted | None:
-    """The record of a job that did not end well in a log; None without one, or with those of several jobs."""
+    """The record of a job that did not end well in a log; None if there is none, or with those of several jobs."""
     stream.seek(0)
     data = stream.read(_LOOKED)
     if b"JobState=" not in data and b"JobID" not in data:

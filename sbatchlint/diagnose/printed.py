@@ -23,7 +23,7 @@ def before(event: Event) -> tuple[str, ...]:
 
 
 def release_of(events: Iterable[Event]) -> str | None:
-    """The release of Slurm that a log names, if it is one that is known; None without one."""
+    """The release of Slurm that a log names, if it is one that is known; None if there is none."""
     for event in events:
         for line in before(event):
             match = _RELEASE.search(line)
@@ -40,12 +40,12 @@ def found_by_shell(event: Event, program: str) -> str:
 
 
 def left_behind(event: Event) -> str:
-    """The last line before an event by which a program takes a file that an earlier run made; '' without one."""
+    """The last line before an event by which a program takes a file that an earlier run made; '' if there is none."""
     return next((line for line in reversed(before(event)) if _LEFT.search(line)), "")
 
 
 def shown_name(event: Event, name: str) -> str:
-    """A line of a table, printed before an event, that has a name as one of its fields; '' without one."""
+    """A line of a table, printed before an event, that has a name as one of its fields; '' if there is none."""
     field = re.compile(rf"(?:^|[\t,; ]){re.escape(name)}\s*(?:[\t,;]|$)")
     return next((line for line in event.early if re.search(r"[\t,;]", line) and field.search(line)), "")
 
@@ -65,7 +65,7 @@ _FEW_BELOW = 4
 
 
 def own_advice(event: Event) -> str:
-    """The first sentence of a message, or of the lines right below it, that says what to do; '' without one."""
+    """The first sentence of a message, or of the lines right below it, that says what to do; '' if there is none."""
     for line in (event.text, *event.below[:_FEW_BELOW]):
         match = _OWN_ADVICE.search(line.strip())
         if match:

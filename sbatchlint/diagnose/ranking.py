@@ -83,7 +83,7 @@ class Ranked(NamedTuple):
 
 
 def rank(events: Collection[Event], findings: Findings, job: Job | None = None) -> Ranked:
-    """The ranked events of all logs. `job`: what the script runs, None without one."""
+    """The ranked events of all logs. `job`: what the script runs, None if there is none."""
     ranked = Ranked([], [], [], [], [], [])
     pointing: list[Event] = []
     by_role = {
@@ -134,7 +134,7 @@ def rank(events: Collection[Event], findings: Findings, job: Job | None = None) 
 
 
 def points(event: Event) -> bool:
-    """Whether a message of any program only says that the reason stands elsewhere."""
+    """Whether a message of any program only says that the reason is elsewhere."""
     return event.symptom.near_end > 0 and (_POINTS.search(event.text) is not None or _of_help_text(event))
 
 

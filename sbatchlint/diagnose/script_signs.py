@@ -1,4 +1,4 @@
-"""Signs in a script by which a message is explained: the folder it changes to, the variable that sets an option, the value
+"""Signs in a script that explain a message: the folder it changes to, the variable that sets an option, the value
 that a path lies below, an option that gets nothing.
 
 Like those of `signs`, they are looked for where neither a finding nor the log proves what the symptom itself says.
@@ -25,7 +25,7 @@ _MISSING = Regex(
     r"(?i)no such file|file ?not ?found|not (?:be )?found|does(?:n't| not) exist|not exist|can(?:no|')t (?:open|find|read|access)"
     r"|could not (?:open|find|read)|unable to (?:open|find|read)|end-of-file during read|cannot stat"
 )
-# A path as it stands in a message, with or without quotes.
+# A path as it is in a message, with or without quotes.
 _PATH = re.compile(r"(?<![\w./$~-])(/?[\w.+@%-]+(?:/[\w.+@%-]+)*/?)")
 _QUOTED = re.compile(r"['\"`‘“<]([^'\"`‘’“”<>\s]{3,200})['\"`’”>]")
 _HERE = Regex(r"^(?:\$\{?SLURM_SUBMIT_DIR\}?|\$PWD|\.|\"?\$\(pwd\)\"?)/?$")

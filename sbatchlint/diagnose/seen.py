@@ -57,7 +57,7 @@ def message(symptom: Symptom) -> str:
 
 
 def _sample(symptom: Symptom) -> str:
-    """What a symptom is, with its message where that stands for others."""
+    """What a symptom is, with its message where that is for others."""
     if _is_alike(symptom):
         return f"`{message(symptom)}` (`{symptom.id}`: {symptom.title})"
     return f"{symptom.title} (`{symptom.id}`)"

@@ -20,7 +20,7 @@ _SETTINGS = {
 
 
 def of_own_job(event: Event) -> bool:
-    """Whether Slurm says a message of a job that a program of the script submitted: it stands in the report on that job."""
+    """Whether Slurm says a message of a job that a program of the script submitted: it is in the report on that job."""
     by_slurm = any(each in event.symptom.printed_by for each in ("slurmstepd", "slurmctld"))
     return by_slurm and any(map(_REPORT.match, event.above[-40:]))
 

@@ -129,7 +129,7 @@ class Cause(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A log, the script (None without one) with the lines to blame in «marks», and the expected cause."""
+    """A log, the script (None if there is none) with the lines to blame in «marks», and the expected cause."""
 
     log: str
     script: str | None
@@ -181,11 +181,11 @@ class Symptom(NamedTuple):
     tells_end: bool = False
 
     def search(self, line: str) -> re.Match[str] | None:
-        """The match of the message in a line; None without one."""
+        """The match of the message in a line; None if there is none."""
         return self.found(line) if any(literal in line for literal in self.literals) else None
 
     def found(self, line: str) -> re.Match[str] | None:
-        """The match of the message in a line that contains one of the literals; None without one."""
+        """The match of the message in a line that contains one of the literals; None if there is none."""
         for pattern in self.patterns:
             match = _compiled(pattern).search(line)
             if match:

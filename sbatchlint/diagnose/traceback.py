@@ -8,7 +8,7 @@ _LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python", "<frozen", "<st
 
 
 def own_frame(above: Sequence[str]) -> str:
-    """The last frame in the user's own files of the traceback that ends after these lines; '' without one."""
+    """The last frame in the user's own files of the traceback that ends after these lines; '' if there is none."""
     last = ""
     for line in reversed(above):
         if line.startswith("Traceback (most recent call last)"):

@@ -58,8 +58,8 @@ class Job:
     `is_embedded`: whether it is part of `outer`, which submits it by `submission`; `is_wrapped`: as the text of --wrap.
     `directives_expand`: whether the outer shell expands the directives too. `trace`: all that was recorded; `reached`:
     the number of commands before each statement of the program that was reached; `ended`: the end of the statement that
-    leaves the shell for certain, None without one. `ignores`: the comments that switch
-    checks off; `unused_ignores`: the parts of these that had no effect.
+    leaves the shell for certain, None if there is none. `ignores`: the comments that switch checks off;
+    `unused_ignores`: the parts of these that had no effect.
     """
 
     def __init__(

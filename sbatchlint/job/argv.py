@@ -57,7 +57,7 @@ class CommandOption:
 
     @property
     def text(self) -> str | None:
-        """The value as a string; None without one, or where it is not known."""
+        """The value as a string; None if there is none, or where it is not known."""
         return None if self.value is None else text_of(self.value)
 
 
@@ -149,7 +149,7 @@ def syntax(
 
 
 def basename(field: Pieces) -> str | None:
-    """The last component of a path, also where the folder is not known (`$VENV/bin/torchrun`); None where unknown.
+    """The last component of a path, even where the folder is not known (`$VENV/bin/torchrun`); None where unknown.
 
     `$(which torchrun)` and `$(command -v torchrun)` are torchrun.
     """
@@ -241,7 +241,7 @@ def split(field: Pieces, separator: str) -> list[Pieces]:
 
 
 def partition(field: Pieces, separator: str) -> tuple[Pieces, Pieces | None]:
-    """The parts of a field before and after the first separator; the second is None without one."""
+    """The parts of a field before and after the first separator; the second is None if there is none."""
     text = shown_text(field)
     at = text.find(separator)
     if at < 0:

@@ -29,7 +29,7 @@ class FilesBeside:
         self.host_paths = host_paths
 
     def path(self, invocation: Invocation, field: Pieces) -> str | None:
-        """The file that a word of a command names; None without one, and for a file that the script itself writes."""
+        """The file that a word of a command names; None if none, and for a file that the script itself writes."""
         name = file_name(field)
         if name is None or name in invocation.state.files:
             return None
@@ -40,7 +40,7 @@ class FilesBeside:
         return None
 
     def named(self, invocation: Invocation, name: str) -> str | None:
-        """The file of this name, from the folder in which the command runs; None without one.
+        """The file of this name, from the folder in which the command runs; None if there is none.
 
         Where that folder is not known, the file is looked up in the script's folder and the project's; it counts if the
         name includes a folder, or if the unknown folder has the same last component as the file's.
@@ -58,7 +58,7 @@ class FilesBeside:
         return path if os.path.basename(os.path.dirname(path)) == os.path.basename(folder.rstrip("/")) else None
 
     def _folder(self, invocation: Invocation) -> str | None:
-        """The folder of the last `cd` before a command; None without one."""
+        """The folder of the last `cd` before a command; None if there is none."""
         moves = self._moves
         first, after = bisect_left(moves, invocation.index - _FAR), bisect_left(moves, invocation.index)
         shells = set(map(id, invocation.context.shell.enclosing_shells())) if first < after else ()

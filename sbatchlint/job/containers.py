@@ -92,7 +92,7 @@ class Container:
         self.certain = certain
 
     def option(self, *names: str) -> CommandOption | None:
-        """The last option with one of these names; None without one."""
+        """The last option with one of these names; None if there is none."""
         return next((each for each in reversed(self.options) if each.name in names), None)
 
     def passes(self, variable: str) -> bool | None:
@@ -192,7 +192,7 @@ def is_pyxis_option(name: str) -> bool:
 
 
 def opposite(name: str) -> str | None:
-    """The pyxis option with the opposite effect; None without one."""
+    """The pyxis option with the opposite effect; None if there is none."""
     return next((off if name == on else on for on, off in _PYXIS_OPPOSITES.items() if name in (on, off)), None)
 
 
@@ -217,7 +217,7 @@ def _pyxis_home(options: Sequence[CommandOption], environment: Lookup, site: Sit
 def pyxis_container(
     options: Iterable[Triple], site: Site | None = None, environment: Lookup | None = None
 ) -> Container | None:
-    """The container of an srun with these options (its own and those it inherits from sbatch); None without one.
+    """The container of an srun with these options (its own and those it inherits from sbatch); None if there is none.
 
     pyxis starts a container only for --container-image or --container-name, or their variables
     PYXIS_CONTAINER_IMAGE and PYXIS_CONTAINER_NAME (0.21). Without either home flag, ENROOT_MOUNT_HOME or the site's

@@ -23,7 +23,7 @@ class Exports(NamedTuple):
     `everything`: whether they get srun's whole environment; else only its SLURM* variables and the `names`. `values`:
     variables with a value; with `everything`, a variable that srun already has keeps its value: `A=1 srun
     --export=ALL,A=2` gives 1 (`_build_user_env()` of src/srun/launch.c, 22.05 to 26.05; a live run of 22.05). `said`,
-    `span`, `value`: the option or variable that decides this, as one would write it; None without one.
+    `span`, `value`: the option or variable that decides this, as one would write it; None if there is none.
     """
 
     everything: bool

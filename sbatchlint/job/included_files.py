@@ -32,7 +32,7 @@ class IncludedFiles:
 
     @cached_property
     def project(self) -> str | None:
-        """The nearest folder, from the script's own upwards, that is the root of a project; None without one."""
+        """The nearest folder, from the script's own upwards, that is the root of a project; None if there is none."""
         at = os.path.dirname(os.path.abspath(self.workspace.path))
         while not lookups.has_any(at, *_MARKS):
             above = os.path.dirname(at)

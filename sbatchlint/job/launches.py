@@ -44,7 +44,7 @@ def by_step(launches: list[Launch]) -> dict[int, list[Launch]]:
 
 
 def entered(invocation: Invocation) -> Container | None:
-    """The container that a command starts or enters, for an srun that of its step; None without one."""
+    """The container that a command starts or enters, for an srun that of its step; None if there is none."""
     info = invocation.spawn.info
     if info is None:
         return None

@@ -138,7 +138,7 @@ def brought_along(path: str) -> bool:
 
 
 def mount_of(path: Pieces, container: Container) -> tuple[Mount, str] | None:
-    """The mount through which a container sees a path, and the part of the path below its target; None without one."""
+    """The mount through which a container sees a path, and the part of the path below its target; None if none."""
     mount, rest = _mounted(_without_dots(key(path)), container)
     return None if mount is None else (mount, rest)
 

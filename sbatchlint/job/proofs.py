@@ -37,7 +37,7 @@ def keeps_words(job: Job, edits: Sequence[Edit], places: Iterable[Span], names: 
     """Whether the script runs the same commands after the edits, and the tasks alone expand what is at the places.
 
     `places`: in the unchanged script, each outside the edits, replaced by one, or right after one. `names`: variables
-    that must stay as they are in the environment of commands. False also where this cannot be determined.
+    that must stay as they are in the environment of commands. False even where this cannot be determined.
     """
     if any(edit.span.end > len(job.source.own.text) for edit in edits) or job.limits.exhausted:
         return False

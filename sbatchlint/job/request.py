@@ -159,7 +159,7 @@ class Request:
         return [each for each in settings if each.versions is None or self.version in each.versions]
 
     def setting(self, name: str) -> Setting | None:
-        """The #SBATCH setting of an option (long name) that takes effect; None without one."""
+        """The #SBATCH setting of an option (long name) that takes effect; None if there is none."""
         return self._settings.get(name)
 
     def has_option(self, name: str) -> bool:

@@ -26,7 +26,7 @@ MOST_COMPONENTS = 128
 
 
 class StepOption:
-    """One option of an srun. `value`: None without one. `span`: option and value, if they are adjacent.
+    """One option of an srun. `value`: None if there is none. `span`: option and value, if they are adjacent.
 
     `word`, `value_word`: their indexes in argv; 0 if a variable sets the option, whose name is then `written`.
     """
@@ -99,9 +99,9 @@ class SrunWords:
 
     `options`: by canonical name, the last of each. `problems`: the words that getopt refuses, with indexes from the
     word after `srun`. `certain`: whether no unknown word may be an option. `command`: the index in argv at which the
-    command begins, None without one, or where it is unknown. `end`: the index of the `:` that ends it, None without
-    one. Each word `:` after the options separates components (`initialize_and_process_args()` of src/srun/opt.c, 20.11
-    to 26.05).
+    command begins, None if there is none, or where it is unknown. `end`: the index of the `:` that ends it, None
+    without one. Each word `:` after the options separates components (`initialize_and_process_args()` of
+    src/srun/opt.c, 20.11 to 26.05).
     """
 
     __slots__ = ("all_options", "certain", "command", "end", "invocation", "options", "problems")
@@ -176,7 +176,7 @@ def component_after(argv: tuple[Pieces, ...], colon: int) -> tuple[Pieces, ...]:
 
 
 def _unknown_program(invocation: Invocation, parsed: getopt.Parsed) -> int | None:
-    """The index (from the word after `srun`) of the first unknown word that must be the command; None without one.
+    """The index (from the word after `srun`) of the first unknown word that must be the command; None if there is none.
 
     It must be if it is a path, if its name says so, or if options follow that srun does not have.
     """

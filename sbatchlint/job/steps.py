@@ -169,7 +169,7 @@ def _request_of(request: Request, groups: tuple[int, ...]) -> Request | None:
 
 
 def enclosing_step(context: Context) -> Step | None:
-    """The step in whose tasks a command runs; None without one."""
+    """The step in whose tasks a command runs; None if there is none."""
     parent = context.parent
     while parent is not None:
         info = parent.spawn.info
@@ -188,7 +188,7 @@ def enclosing_commands(invocation: Invocation) -> Iterator[Invocation]:
 
 
 def directive_value(setting: Setting) -> Pieces | None:
-    """The value of a directive as a field; None without one."""
+    """The value of a directive as a field; None if there is none."""
     if setting.value is None or setting.value_span is None:
         return None
     return (Piece(setting.text, setting.value_span.start, setting.value_span.end),)

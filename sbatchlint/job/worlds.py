@@ -96,7 +96,7 @@ class World:
 
     @property
     def mpi(self) -> Launcher | None:
-        """The mpirun that starts it; None without one."""
+        """The mpirun that starts it; None if there is none."""
         for command in self.invocation.ancestors():
             if command.spawn.kind == "mpi":
                 info = command.spawn.info
@@ -125,7 +125,7 @@ class World:
 
     @property
     def several_nodes(self) -> bool | None:
-        """Whether it is started on more than one node, also where only the least number of nodes is known."""
+        """Whether it is started on more than one node, even where only the least number of nodes is known."""
         if self.nodes is not None:
             return self.nodes > 1
         step = self.step

@@ -6,7 +6,10 @@ from sbatchlint.diagnostics import Diagnostic
 
 
 def repository_path(path: str) -> str:
-    """The path relative to the workspace of a CI run, or to the current folder, with `/` as separator."""
+    """A path relative to the workspace of a CI run, or to the current folder, with `/` as separator.
+
+    Absolute if it is outside; unchanged for `<stdin>`.
+    """
     if path.startswith("<"):
         return path
     full = os.path.abspath(path)
@@ -16,7 +19,10 @@ def repository_path(path: str) -> str:
 
 
 def uri(path: str) -> str:
-    """The same path as a relative reference (RFC 3986); bytes that are not UTF-8 are preserved."""
+    """The path of `repository_path` as a URI reference (RFC 3986), `file://` if it is absolute.
+
+    Bytes that are not UTF-8 are preserved.
+    """
     from urllib.parse import quote
 
     shown = repository_path(path)
@@ -25,10 +31,10 @@ def uri(path: str) -> str:
 
 
 def fingerprints(found: list[Diagnostic]) -> list[str]:
-    """For each finding a string that does not change when other lines of its file change.
+    """A string for each finding, which stays the same when other lines of its file change.
 
-    It depends on the check, the path, the text of the line, and the number of the finding among those that are equal in
-    these.
+    It depends on the check, the path, the text of the line, and the number of the finding among those that have these
+    in common.
     """
     from hashlib import sha256
 

@@ -1,4 +1,4 @@
-"""What stands at a place: an option, a variable of Slurm, a step or a launcher."""
+"""What is at a place: an option, a variable of Slurm, a step or a launcher."""
 
 from collections.abc import Iterator
 

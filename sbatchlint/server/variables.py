@@ -30,7 +30,7 @@ class Use(NamedTuple):
 
 
 def name_at(text: str, offset: int) -> tuple[str, Span] | None:
-    """The name of a variable or a function at a place, and where it stands."""
+    """The name of a variable or a function at a place, and where it is."""
     start = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
     for match in _WORD.finditer(text, start, len(text) if end < 0 else end):

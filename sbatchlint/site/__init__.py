@@ -13,15 +13,15 @@ FOUND = "/etc/sbatchlint/site.toml"
 class Site(NamedTuple):
     """Facts about a site that a script does not show; None and empty tuples mean unknown.
 
-    `shared_paths`, `local_paths`: folders shared by all nodes, or local to each node.
-    `gpus`: how jobs get GPUs: "gres", if they request them, or "whole-node", with nodes that they have to themselves.
-    `gpus_required`: whether jobs without a GPU request are refused or get none. `gpu_partitions`: partitions whose jobs
-    get GPUs without a request. `pyxis_in_sbatch`: whether sbatch has pyxis options. `container_home_mounted`: whether
-    enroot mounts the home folder by default. `plugin_options`: further options of the site's SPANK plugins;
-    `plugins_listed`: whether these are all, because they come from sbatch itself. `unset`: variables that jobs are
-    assumed not to inherit from the submission, `@` for arguments; not a setting. `versions_named`: whether the settings
-    name the releases. `submit_options`: those with which the script is submitted, None where they are not known.
-    `profile`: the cluster, as `sbatchlint site` describes it; what it says of the facts above stands in them.
+    `shared_paths`, `local_paths`: folders shared by all nodes, or local to each node. `gpus`: how jobs get GPUs:
+    "gres", if they request them, or "whole-node", with nodes that they have to themselves. `gpus_required`: whether
+    jobs without a GPU request are refused or get none. `gpu_partitions`: partitions whose jobs get GPUs without a
+    request. `pyxis_in_sbatch`: whether sbatch has pyxis options. `container_home_mounted`: whether enroot mounts the
+    home folder by default. `plugin_options`: further options of the site's SPANK plugins; `plugins_listed`: whether
+    these are all, because they come from sbatch itself. `unset`: variables that jobs are assumed not to inherit from
+    the submission, `@` for arguments; not a setting. `versions_named`: whether the settings name the releases.
+    `submit_options`: those with which the script is submitted, None where they are not known. `profile`: the cluster,
+    as `sbatchlint site` describes it; what it says of the facts above is in them.
     """
 
     shared_paths: tuple[str, ...] = ()

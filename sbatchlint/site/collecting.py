@@ -1,4 +1,4 @@
-"""From the outputs of Slurm's commands, of this cluster or saved, to a profile."""
+"""Makes a profile from what Slurm's commands print, on this cluster or in saved files."""
 
 import shutil
 import subprocess
@@ -34,9 +34,9 @@ COMMANDS = (
     ASSOCIATIONS,
     "sbatch --help",
 )
-OF_USER = ("sacctmgr --parsable2 show user", "id")  # and the name
+USER_COMMANDS = ("sacctmgr --parsable2 show user", "id")  # and the name
 _GROUP = Regex(r"\d+\(([^)]*)\)")
-_SECONDS = 60
+_TIMEOUT_SECONDS = 60
 
 
 class Output(NamedTuple):
@@ -47,17 +47,17 @@ class Output(NamedTuple):
 
 
 def printed(user: str | None = None) -> tuple[list[Output], list[str]]:
-    """What the commands print here, and why some printed nothing. Raises `InputError` where none works."""
+    """What the commands print here, and why some printed nothing. Raises `InputError` if no scontrol command works."""
     found, missing = [], []
-    for line in (*COMMANDS, *(f"{each} {user}" for each in OF_USER if user is not None)):
+    for line in (*COMMANDS, *(f"{each} {user}" for each in USER_COMMANDS if user is not None)):
         words = line.split(" ")
-        said = _run(words)
-        if isinstance(said, Output):
-            found.append(said)
+        result = _run(words)
+        if isinstance(result, Output):
+            found.append(result)
         else:
-            missing.append(f"{line}: {said.args[0]}")
+            missing.append(f"{line}: {result.args[0]}")
     if not any(each.name.startswith("scontrol") for each in found):
-        raise InputError(f"no cluster answers here ({missing[0]}); save the outputs on its login node, and use --from")
+        raise InputError(f"no cluster answers here ({missing[0]}); save the outputs on a login node, and use --from")
     return found, missing
 
 
@@ -66,37 +66,43 @@ def _run(words: list[str]) -> Output | Damaged:
     if program is None:
         return Damaged(f"there is no {words[0]}")
     try:
-        done = subprocess.run([program, *words[1:]], stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS)
-    except (OSError, subprocess.TimeoutExpired):
-        return Damaged(f"no answer in {_SECONDS} seconds")
+        done = subprocess.run(
+            [program, *words[1:]], stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return Damaged(f"no answer in {_TIMEOUT_SECONDS} seconds")
+    except OSError as error:
+        return Damaged(f"cannot be started: {error.strerror}")
     text = done.stdout.decode("utf-8", "replace")
     if done.returncode or not text.strip():
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        return Damaged(said[-1][:200] if said else f"ended with {done.returncode}")
+        return Damaged(
+            said[-1][:200] if said else f"ended with {done.returncode}" if done.returncode else "printed nothing"
+        )
     return Output(" ".join(words), text)
 
 
 def profile_of(outputs: Iterable[Output], private: bool = False, user: str | None = None) -> Profile:
-    """The profile that the outputs come to. Raises `InputError` where one is damaged, or from elsewhere.
+    """The profile that the outputs describe. Raises `InputError` if one is damaged, or is not from such a command.
 
     `private`: with the names of accounts and groups. `user`: for this user alone, with the names of the accounts of the
     user.
     """
-    made = _Parts(private or user is not None, user)
+    parts = _Parts(private or user is not None, user)
     for output in outputs:
         try:
             for section in sections(output.text):
-                made.take(section)
-            made.check()
+                parts.take(section)
+            parts.combine()
         except (Damaged, Foreign, NoHelp) as error:
             raise InputError(f"{output.name}: {error}") from None
-    if user is not None and not made.fields.get("accounts"):
-        raise InputError(f"no association of the user {user} is in what sacctmgr shows; leave --for-user out")
-    return made.profile()
+    if user is not None and not parts.fields.get("accounts"):
+        raise InputError(f"sacctmgr shows no association of the user {user}; leave out --for-user")
+    return parts.profile()
 
 
 class _Parts:
-    """What was read so far."""
+    """The parts of a profile that have been read so far."""
 
     def __init__(self, private: bool, user: str | None) -> None:
         self.private = private
@@ -104,7 +110,6 @@ class _Parts:
         self.fields: dict[str, Any] = {}
         self.sources: dict[str, None] = {}
         self.partitions: dict[str, Partition] = {}
-        self.members: dict[str, str] = {}
         self.nodes: dict[str, Nodes] = {}
         self.rows: list[sinfo.Row] = []
         self.qos: list[sacctmgr.Row] = []
@@ -118,7 +123,6 @@ class _Parts:
             self.fields |= config.read_config(lines)
         elif command == "scontrol show partition":
             self.partitions |= partitions.read_partitions(lines, self.private)
-            self.members |= partitions.members(lines)
         elif command == "scontrol show node":
             self.nodes |= dict(nodes.read_nodes(lines))
         elif command == "scontrol show licenses":
@@ -141,8 +145,8 @@ class _Parts:
             self.fields["plugin_options"] = options_of_help("\n".join(lines))
         self.sources[command] = None
 
-    def check(self) -> None:
-        """Reads what several outputs may tell in parts. Raises `Damaged`."""
+    def combine(self) -> None:
+        """Reads what may be spread over several outputs: QOS and associations. Raises `Damaged`."""
         if self.qos:
             self.fields["qos"] = sacctmgr.read_qos(self.qos)
         self._accounts()
@@ -160,16 +164,16 @@ class _Parts:
     def profile(self) -> Profile:
         complete = [name for name in ("partitions", "nodes") if getattr(self, name)]
         complete += [name for name in ("qos", "accounts") if self.fields.get(name)]
-        names = self._with_accounts_below() if self.partitions else self._partitions_of_rows()
+        tables = self._with_accounts_below() if self.partitions else self._partitions_of_rows()
         kinds = nodes.kinds(self.nodes.items()) if self.nodes else self._nodes_of_rows()
-        if names:
+        if tables:
             kinds = tuple(
-                replace(each, partitions=tuple(filter(names.__contains__, each.partitions))) for each in kinds
+                replace(each, partitions=tuple(filter(tables.__contains__, each.partitions))) for each in kinds
             )
-        named = GPU in self.fields.get("gres_types", (GPU,)) and any(gpus_of(each) for each in kinds)
+        has_gpus = GPU in self.fields.get("gres_types", (GPU,)) and any(gpus_of(each) for each in kinds)
         return Profile(
-            format=FORMAT, source=tuple(self.sources), complete=tuple(complete), gpus="gres" if named else None,
-            partitions=names, nodes=kinds, **self.fields,
+            format=FORMAT, source=tuple(self.sources), complete=tuple(complete), gpus="gres" if has_gpus else None,
+            partitions=tables, nodes=kinds, **self.fields,
         )  # fmt: skip
 
     def _with_accounts_below(self) -> dict[str, Partition]:
@@ -193,7 +197,7 @@ class _Parts:
         return found
 
     def _nodes_of_rows(self) -> tuple[Nodes, ...]:
-        """The kinds of nodes that sinfo tells; a node stands there once for each of its partitions."""
+        """The kinds of nodes in the rows of sinfo, which lists a node once for each of its partitions."""
         named: dict[str, Nodes] = {}
         for row in self.rows:
             if not row.sized:
@@ -206,20 +210,20 @@ class _Parts:
         return nodes.kinds(named.items())
 
 
-def carried_over(made: Profile, before: Profile) -> Profile:
+def carried_over(new: Profile, old: Profile) -> Profile:
     """A profile with what was written by hand into the one that it replaces: prices, watts, the currency."""
     tables = {
-        name: replace(each, price=before.partitions[name].price, watts=before.partitions[name].watts)
-        if name in before.partitions
+        name: replace(each, price=old.partitions[name].price, watts=old.partitions[name].watts)
+        if name in old.partitions
         else each
-        for name, each in made.partitions.items()
+        for name, each in new.partitions.items()
     }
-    by_hand = {(each.gres, each.cpus, each.memory): each for each in before.nodes}
+    by_hand = {(each.gres, each.cpus, each.memory): each for each in old.nodes}
     kinds = tuple(
-        replace(each, price=old.price, watts=old.watts, gpus=old.gpus) if old is not None else each
-        for each, old in ((each, by_hand.get((each.gres, each.cpus, each.memory))) for each in made.nodes)
+        replace(each, price=known.price, watts=known.watts, gpus=known.gpus) if known is not None else each
+        for each, known in ((each, by_hand.get((each.gres, each.cpus, each.memory))) for each in new.nodes)
     )
-    return replace(made, partitions=tables, nodes=kinds, currency=before.currency, gpus=made.gpus or before.gpus)
+    return replace(new, partitions=tables, nodes=kinds, currency=old.currency, gpus=new.gpus or old.gpus)
 
 
-__all__ = ["ASSOCIATIONS", "COMMANDS", "OF_USER", "Output", "carried_over", "printed", "profile_of"]
+__all__ = ["ASSOCIATIONS", "COMMANDS", "USER_COMMANDS", "Output", "carried_over", "printed", "profile_of"]

@@ -74,9 +74,9 @@ class DirectiveLine:
     """A line that begins with the magic word.
 
     `span`: without its newline, `full`: with it. `words_start`: the offset after the magic word. `comment`: the
-    trailing comment from its `#` on, None without one. `component`: of a heterogeneous job, from 0; -1 for a line
+    trailing comment from its `#` on, None if there is none. `component`: of a heterogeneous job, from 0; -1 for a line
     that sbatch does not read. `separator`: a `#SBATCH hetjob` line. `dropped`: the text after an empty word, which
-    sbatch drops; None without one.
+    sbatch drops; None if there is none.
     """
 
     def __init__(self, string: Readable, magic: str, start: int, end: int, full_end: int, component: int) -> None:
@@ -124,7 +124,7 @@ class Words:
 
 
 def magic_of(string: str, start: int) -> str | None:
-    """The magic word at the beginning of the line at `start`; None without one."""
+    """The magic word at the beginning of the line at `start`; None if there is none."""
     for magic in MAGIC:
         if string.startswith(magic, start):
             return magic
@@ -176,7 +176,7 @@ def read_words(string: str, start: int, end: int, escaped_space: bool = True, st
 
 
 def _word(string: str, start: int, end: int, escaped_space: bool) -> tuple[Token, int | None]:
-    """One word, and the offset of an unclosed quote, None without one."""
+    """One word, and the offset of an unclosed quote, None if there is none."""
     characters: list[str] = []
     positions: list[int] = []
     quote = ""
@@ -224,7 +224,7 @@ def _word(string: str, start: int, end: int, escaped_space: bool) -> tuple[Token
 
 
 def inline_directive(string: str, start: int, end: int) -> tuple[int, int] | None:
-    """The start and end of a directive in a line that begins with template statements; None without one."""
+    """The start and end of a directive in a line that begins with template statements; None if there is none."""
     if string[start:end].lstrip(BLANKS)[:2] not in ("{%", "<%"):
         return None
     found = _INLINE.match(string, start, end)

@@ -27,9 +27,9 @@ class Setting:
 
     `name`: its canonical long name; `written`: as written (`-N`, `--node`). `value`: None for an option without one,
     with `UNKNOWN` for unknown parts. `span`: option and value; `option_span`: the option alone, without `=`;
-    `value_span`: the value with its quotes, None without one. `value_line`: the line of the value, which may be after
-    that of the option. `plugin`: the SPANK plugin that adds it, `site` for one of the site's options, None for Slurm's.
-    `versions`: the releases that read it so, None for all.
+    `value_span`: the value with its quotes, None if there is none. `value_line`: the line of the value, which may be
+    after that of the option. `plugin`: the SPANK plugin that adds it, `site` for one of the site's options, None for
+    Slurm's. `versions`: the releases that read it so, None for all.
     """
 
     __slots__ = (

@@ -116,7 +116,7 @@ def table(command: str, version: str) -> Table:
 
 
 def find(name: str, command: str = "sbatch", version: str = MAJORS[-1]) -> Option | None:
-    """The option with exactly this long name, of Slurm or of a known plugin; None without one."""
+    """The option with exactly this long name, of Slurm or of a known plugin; None if there is none."""
     option = table(command, version).names.get(name)
     if option is None:
         option = plugin_options().get(name)

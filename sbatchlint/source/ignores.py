@@ -33,9 +33,9 @@ class IgnoreComment(NamedTuple):
     """One such comment. `span` reaches from its `#` to its last character.
 
     `verb`: as written, and `near` the known one that is like it where it is unknown; `selectors` is None where no list
-    is given; `closed`: whether its bracket is. `own_line`: nothing else stands on its line; `at_head`: it stands before
-    the first command. `meant`: where the names are not in brackets, or the bracket is not closed, what to write after
-    the verb, and in the place of what.
+    is given; `closed`: whether its bracket is. `own_line`: nothing else is on its line; `at_head`: it is before the
+    first command. `meant`: where the names are not in brackets, or the bracket is not closed, what to write after the
+    verb, and in place of what.
     """
 
     span: Span

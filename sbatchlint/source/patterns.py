@@ -1,6 +1,6 @@
 """Patterns of .gitignore, matched as git does, in time that grows with path and pattern and not with their stars.
 
-In a name: between two stars, the first place at which what stands there matches is as good as any later one, as what
+In a name: between two stars, the first place at which what is there matches is as good as any later one, as what
 follows the later one may follow the first, too. So each star but the last is a group that is not entered a second time.
 In a path: the patterns with slashes are automata that read one name after the other, all of their states at once.
 """
@@ -229,7 +229,7 @@ def _characters(pattern: str, at: int) -> tuple[str, int]:
         if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("]", ""):
             at += 1
             high = character()
-        members.append(re.escape(low))  # also where the range is empty
+        members.append(re.escape(low))  # even where the range is empty
         if low < high:
             members.append(f"{re.escape(low)}-{re.escape(high)}")
     at += 1

@@ -68,7 +68,7 @@ _FORMS = (
     ("hooks.slack.com/services/T", r"\w+/B\w+/\w{16,}", ""),
     ("/api/webhooks/", r"\d{15,22}/[\w-]{50,}", r"\d{15,22}/[\w-]{30,}"),
 )
-# Tokens that tell it by what stands in their middle, which is looked for first.
+# Tokens that tell it by what is in their middle, which is looked for first.
 _OTHER_FORMS = (
     (
         "PRIVATE KEY",
@@ -82,7 +82,7 @@ _OTHER_FORMS = (
 
 
 def _form(begin: str, rest: str) -> Regex:
-    """A token that begins a word, or stands after an escape; to begin a pattern with its text makes it fast."""
+    """A token that begins a word, or is after an escape; to begin a pattern with its text makes it fast."""
     exact = re.escape(begin)
     before = "" if begin[0] == "/" else rf"(?:(?<![\w-]{exact})|(?<=\\[nrt]{exact})|(?<=:-{exact}))"
     return Regex(rf"{exact}{before}{rest}(?![\w-])")

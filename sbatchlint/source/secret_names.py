@@ -69,7 +69,7 @@ KEY_NAMES = Regex(r"(?!\w*(?:PUBLIC|PUB|CACHE|SORT|PRIMARY|FOREIGN|HOST|GROUP|PA
 
 
 def may_name_secret(name: str) -> bool:
-    """Whether what is set to such a name may be a secret: also where only what was drawn is one."""
+    """Whether what is set to such a name may be a secret: even where only what was drawn is one."""
     if not any(pattern.fullmatch(name) for pattern in (NAMES, MORE_NAMES, KEY_NAMES)):
         return False
     return _OTHER_WORDS.fullmatch(name) is None

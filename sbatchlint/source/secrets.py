@@ -35,7 +35,7 @@ _END_OF_NAME = Regex(
 _IN_NAMES = ("token", "key", "secret", "pass", "credential", "jwt", "_pat", "-pat", "pw", "_auth", "_dsn")
 # What is set to such a name, or follows such an option.
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
-# A `$` before it is a slip: `KEY=$17a1…` expands $1, and most of the key stands there.
+# A `$` before it is a slip: `KEY=$17a1…` expands $1, and most of the key is there.
 _SET = Regex(rf"(?P<sign>['\"]?\s?(?::[=-]|[=:])\s?|[ \t]+)\$?['\"]?\$?(?P<value>{_VALUE}{{16,400}})")
 _NUMBERED = Regex(r"(?i)(?:_?[0-9]{1,2}|_(?:db|prod|dev|staging|read|write|ro|rw))\Z")
 _NAME = Regex(r"(?:--)?[A-Za-z_][\w-]*\Z")
@@ -56,7 +56,7 @@ _UUID = Regex(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 class Secret(NamedTuple):
-    """Where a secret stands, and the variable or option that has it; '' where it stands by itself."""
+    """Where a secret is, and the variable or option that has it; '' where it is by itself."""
 
     span: Span
     name: str
@@ -106,7 +106,7 @@ def _ends_of_names(string: str) -> list[tuple[int, int]]:
 
 
 def _owner(string: str, at: int) -> str:
-    """The variable that is set to what stands at a place."""
+    """The variable that is set to what is at a place."""
     match = re.search(r"([A-Za-z_]\w*)=['\"]?\Z", string[max(at - 80, 0) : at])
     return "" if match is None else match[1]
 
@@ -146,7 +146,7 @@ _PREFIXED = Regex(
     r"(?:(?<![\w./-])|(?<=\w:-))[A-Za-z][A-Za-z0-9]{1,9}[_-](?:[A-Za-z0-9]{1,12}[_-]){0,3}(?P<drawn>[A-Za-z0-9]{20,200})(?![\w/])"
 )
 _LOOSE_NAME = Regex(r"-{0,2}[A-Za-z_][\w.-]*\Z")
-# What stands between a name and its value.
+# What is between a name and its value.
 _SIGN = Regex(
     r"\\?['\"]?(?:\]|\[\w{1,40}\])?[ \t]*(?::[-=]|={1,3}|=>|\+=|:(?![/:?+]))[ \t]*\(?(?=[^\s=~])"
     r"|\\?['\"],[ \t]*(?=\\?['\"])|[ \t]*<<<[ \t]*"
@@ -313,7 +313,7 @@ def _is_drawn(string: str) -> bool:
 
 
 def _value(string: str, at: int, of_setting: bool = False) -> tuple[str, tuple[int, int]] | None:
-    """The value that begins at a place, without its quotes, and where it stands."""
+    """The value that begins at a place, without its quotes, and where it is."""
     match = _QUOTED.match(string, at) or (_OF_SETTING if of_setting else _BARE).match(string, at)
     return None if match is None else (match["value"], match.span("value"))
 

@@ -86,7 +86,7 @@ def _is_format(text: str) -> bool:
 
 @lru_cache(maxsize=2)
 def _slots(text: str) -> Regex | None:
-    """The slots that a program other than an engine of templates fills in; None without one in a directive."""
+    """The slots that a program other than an engine of templates fills in; None if there is none in a directive."""
     if "#SBATCH" not in text:
         return None
     found = _kinds_of_slots(text)

@@ -128,7 +128,7 @@ class Source:
         return text.encode("utf-8", "surrogateescape")
 
     def row(self, offset: int) -> int:
-        """The row, from 1, on which a character stands."""
+        """The row, from 1, on which a character is."""
         return bisect_right(self._line_starts, offset)
 
     def position(self, offset: int) -> Position:
@@ -150,7 +150,7 @@ class Source:
         return Span(start, end)
 
     def line_of(self, offset: int) -> Span:
-        """The span of the line on which a character stands, without its newline."""
+        """The span of the line on which a character is, without its newline."""
         return self.line(self.row(offset))
 
     def full_line(self, row: int) -> Span:
@@ -176,7 +176,7 @@ class Nested(Generic[Item]):
         """Of items with the same place, the outer one comes first."""
         self._items = sorted(items, key=lambda each: (each[0].start, -each[0].end))
         self._starts = [span.start for span, _ in self._items]
-        self._outer: list[int] = []  # for each item the number of the one around it, -1 without one
+        self._outer: list[int] = []  # for each item the number of the one around it, -1 if there is none
         for number, (span, _) in enumerate(self._items):
             self._outer.append(self._enclosing(number - 1, span))
 
@@ -188,7 +188,7 @@ class Nested(Generic[Item]):
             number = self._outer[number]
 
     def _enclosing(self, number: int, place: Span) -> int:
-        """The first item around a place among one and those around that, which all begin no later; -1 without one."""
+        """The first item around a place among one and those around that, which all begin no later; -1 if none."""
         while number >= 0 and self._items[number][0].end < place.end:
             number = self._outer[number]
         return number

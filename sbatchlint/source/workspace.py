@@ -8,7 +8,7 @@ from bisect import bisect_right
 
 from sbatchlint.source.text import Position, Source, Span
 
-# The path of what stands in for options of sbatch that are not in the file.
+# The path of what is in for options of sbatch that are not in the file.
 SBATCH_OPTIONS = "--sbatch-options"
 
 
@@ -65,7 +65,7 @@ class Workspace(Source):
         return [(self.own, 0), *((source, base) for (source, _), base in zip(self._parts, self._bases))]
 
     def part(self, offset: int) -> tuple[Source, int]:
-        """The file in which a character stands, and the offset at which that file begins."""
+        """The file in which a character is, and the offset at which that file begins."""
         index = bisect_right(self._bases, offset) - 1
         return (self.own, 0) if index < 0 else (self._parts[index][0], self._bases[index])
 
@@ -75,7 +75,7 @@ class Workspace(Source):
         return None if index < 0 else self._parts[index][1]
 
     def row(self, offset: int) -> int:
-        """The row, from 1, on which a character stands; see `IncludedRow`."""
+        """The row, from 1, on which a character is; see `IncludedRow`."""
         source, base = self.part(offset)
         row = source.row(offset - base)
         return row if source is self.own else IncludedRow.of(row, source.path)

@@ -89,7 +89,7 @@ def _read(string: str) -> Value:
 
 
 def _take(open_: list[tuple[list[Value], Any]], anchors: dict[str, Value], event: Any, value: Value) -> None:
-    """Appends a value to what it stands in."""
+    """Appends a value to what it is in."""
     value = UNKNOWN if event.tag is not None else value
     if event.anchor is not None:
         anchors[event.anchor] = value

@@ -26,7 +26,7 @@ COMMANDS = (
 )
 OF_ACCOUNTS = (
     *(each for each in collecting.COMMANDS if each.startswith("sacctmgr")),
-    collecting.OF_USER[0],
+    collecting.USER_COMMANDS[0],
     "id daemon",
 )
 NODES = [f"{letter}{number}" for letter in "csgb" for number in range(1, 5)]

@@ -38,7 +38,7 @@ _TRUE = frozenset({"1", "true", "yes", "y", "on"})
 class GpuAccess(NamedTuple):
     """The GPUs that a container sees: `none`, `all` of the node, a `count` of them, `named` ones, or `unknown`.
 
-    `option`: the option that sets this, None without one. `text`: the number, or the names, as written.
+    `option`: the option that sets this, None if there is none. `text`: the number, or the names, as written.
     """
 
     kind: str

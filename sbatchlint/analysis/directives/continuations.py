@@ -49,7 +49,7 @@ class Continuation(NamedTuple):
 
 
 def backslash_at(string: str, start: int, end: int) -> int | None:
-    """The offset of an unquoted, unescaped backslash at the end of these words; None without one."""
+    """The offset of an unquoted, unescaped backslash at the end of these words; None if there is none."""
     found = _TRAILING.search(string, start, end)
     if found is None:
         return None

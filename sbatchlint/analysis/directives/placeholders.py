@@ -104,7 +104,7 @@ class Placeholder(NamedTuple):
 
 
 def placeholder(option: str, raw: str) -> str | None:
-    """The part of a directive's value that is to be filled in (`<account>`), but for `/path/to`; None without one.
+    """The part of a directive's value that is to be filled in (`<account>`), but for `/path/to`; None if there is none.
 
     `option`: its canonical name; `raw`: the value as written.
     """
@@ -121,7 +121,7 @@ def may_be_words(option: str, value: str) -> bool:
 
 @lru_cache(maxsize=1024)  # several checks ask, and most scripts have the same values
 def find_placeholder(option: str, raw: str) -> Placeholder | None:
-    """The first placeholder in a value of an option; None without one."""
+    """The first placeholder in a value of an option; None if there is none."""
     if option in _FREE_TEXT:
         return None
     signs = raw[:1] == "_" or "__" in raw or "XXX" in raw or "PLACEHOLDER" in raw or not set(raw).isdisjoint("<>{}[]@%")
@@ -176,7 +176,7 @@ def _in_place_of_a_number(option: str, raw: str) -> Placeholder | None:
 
 
 def _among(bare: str, offset: int, separators: str, capitals: Regex | None) -> Placeholder | None:
-    """The first placeholder among the parts of a list; None without one."""
+    """The first placeholder among the parts of a list; None if there is none."""
     at = 0
     for separator in [*re.finditer(separators, bare), None]:
         end = len(bare) if separator is None else separator.start()
@@ -190,7 +190,7 @@ def _among(bare: str, offset: int, separators: str, capitals: Regex | None) -> P
 def enclosing_placeholder(string: str, start: int, line_start: int, line_end: int) -> tuple[int, int] | None:
     """The range of the placeholder with spaces in it (`<project id>`, `{ partition }`) that holds the offset `start`.
 
-    None without one. sbatch takes its first word as the value, and refuses the script because of the next.
+    None if there is none. sbatch takes its first word as the value, and refuses the script because of the next.
     """
     for pattern in (_ANGLED, _BRACED, _SQUARE_WITH_BLANK):
         for found in pattern.finditer(string, line_start, line_end):
@@ -220,7 +220,7 @@ def _parts(raw: str) -> list[tuple[int, int]]:
 
 
 def _words(raw: str, pattern: Regex, capitals: bool = False) -> Placeholder | None:
-    """The first placeholder among the words of a name or a path; None without one."""
+    """The first placeholder among the words of a name or a path; None if there is none."""
     for start, end in _parts(raw):
         part = raw[start:end]
         if pattern.fullmatch(_plain(part)) or capitals and (_CAPITALS.fullmatch(part) or _CROSSES.search(part)):

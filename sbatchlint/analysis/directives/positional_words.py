@@ -340,7 +340,7 @@ _ANYTHING = Meant("quote a value with spaces, and write `#` before a comment")
 
 
 def _with_unit(kind: str, value: str, word: str) -> str | None:
-    """A number joined with the unit or clock time after it (`4 GB`, `24 hours`, `1 12:00:00`); None without one."""
+    """A number joined with the unit or clock time after it (`4 GB`, `24 hours`, `1 12:00:00`); None if none."""
     if not is_number(value):
         return None
     if kind == "mem":

@@ -40,7 +40,7 @@ HASH = "hash"
 
 
 def raw_value(directives: Directives, setting: Setting) -> str:
-    """The value as written, with its quotes; '' without one."""
+    """The value as written, with its quotes; '' if there is none."""
     if setting.value_token is None:
         return ""
     start, end = setting.value_token.part(setting.value_start)
@@ -60,8 +60,8 @@ def dashed(word: str, command: str = "sbatch") -> str | None:
 class Gap(NamedTuple):
     """Whitespace around the `=` of an option. All offsets are into the text.
 
-    `start`: where the option ends, `end`: where its value begins, None without one; `sign`: what belongs between them.
-    `last`: the end of the value. `value`: what sbatch takes as the value.
+    `start`: where the option ends, `end`: where its value begins, None if there is none; `sign`: what belongs between
+    them. `last`: the end of the value. `value`: what sbatch takes as the value.
     """
 
     start: int
@@ -108,7 +108,7 @@ def _following(setting: Setting, count: int) -> list[Token]:
 
 
 def typo(directives: Directives, setting: Setting) -> str | None:
-    """The kind of typo because of which a setting's value is not what was meant; None without one."""
+    """The kind of typo because of which a setting's value is not what was meant; None if there is none."""
     token, value = setting.value_token, setting.value
     string = directives.text.string
     if not setting.written.startswith("--"):

@@ -39,7 +39,7 @@ def wrong_values(job: Job, *kinds: str) -> Iterator[WrongValue]:
     """The settings of these families (`Refusal.kind`) that some release refuses, each once.
 
     Settings that a later one overrides are included, as sbatch checks each; settings with a typo are not. Options of
-    srun, sbatch and salloc on a command line are judged like those of the block.
+    srun, sbatch and salloc on a command line are judged like directives.
     """
     for directives in option_blocks(job):
         yield from _of_block(job, directives, kinds)
@@ -120,7 +120,7 @@ def _edit(directives: Directives, setting: Setting, value: str) -> Edit:
 def span_of_words(directives: Directives, setting: Setting, words: tuple[str, ...]) -> Span:
     """The place of a word in the list that is a setting's value.
 
-    The whole value for several words, for one that occurs twice, and for one that is written in another way.
+    The whole value for several words, for one that occurs twice, and for one that is not written literally.
     """
     whole = setting.value_span or setting.span
     token = setting.value_token

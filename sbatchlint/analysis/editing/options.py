@@ -159,7 +159,7 @@ def replace_words(
 
 
 def lines_before(job: Job, launch: Launch, lines: Iterable[str], also: Iterable[int] = ()) -> Edit | None:
-    """The edit that inserts lines before the statement that starts a launcher or holds its words; None without one.
+    """The edit that inserts lines before the statement that starts a launcher or holds its words; None if none.
 
     `also`: further places that the lines must precede.
     """

@@ -58,7 +58,7 @@ class ScriptWords:
         self._nested: dict[int, _Nested] = {}
 
     def at(self, offset: int) -> Word | None:
-        """The innermost word that holds a character of the file; None without one."""
+        """The innermost word that holds a character of the file; None if there is none."""
         number = bisect_right(self._starts, offset) - 1
         found = self._words_of(number).at(offset)
         # the body of a heredoc follows the rest of its line, which may have other statements
@@ -69,7 +69,7 @@ class ScriptWords:
         return self._rows.get(id(word))
 
     def quote_around(self, offset: int) -> str:
-        """The quote that begins the word around a character; "" without one."""
+        """The quote that begins the word around a character; "" if there is none."""
         word = self.at(offset)
         start = offset if word is None else self.span(word).start
         return quote if start < offset and (quote := self.job.source.text[start : start + 1]) in ('"', "'") else ""
@@ -78,7 +78,7 @@ class ScriptWords:
         return self.job.span(word.start, word.end)
 
     def after_option(self, start: int, with_value: bool, command: Span) -> Place | None:
-        """The place after the option that begins at `start`, for the command at `command`; None without one."""
+        """The place after the option that begins at `start`, for the command at `command`; None if there is none."""
         word = self.at(start)
         if word is None:
             return None
@@ -185,7 +185,7 @@ class _Nested:
         words.reverse()
         self.words = sorted(words, key=lambda each: (each[0].start, -each[0].end))
         self.starts = [span.start for span, _ in self.words]
-        self.enclosing: list[int] = []  # the index of the word around each word, -1 without one
+        self.enclosing: list[int] = []  # the index of the word around each word, -1 if there is none
         for number, (span, _) in enumerate(self.words):
             outer = number - 1
             while outer >= 0 and self.words[outer][0].end < span.end:
@@ -193,7 +193,7 @@ class _Nested:
             self.enclosing.append(outer)
 
     def at(self, offset: int) -> Word | None:
-        """The innermost word that holds a character of the file; None without one."""
+        """The innermost word that holds a character of the file; None if there is none."""
         found = bisect_right(self.starts, offset) - 1
         while found >= 0 and self.words[found][0].end <= offset:
             found = self.enclosing[found]

@@ -37,8 +37,9 @@ class LiteralDollar(NamedTuple):
     """A variable that reaches a program unexpanded.
 
     `dollar`: the piece of the dollar itself. `span`: from there, or from a backslash before it, to the end of the name.
-    `command`: the program that gets it; `step`: its step, None without one; `shell`: the innermost shell that parsed
-    the command, None for the batch shell. `escaped`: whether a backslash, not a quote, keeps it from being expanded.
+    `command`: the program that gets it; `step`: its step, None if there is none; `shell`: the innermost shell that
+    parsed the command, None for the batch shell. `escaped`: whether a backslash, not a quote, keeps it from being
+    expanded.
     """
 
     name: str

@@ -212,7 +212,7 @@ def _is_other_case(prefix: str, rest: str) -> bool:
 
 
 def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
-    """The assignment of a variable that is never read, and whose name is similar to an unset one; None without one."""
+    """The assignment of a variable that is never read, and whose name is similar to an unset one; None if none."""
     if len(unusual_names(job)) > MOST_STRANGERS:
         return None
     enclosing = enclosing_assignment(job, read.span)

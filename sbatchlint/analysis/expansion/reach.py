@@ -16,7 +16,7 @@ from sbatchlint.source.text import Span
 
 # How many variables a value is followed through.
 _MOST_HANDED_ON = 4
-# What stands before a word that names a file for output.
+# What comes before a word that names a file for output.
 _TO_FILE = Regex(r"(?:>>?|\btee(?:[ \t]+-a)?[ \t])[ \t]*[\"']?[^\s;&|]*$")
 _LOG = Regex(r"(?i)logs?(?![a-z])|\.(?:err|out|stdout|stderr)(?![a-z])")
 # Options of sbatch and srun, and of programs, that name a log or the job itself.

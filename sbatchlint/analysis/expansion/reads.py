@@ -113,7 +113,7 @@ def assignments_by_name(job: Job) -> dict[str, list[VariableAssignment]]:
 
 
 def _direct_use(job: Job, read: VariableRead) -> Use:
-    """The purpose of a read where it stands."""
+    """The purpose of a read where it is."""
     if read.operator == "arithmetic":
         return Use(read, "arithmetic")
     command = _reading_command(job, read)
@@ -133,7 +133,7 @@ def _direct_use(job: Job, read: VariableRead) -> Use:
 
 
 def _reading_command(job: Job, read: VariableRead) -> Invocation | None:
-    """The command whose words hold a read; None without one."""
+    """The command whose words hold a read; None if there is none."""
     for command in job.invocations[read.order : read.order + _AHEAD]:
         if command.context.parent is read.context.parent:
             if command.span.contains(read.span) or read.span in _heredocs(job).get(command.index, ()):
@@ -152,7 +152,7 @@ def _heredocs(job: Job) -> dict[int, frozenset[Span]]:
 
 
 def _is_shown_heredoc(command: Invocation, read: VariableRead) -> bool:
-    """Whether `cat` prints the heredoc that a read stands in."""
+    """Whether `cat` prints the heredoc that a read is in."""
     plain = command.name == "cat" and len(command.argv) == 1 and not command.children
     return plain and not redirects_output(command.redirects) and not command.context.captured
 
@@ -160,7 +160,7 @@ def _is_shown_heredoc(command: Invocation, read: VariableRead) -> bool:
 def _asks_whether_set(test: Invocation) -> bool:
     """Whether `[ … ]` tests if a variable is set: by `-z`, `-n`, with one word alone, or by a comparison with "".
 
-    `[ "x$NAME" = x ]` is such a comparison: the other word is what stands beside the variable.
+    `[ "x$NAME" = x ]` is such a comparison: the other word is what is beside the variable.
     """
     words = test.words
     if not {"-z", "-n", ""}.isdisjoint(words) or len(words) - words.count("]") < 3:
@@ -237,7 +237,7 @@ def unprepared_reads_of(job: Job, is_meant: Callable[[str], bool]) -> list[Varia
 
 
 def enclosing_assignment(job: Job, span: Span) -> VariableAssignment | None:
-    """The innermost assignment around a place; None without one."""
+    """The innermost assignment around a place; None if there is none."""
     starts, assigned = _assignments(job)
     end = bisect_right(starts, span.start)
     for assignment in reversed(assigned[max(end - _NESTED, 0) : end]):

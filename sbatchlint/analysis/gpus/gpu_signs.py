@@ -235,7 +235,7 @@ def _subjects(option: str) -> tuple[Regex, ...]:
 
 
 def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None:
-    """The sign in an exported variable; None without one. `value`: None where it is not known."""
+    """The sign in an exported variable; None if there is none. `value`: None where it is not known."""
     text = None if value is None else text_of(value)
     if name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
         if text in ("", "-1", "none", "None", "NoDevFiles"):

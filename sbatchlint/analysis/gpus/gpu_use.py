@@ -89,7 +89,7 @@ class GpuNeed(NamedTuple):
 
 @once
 def gpu_need(job: Job) -> GpuNeed | None:
-    """The use of GPUs by a job that requests none; None without one, or where that is not known."""
+    """The use of GPUs by a job that requests none; None if there is none, or where that is not known."""
     directives, request = job.directives, job.request
     signs = _signs_without_request(job) or []
     found = [sign for sign in signs if sign.strength == STRONG]
@@ -211,7 +211,7 @@ def _asks_for_none(job: Job, request: Request, steps: Iterable[Step]) -> bool:
 
 @once
 def unseen_gpus(job: Job) -> tuple[Step, Sign] | None:
-    """The first step that uses GPUs in an exclusive job that requests none, with its sign; None without one.
+    """The first step that uses GPUs in an exclusive job that requests none, with its sign; None if there is none.
 
     Only the batch shell of such a job has GPUs, as that of a job in a partition that gives whole nodes.
     """
@@ -232,7 +232,7 @@ def unseen_gpus(job: Job) -> tuple[Step, Sign] | None:
 
 
 def _hinted(job: Job) -> tuple[Step, Sign] | None:
-    """A step with a hint of GPUs, where no command certainly uses them; None without one.
+    """A step with a hint of GPUs, where no command certainly uses them; None if there is none.
 
     Hints are enough there: whole nodes together with NCCL's variables, or a number of GPUs, are for nothing else.
     """

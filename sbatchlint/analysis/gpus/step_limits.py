@@ -41,7 +41,7 @@ class TooManyGpus(NamedTuple):
 
 
 def too_many_gpus(job: Job, step: Step) -> TooManyGpus | None:
-    """The request for GPUs because of which srun refuses a step; None without one, or where it is not certain."""
+    """The request for GPUs because of which srun refuses a step; None if there is none, or where it is not certain."""
     request = job.request
     if job.phase is not Phase.BATCH or not job.directives.settings or not job.directives.certain:
         return None

@@ -45,7 +45,7 @@ def is_refused(job: Job, launch: Launch, kind: str) -> bool:
 
 
 def _without_gpus(job: Job, launch: Launch) -> Refusal | None:
-    """torchrun's refusal of `--nproc_per_node=gpu` without a GPU (`Cuda is not available`); None without one."""
+    """torchrun's refusal of `--nproc_per_node=gpu` without a GPU (`Cuda is not available`); None if there is none."""
     setting = launch.launcher.setting("nproc_per_node")
     if setting is None or setting.text != "gpu":
         return None
@@ -65,7 +65,7 @@ def _without_gpus(job: Job, launch: Launch) -> Refusal | None:
 
 
 def _without_rank(job: Job, launch: Launch) -> Refusal | None:
-    """accelerate's refusal of several machines without a rank: it runs `int(None)`; None without one.
+    """accelerate's refusal of several machines without a rank: it runs `int(None)`; None if there is none.
 
     The user's own configuration file, which the script does not name, may have a rank, the same on all nodes: then
     nothing starts with the static rendezvous, while c10d works.

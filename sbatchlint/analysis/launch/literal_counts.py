@@ -10,7 +10,7 @@ from sbatchlint.source.text import Span
 
 
 def literal_number(job: Job, span: Span | None) -> int | None:
-    """The number written at a place of the file, with whitespace or the end of the file after it; None without one."""
+    """The number written at a place of the file, with whitespace or the end of the file after it; None if none."""
     if span is None:
         return None
     number = whole(job.source.slice(span))
@@ -32,7 +32,7 @@ def literal_digits(value: Pieces | None) -> Span | None:
 
 
 def task_option_at(step: Step, span: Span) -> StepOption | None:
-    """The srun's own option at `span` that sets its number of tasks; None without one."""
+    """The srun's own option at `span` that sets its number of tasks; None if there is none."""
     for name in ("ntasks", "ntasks-per-node"):
         option = step.option(name)
         if option is not None and option.span == span:

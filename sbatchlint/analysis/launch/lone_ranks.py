@@ -86,7 +86,7 @@ def is_spread(job: Job, step: Step) -> bool:
 
 
 def sign_of_rank(job: Job, invocation: Invocation, step: Step) -> RankSign | None:
-    """The sign that a program of a step is one rank of many; None without one, or if something contradicts it."""
+    """The sign that a program of a step is one rank of many; None if there is none, or if something contradicts it."""
     context, outer = invocation.context, step.invocation.context
     if context.restricted or context.background is not outer.background or context.loops != outer.loops:
         return None

@@ -104,7 +104,7 @@ def _has_spawn_option(argv: Argv, python: Python | None) -> bool:
 def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
     """The sign that a command is one rank of many, from its words, its environment, or the program's own text.
 
-    None without one, or where the program starts its other processes itself. `litgpt X` is such a program too.
+    None if there is none, or where the program starts its other processes itself. `litgpt X` is such a program too.
     """
     python = python_of(invocation)
     found = sign_in_command(invocation.argv, python, partial(exported, invocation))
@@ -147,7 +147,7 @@ def _with_configuration(job: Job, invocation: Invocation, found: RankSign | None
 
 
 def sign_in_command(argv: Argv, python: Python | None, lookup: Lookup) -> RankSign | None:
-    """The sign in a command's words and environment; None without one. `python`: the words as a call of Python."""
+    """The sign in a command's words and environment; None if there is none. `python`: the words as a call of Python."""
     if python is None and len(argv) > 1 and basename(argv[0]) == "litgpt" and text_of(argv[1]) in _LITGPT:
         return RankSign("lightning", "Lightning expects one task for each device", span_of(argv[0]))
     if python is None or python.target is None or python.kind not in ("script", "module"):
@@ -232,7 +232,7 @@ class _Trainer(NamedTuple):
 
 
 def _lightning_trainer(program: PythonProgram) -> _Trainer | None:
-    """The trainer whose processes Slurm is to start; None without one, with several that differ, or without GPUs."""
+    """The trainer whose processes Slurm is to start; None if none, with several that differ, or without GPUs."""
     found = [call for call in program.calls if call.last in ("Trainer", "Fabric") and _is_lightning(call)]
     trainers = {_trainer(program, call) for call in found}
     alike = {each and each._replace(line=0) for each in trainers}

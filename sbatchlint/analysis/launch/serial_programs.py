@@ -28,7 +28,7 @@ def is_serial(program: PythonProgram) -> bool:
 
 
 def written_file(program: PythonProgram) -> Call | None:
-    """A call that writes a file whose name the program's text tells; None without one."""
+    """A call that writes a file whose name the program's text tells; None if there is none."""
     for module in program.modules:
         for call in module.calls:
             if call.name == "open" and _mode(call)[:1] in ("w", "x", "a"):

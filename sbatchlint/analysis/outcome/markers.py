@@ -1,6 +1,6 @@
 """Commands that mark work as done: they create a file of such a name, or write such a word."""
 
-from sbatchlint.analysis.storage.written_paths import made_paths, redirected_paths, words
+from sbatchlint.analysis.storage.written_paths import created_paths, redirected_paths, words
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
@@ -24,7 +24,7 @@ def marks_success(job: Job, command: Invocation) -> bool:
     """Whether a command creates a file with such a name, or reports success other than by printing it."""
     made = redirected_paths(command) if command.name is None or command.name in _WRITING else []
     if command.name in ("touch", "mv", "ln"):
-        made += made_paths(command)
+        made += created_paths(command)
     files = [path for path in made if not path.startswith("/dev/")]
     if any(_MARKER.fullmatch(path.rpartition("/")[2]) and path not in _awaited(job) for path in files):
         return not _NOT_YET.search(" ".join(path.rpartition("/")[2] for path in files))

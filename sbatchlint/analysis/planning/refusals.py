@@ -63,7 +63,7 @@ def refusal_of(job: Job, step: Step) -> str | None:
 
 
 def _refused_value(job: Job, step: Step) -> str | None:
-    """The first option whose value srun refuses in every release of the range, as written; None without one."""
+    """The first option whose value srun refuses in every release of the range, as written; None if there is none."""
     return _refused_values(job).get(step.invocation.span.start)
 
 

@@ -382,7 +382,7 @@ def _origin(setting: Setting | None, invocation: Invocation) -> str | int | None
 
 
 def _holder(field: Pieces, invocation: Invocation) -> str | None:
-    """A variable that has just this value, preferably an exported one; None without one."""
+    """A variable that has just this value, preferably an exported one; None if there is none."""
     names = [
         (not variable.exported, name)
         for name, variable in invocation.state.variables.items()

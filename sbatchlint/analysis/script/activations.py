@@ -10,12 +10,12 @@ from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
-_PERSONAL = Regex(r"(?:.*/)?(?:\.?bashrc|\.?bash_profile|\.?profile|\.?bash\.bashrc)")
+_STARTUP_FILE = Regex(r"(?:.*/)?(?:\.?bashrc|\.?bash_profile|\.?profile|\.?bash\.bashrc)")
 _CONDA_ACTIVATE = Regex(r"(?i)(?:.*(?:conda|mamba|forge).*/)?activate")
 
 
-def is_activation(command: Invocation) -> bool:
-    """Whether a command is `conda activate` or `conda deactivate`, of conda or one of its relatives."""
+def calls_conda_function(command: Invocation) -> bool:
+    """Whether a command is `conda activate` or `conda deactivate`, or the same of a relative such as mamba."""
     return has_trait(command.name, "conda") and command.words[1:2] in (["activate"], ["deactivate"])
 
 
@@ -27,14 +27,14 @@ def sources_activate(command: Invocation) -> bool:
     return _CONDA_ACTIVATE.fullmatch(file) is not None or len(command.argv) > 2 and file.endswith("/bin/activate")
 
 
-def sources_personal_file(command: Invocation) -> bool:
+def sources_startup_file(command: Invocation) -> bool:
     """Whether a command sources a startup file of the user or the system, none of whose commands are known."""
     if command.name not in ("source", ".") or len(command.argv) < 2 or command.children:
         return False
-    return _PERSONAL.fullmatch(shown_text(command.argv[1])) is not None
+    return _STARTUP_FILE.fullmatch(shown_text(command.argv[1])) is not None
 
 
-def is_hook(command: Invocation) -> bool:
+def may_define_conda_function(command: Invocation) -> bool:
     """Whether a command is `eval "$(conda shell.bash hook)"`, or may be."""
     if command.name != "eval":
         return False

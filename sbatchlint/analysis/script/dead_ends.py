@@ -82,7 +82,7 @@ def dead_ends(found: ExitStatuses) -> Iterator[DeadEnd]:
 
 
 def _error(arm: Arm) -> Span | None:
-    """The message that something is wrong, in an arm after which the shell goes on; None without one."""
+    """The message that something is wrong, in an arm after which the shell goes on; None if there is none."""
     return next((span for span, text in arm.messages if arm.goes_on and ERROR.search(text)), None)
 
 
@@ -184,7 +184,7 @@ class _Works:
         return None, None
 
     def message_of(self, name: str) -> Span | None:
-        """The message of an arm that only prints that the variable has none of the known values; None without one."""
+        """The message of an arm that only prints that the variable has none of the known values; None if none."""
         for choice in self.found.choices:
             for arm in choice.arms:
                 if arm.messages and arm.goes_on:

@@ -22,7 +22,7 @@ _LEAVING = frozenset({"break", "exit", "return", "exec", "kill", "pkill", "scanc
 
 @once
 def endless_command(job: Job) -> Invocation | None:
-    """The first command that the script's shell certainly does not get past within the job's time; None without one."""
+    """The first command that the script's shell certainly does not get past within the job's time; None if none."""
     if commands_named(job, "trap"):
         return None  # a signal may end it
     found = [each for each in commands_named(job, "sleep", "tail") if _never_returns(job, each)]

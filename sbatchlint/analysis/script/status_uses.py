@@ -103,7 +103,7 @@ class StatusUses:
         return [(node.word.start, node.word.end)] if self.only_reports(failing) else []
 
     def name(self, node: Simple) -> str | None:
-        """The first word of a command as written, without its folder; None without one."""
+        """The first word of a command as written, without its folder; None if there is none."""
         word = node.words[0] if node.words else None
         if not isinstance(word, Word):
             return None

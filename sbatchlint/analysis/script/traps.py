@@ -41,7 +41,7 @@ def traps_of(job: Job) -> list[Trap]:
 
 
 def exiting_trap(job: Job) -> Invocation | None:
-    """The trap for ERR, or the `exit` in a trap for EXIT that sets the script's status; None without one."""
+    """The trap for ERR, or the `exit` in a trap for EXIT that sets the script's status; None if there is none."""
     ends: list[str | None] = []
     for command in job.invocations if "trap" in by_program(job) else ():
         if command.name == "trap":
@@ -66,7 +66,7 @@ def exit_of_error_trap(job: Job, trap: Invocation) -> Invocation | None:
 
 
 def status_before(job: Job, exit_: Invocation) -> Invocation | None:
-    """The tidying command in a trap whose status `exit $?` returns (`rm -rf tmp; exit $?`); None without one."""
+    """The tidying command in a trap whose status `exit $?` returns (`rm -rf tmp; exit $?`); None if there is none."""
     if job.source.slice(exit_.span) not in ("exit $?", 'exit "$?"', "exit ${?}"):
         return None
     before = [each for each in job.invocations[: exit_.index] if each.parent is exit_.parent]

@@ -77,7 +77,7 @@ IN_SHELL = Regex(
 
 _USES = {"source": "source", ".": "source", "cd": "folder", "pushd": "folder"}
 _INTERPRETERS = frozenset(("bash", "sh", "Rscript", "julia", "octave", "matlab"))
-# Their options with a program in the place of a file.
+# Their options with a program in place of a file.
 _CODE = {
     "Rscript": ("-e",),
     "julia": ("-e", "-E", "--eval", "--print"),

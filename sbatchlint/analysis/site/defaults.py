@@ -1,4 +1,4 @@
-"""What a job gets without asking, by the profile of the cluster."""
+"""What a job gets without asking, according to the profile of the cluster."""
 
 from __future__ import annotations
 

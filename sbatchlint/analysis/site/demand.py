@@ -504,7 +504,7 @@ def places_on(nodes: Nodes, demand: Demand) -> int | None:
 
 
 def listed_nodes(request: Request) -> tuple[str, ...] | None:
-    """The nodes of --nodelist; None without one, or where they are not known."""
+    """The nodes of --nodelist; None if there is none, or where they are not known."""
     return hosts(request.value("nodelist"))
 
 

@@ -129,7 +129,7 @@ def correction(job: Job, request: Request, unknown: UnknownName, meant: str | No
 
 
 def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
-    """The name that is plainly meant; None without one.
+    """The name that is plainly meant; None if there is none.
 
     Another number is another thing, and so is another letter beside one: nobody who writes a100 means h100 or a10.
     """

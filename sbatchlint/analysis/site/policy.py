@@ -274,7 +274,7 @@ def _products(
 def _counted(target: Target, name: str, demand: Demand) -> dict[str, int]:
     """What Slurm counts of a job when it is submitted, in its words, memory in MB; without what is not known.
 
-    `_job_create()` and `job_get_tres_mem()` in src/slurmctld/job_mgr.c: CPUs by the number of tasks, also where the job
+    `_job_create()` and `job_get_tres_mem()` in src/slurmctld/job_mgr.c: CPUs by the number of tasks, even where the job
     gets more for its GPUs, and the nodes that are the least.
     """
     request, found = target.request, {"node": demand.nodes}

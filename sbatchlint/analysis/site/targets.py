@@ -1,4 +1,4 @@
-"""The partitions in which a job would run, by the profile of the cluster."""
+"""The partitions in which a job would run, according to the profile of the cluster."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def named_partitions(request: Request) -> tuple[str, ...] | None:
 
 
 def named(request: Request, option: str) -> str | None:
-    """The value of an option; None also where it is still to be filled in (`<partition>`, `[partition name]`)."""
+    """The value of an option; None even where it is still to be filled in (`<partition>`, `[partition name]`)."""
     text = request.value(option)
     if text is None or placeholder(option, text) is not None or may_open_placeholder(option, text):
         return None
@@ -90,8 +90,8 @@ def place(job: Job, request: Request, *names: str) -> Span:
 def severity(job: Job, target: Target | None = None, waits: bool = False) -> str:
     """How loud a finding is that sbatch refuses the job, or (`waits`) leaves it waiting for good.
 
-    Only a warning where a program of the site may change the job first (also where it is not known if there is one,
-    as in a profile that was made of documentation), or another partition may be given.
+    Only a warning where a program of the site may change the job first (even where it is not known if there is one, as
+    in a profile that was made of documentation), or another partition may be given.
     """
     profile = job.site.profile
     changed = profile is not None and profile.submit_plugins != ()

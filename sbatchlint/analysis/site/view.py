@@ -1,4 +1,4 @@
-"""Where a job could run, what it takes of each node there, and what that comes to, by the profile of the cluster."""
+"""Where a job could run, what it takes of each node there, and what that costs, by the cluster's profile."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.step_programs import UTILITIES
-from sbatchlint.analysis.storage.written_paths import made_paths, named_paths, redirected_paths, words
+from sbatchlint.analysis.storage.written_paths import created_paths, named_paths, redirected_paths, words
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, shown_text
 from sbatchlint.job import Job
@@ -76,7 +76,7 @@ def _makers(job: Job) -> list[_Maker]:
     for command in job.invocations:
         elsewhere = words(command) if command.name in ELSEWHERE else []
         if command.phase is Phase.TASK:
-            made = made_paths(command)
+            made = created_paths(command)
             is_program = command.name not in UTILITIES and command.text is None and not command.children
             named = named_paths(command) if is_program else []
             found.append(_Maker(command.index, elsewhere, [*redirected_paths(command), *made], made, named))

@@ -1,4 +1,4 @@
-"""Where commands write: the options that name a place for results, and the paths that they make."""
+"""Where commands write: the options that name a place for results, and the paths that they create."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -28,13 +28,13 @@ _RECURSIVE = Regex(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
 
 
 def names_logs(option: str) -> bool:
-    """Whether an option takes a folder for logs, by its name, with or without dashes."""
+    """Whether an option takes a folder for logs, judging by its name (with or without dashes)."""
     return _LOGS.fullmatch(option) is not None
 
 
 @lru_cache(maxsize=4096)  # most scripts have the same words
 def names_output(word: str) -> bool:
-    """Whether an option takes a place to write to, by its name, with or without dashes or a value."""
+    """Whether an option takes a place to write to, judging by its name (with or without dashes or a value)."""
     option = word.partition("=")[0]
     return names_logs(option) or _RESULTS.fullmatch(option) is not None
 
@@ -50,7 +50,7 @@ def operands(command: Invocation) -> list[str]:
 
 
 def is_recursive(command: Invocation) -> bool:
-    """Whether an option says that folders count with all that is in them: `-r`, `-rf`, `--recursive`."""
+    """Whether a command has an option that makes it recursive: `-r`, `-rf`, `--recursive`."""
     return any(_RECURSIVE.fullmatch(word) for word in command.words[1:])
 
 
@@ -67,7 +67,7 @@ def values_in(field: Pieces) -> Iterator[Pieces]:
 
 
 def named_paths(command: Invocation) -> list[str]:
-    """The paths among a command's words, also those within options."""
+    """The paths among a command's words, including those in the values of options."""
     return [key(each) for field in command.argv[1:] if field for each in values_in(field)]
 
 
@@ -76,8 +76,8 @@ def redirected_paths(command: Invocation) -> list[str]:
     return [key(each.target) for each in command.redirects if each.operator in WRITING and each.target]
 
 
-def made_paths(command: Invocation) -> list[str]:
-    """The paths among a command's words that it makes."""
+def created_paths(command: Invocation) -> list[str]:
+    """The paths among its words that a command creates."""
     if command.name in ("mkdir", "touch", "tee", "virtualenv"):
         return operands(command)
     if has_trait(command.name, "places"):
@@ -88,17 +88,17 @@ def made_paths(command: Invocation) -> list[str]:
     return [path for option, path in zip(words(command), words(command)[1:]) if option in options]
 
 
-def place_in(field: Pieces, index: int, file: str) -> int | None:
-    """The offset in the file of a character of a word; None where it is not literal, or in single quotes."""
+def place_in(field: Pieces, index: int, text: str) -> int | None:
+    """The offset in the text of a file of a character of a word; None if it is not literal, or is in single quotes."""
     at = 0
     for piece in field:
         size = 1 if piece.text is None else len(piece.text)
         if index < at + size or index == at + size and piece is field[-1]:
             if piece.expansion is not None or piece.text is None or size != piece.end - piece.start:
                 return None
-            if file[piece.start - 1] == "'" or file[piece.end : piece.end + 1] == "'":
+            if text[piece.start - 1] == "'" or text[piece.end : piece.end + 1] == "'":
                 return None
             where = piece.start + index - at
-            return where if where < len(file) else None
+            return where if where < len(text) else None
         at += size
     return None

@@ -288,7 +288,7 @@ def _of_wrapper(job: Job, invocation: Invocation) -> Layout | None:
 
 
 def _of_program(job: Job, invocation: Invocation, program: Pieces, count: int) -> Layout | None:
-    """The layout that the last `count` words of a command set for a program; None without one."""
+    """The layout that the last `count` words of a command set for a program; None if there is none."""
     if not count or not any(map(_may_tell_size, invocation.words[-count:])):
         return None
     layout = _read(job, invocation, count, "recipe")

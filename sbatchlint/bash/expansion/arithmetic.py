@@ -245,7 +245,7 @@ class _Evaluator:
         return 0 if self.mode == OFF else combine(operator, left, right)
 
     def target(self) -> Target:
-        """Reads a name and its subscript, None without one."""
+        """Reads a name and its subscript, None if there is none."""
         name = self.take()[1]
         if self.peek() != "[":
             return name, None

@@ -50,7 +50,7 @@ class Scope:
         self.context = context
 
     def span(self, node: Part | Statement | Word | Assignment | Redirect) -> Span:
-        """Where a node of the text stands in the file."""
+        """Where a node of the text is in the file."""
         return self.text.span(node.start, node.end)
 
     def written(self, node: Part | Statement | Word | Assignment) -> str:

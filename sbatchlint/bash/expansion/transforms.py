@@ -19,14 +19,14 @@ from sbatchlint.source.text import Span
 
 # What makes a pattern match more than one string; a character after a backslash stands for itself.
 _SPECIAL = Regex(r"(?:^|[^\\])(?:\\\\)*[*?\[(]|(?:^|[^\\])(?:\\\\)*\\\Z")
-# With more replacements a value becomes one piece.
+# With more replacements than this, a value becomes one piece.
 _MOST_REPLACED = 200
 
 
 def transformed(
     expander: Expander, choices: Sequence[ValueChoice], part: Parameter, scope: Scope, span: Span
 ) -> list[ValueChoice]:
-    """The values after `#`, `%`, `/`, `^`, `,` or `@`, which work on each field."""
+    """The values to which `#`, `%`, `/`, `^`, `,` or `@` has been applied, field by field."""
     operator = part.operator
     extended = scope.state.options.get("extglob", False)
     words: list[str | None] = []
@@ -57,18 +57,18 @@ def transformed(
     return results
 
 
-def _replacement(expander: Expander, word: Word, scope: Scope, inside: bool) -> str | None:
-    """The replacement of `${X/a/b}`; None where it is unknown, or depends on bash's version for its `&` or backslashes.
+def _replacement(expander: Expander, word: Word, scope: Scope, is_quoted: bool) -> str | None:
+    """The replacement of `${X/a/b}`; None if unknown, or if it has `&` or backslashes, which releases read differently.
 
-    `inside`: the expansion stands between double quotes, which do not protect them.
+    `is_quoted`: the expansion is in double quotes, which do not protect them.
     """
     for part in word.parts:
         if isinstance(part, Literal):
-            if "&" in part.text and (inside or len(part.text) == part.end - part.start):
+            if "&" in part.text and (is_quoted or len(part.text) == part.end - part.start):
                 return None
-            if inside and "\\" in part.text:
+            if is_quoted and "\\" in part.text:
                 return None
-        elif inside or not getattr(part, "quoted", True):
+        elif is_quoted or not getattr(part, "quoted", True):
             for segments, _ in expander.part(part, scope, split=False):
                 if any({"&", "\\"} & set(piece.text or "") for piece in joined(segments)):
                     return None
@@ -77,16 +77,18 @@ def _replacement(expander: Expander, word: Word, scope: Scope, inside: bool) -> 
 
 
 def _transformed_field(
-    limits: Limits, field: Pieces, operator: str, words: list[str | None], part: Parameter, scope: Scope, span: Span,
-    extended: bool | None,
+    limits: Limits, field: Pieces, operator: str, arguments: list[str | None], part: Parameter, scope: Scope,
+    span: Span, extended: bool | None,
 ) -> Pieces:  # fmt: skip
-    """One field after the operator; `words`: what its arguments expand to."""
+    """A field to which the operator has been applied; `arguments`: what those of the operator expand to."""
     inputs = flattened(expansions(field))
     unknown = scope.unknown(part.name, span, inputs, is_open((field,)))
     text = text_of(field)
-    argument = words[0] if words else ""
-    if argument is not None and operator in ("/", "//") and words[1] is not None:
-        pieces = _replaced_pieces(field, operator, argument, words[1], Expansion(part.name, span, scope.context.phase))
+    argument = arguments[0] if arguments else ""
+    if argument is not None and operator in ("/", "//") and arguments[1] is not None:
+        pieces = _replaced_pieces(
+            field, operator, argument, arguments[1], Expansion(part.name, span, scope.context.phase)
+        )
         if pieces is not None:
             return pieces
     if text is None or argument is None:
@@ -101,7 +103,7 @@ def _transformed_field(
     if operator[0] in "^,":
         new = _case_changed(text, operator, argument or "?", extended)
     elif operator[0] == "/":
-        replacement = words[1]
+        replacement = arguments[1]
         if replacement is None:
             # matters only if the pattern matches
             new = replaced(text, operator, argument, "\0", extended)
@@ -120,7 +122,7 @@ def _replaced_pieces(
 ) -> Pieces | None:
     """The pieces after a plain string is replaced, so that the others keep their places; None where that is uncertain.
 
-    An unknown piece may hold the string, and may hold a part of it unless that is one character.
+    An unknown piece may contain the string, or, if that is longer than one character, a part of it.
     """
     plain = re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
     string = shown_text(field)
@@ -143,13 +145,13 @@ def _replaced_pieces(
 
 
 def _changed(piece: Piece, expansion: Expansion) -> Piece:
-    """An unknown piece in which something may be replaced."""
+    """An unknown piece as the result of an expansion that may have replaced something in it."""
     inputs = () if piece.expansion is None else flattened([piece.expansion])
     return piece.replace(expansion=expansion._replace(inputs=inputs))
 
 
 def _case_changed(string: str, operator: str, pattern: str, extended: bool | None) -> str | None:
-    """The text after `^`, `^^`, `,` or `,,`; None where unknown."""
+    """The string to which `^`, `^^`, `,` or `,,` has been applied; None if it is unknown."""
     change = str.upper if operator[0] == "^" else str.lower
     if not string.isascii():
         return None
@@ -165,7 +167,7 @@ def _case_changed(string: str, operator: str, pattern: str, extended: bool | Non
 
 
 def _at_transformed(string: str, name: str) -> str | None:
-    """The text after `@Q`, `@E`, `@U`, `@L` or `@u`; None where unknown."""
+    """The string to which `@Q`, `@E`, `@U`, `@L` or `@u` has been applied; None if it is unknown."""
     match name:
         case "Q":
             return quoted_as_input(string)
@@ -179,7 +181,10 @@ def _at_transformed(string: str, name: str) -> str | None:
 def substring(
     expander: Expander, fields: Fields | None, several: bool, part: Parameter, scope: Scope, span: Span
 ) -> Fields | None:
-    """The fields of `${X:a:b}`, `${A[@]:a:b}` or `${@:a:b}`; None where X is not set."""
+    """The fields of `${X:a:b}`, `${A[@]:a:b}` or `${@:a:b}`; None where X is not set.
+
+    `several`: X may have any number of fields.
+    """
     bounds: list[int | None] = [expander.number(word.start, word.end, scope)[0] for word in part.arguments]
     if fields is None:
         return None
@@ -199,7 +204,7 @@ def substring(
     text = text_of(field)
     if text is None or not text.isascii():
         if length is not None and length < 0:
-            scope.state.doubtful = True  # an error where the text is short
+            scope.state.doubtful = True  # an error if the value is too short
         return ((unknown,),)
     low = start if start >= 0 else len(text) + start
     if low < 0 or low > len(text):
@@ -212,7 +217,7 @@ def substring(
 
 
 def _open_slice(fields: Fields, name: str, start: int, length: int | None) -> Fields | None:
-    """A slice of fields with open ones among them; None where it reaches these."""
+    """A slice of fields with open ones among them; None if it reaches one of those."""
     known = 0
     while known < len(fields) and not is_open((fields[known],)):
         known += 1
@@ -224,11 +229,11 @@ def _open_slice(fields: Fields, name: str, start: int, length: int | None) -> Fi
     return fields[at : at + length] if length >= 0 and at + length <= known else None
 
 
-def _slice(fields: Fields, name: str, scope: Scope, start: int, length: int | None, zero: Pieces) -> Fields:
-    """A slice of known fields."""
+def _slice(fields: Fields, name: str, scope: Scope, start: int, length: int | None, unknown: Pieces) -> Fields:
+    """A slice of known fields; `unknown` stands for `$0`, or for the whole."""
     if name in ("@", "*"):
         # "$@" counts from 1; 0 is the name of the script
-        everything = (zero, *fields)
+        everything = (unknown, *fields)
         at = start if start >= 0 else len(everything) + start
         if at < 0:
             return ()
@@ -238,12 +243,12 @@ def _slice(fields: Fields, name: str, scope: Scope, start: int, length: int | No
     if found is not None and len(found.alternatives) == 1:
         keys = found.alternatives[0].keys
     elif found is not None and any(each.keys is not None for each in found.alternatives):
-        return ((zero[0].replace(open=True),),)
+        return ((unknown[0].replace(open=True),),)
     if found is not None and "A" in found.flags:
-        return ((zero[0].replace(open=True),),)
-    places = indices(fields, keys)
-    at = start if start >= 0 else (places[-1] if places else -1) + 1 + start
+        return ((unknown[0].replace(open=True),),)
+    subscripts = indices(fields, keys)
+    at = start if start >= 0 else (subscripts[-1] if subscripts else -1) + 1 + start
     if at < 0:
         return ()
-    chosen = tuple([field for place, field in zip(places, fields, strict=True) if place >= at])
+    chosen = tuple([field for subscript, field in zip(subscripts, fields, strict=True) if subscript >= at])
     return chosen if length is None else chosen[:length]

@@ -47,8 +47,8 @@ class ScriptInterpreter(Interpreter):
     """Evaluates one script.
 
     `reached`: how many commands were recorded before each top-level statement that was reached. `ended`: the end of the
-    one that leaves the shell for certain (`exit`), after which nothing is read; None without one. `states`: the state
-    before each of them, if a list is put there before `run`: copies, for which few scripts have any use.
+    one that leaves the shell for certain (`exit`), after which nothing is read; None if there is none. `states`: the
+    state before each of them, if a list is put there before `run`: copies, for which few scripts have any use.
     """
 
     def __init__(self, hooks: Hooks, programs: dict[str, Program] | None = None) -> None:

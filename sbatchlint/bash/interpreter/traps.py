@@ -1,7 +1,7 @@
 """`trap`: commands that run when a signal comes, a command fails, or the shell exits.
 
-When that is nobody knows: a variable that such commands change may have any value from then on, whatever it is set to
-(flag `v`).
+It is not known when that is: a variable that such commands change may have any value from then on, whatever it is set
+to (flag `v`).
 """
 
 from collections.abc import Sequence

@@ -427,7 +427,7 @@ def parse(string: str) -> Program:
 def parse_word_text(string: str, start: int, end: int, mode: str = "double") -> Word:
     """Parses a range of a text as one word, in which whitespace and metacharacters are ordinary characters.
 
-    `mode`: `double` for what stands between double quotes or in an arithmetic expression, `heredoc` for the body of a
+    `mode`: `double` for what is between double quotes or in an arithmetic expression, `heredoc` for the body of a
     heredoc, `index` for a subscript (quotes are resolved). What cannot be read is `Broken`.
     """
     try:

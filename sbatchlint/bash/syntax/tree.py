@@ -37,12 +37,12 @@ class Literal(Node):
 class Parameter(Node):
     """`$NAME`, `${NAME}`, `${NAME:-word}`, `${#NAME}`, `${!NAME}`, `${NAME[@]:1:2}` …
 
-    `name`: a variable, or one of `@ * # ? - $ !` or digits. `index`: the subscript as a word, None without one.
-    `operator`: '' or one of `:- - := = :? ? :+ + # ## % %% / // /# /% ^ ^^ , ,, : @ length indirect prefix`
-    (`:` is the substring `${X:a:b}`, `@` is `${X@Q}`, `prefix` is `${!X*}`, `length` is `${#X}`, `indirect` with an
-    `index` of `@` or `*` is the list of keys `${!X[@]}`). Spaces and newlines are ordinary characters of the arguments.
-    `arguments`: the words after the operator: one (maybe without parts), or two for `/` with a replacement and for `:`
-    with a length. Literal parts of patterns, offsets and subscripts are `quoted` only where they are quoted themselves.
+    `name`: a variable, or one of `@ * # ? - $ !` or digits. `index`: the subscript as a word, None if there is none.
+    `operator`: '' or one of `:- - := = :? ? :+ + # ## % %% / // /# /% ^ ^^ , ,, : @ length indirect prefix` (`:` is the
+    substring `${X:a:b}`, `@` is `${X@Q}`, `prefix` is `${!X*}`, `length` is `${#X}`, `indirect` with an `index` of `@`
+    or `*` is the list of keys `${!X[@]}`). Spaces and newlines are ordinary characters of the arguments. `arguments`:
+    the words after the operator: one (maybe without parts), or two for `/` with a replacement and for `:` with a
+    length. Literal parts of patterns, offsets and subscripts are `quoted` only where they are quoted themselves.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Heredoc(Node):
 class Redirect(Node):
     """`2> file`, `<<EOF`, `<<< word`, `2>&1`, `&> file`; `operator` as written.
 
-    `fd`: the number, or `{name}` as written; None without one. `target` is None for heredocs alone.
+    `fd`: the number, or `{name}` as written; None if there is none. `target` is None for heredocs alone.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class Background(Node):
 
 
 class If(Node):
-    """Pairs of condition and body (if, elif …), and the body of else (None without one)."""
+    """Pairs of condition and body (if, elif …), and the body of else (None if there is none)."""
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ SYMPTOMS = (
         id="job-timeout",
         title="the job reached its time limit",
         docs="""\
-The state that accounting keeps. What the job did in its last minutes stands in the log: a long silence before the end
+The state that accounting keeps. What the job did in its last minutes is in the log: a long silence before the end
 is a hang, not a long run.
 """,
         printed_by="sacct, scontrol",
@@ -136,7 +136,7 @@ A job of a federation waits in several clusters; when one starts it, its sibling
 its state are with the cluster that started it: `sacct --federation`.
 """,
         printed_by="sacct, scontrol",
-        releases="17.11 on",
+        releases="17.11 and later",
         role="consequence",
         literals=_LITERALS,
         patterns=(r"^JobState=REVOKED",),
@@ -228,7 +228,7 @@ not exist, or may not be written by the user on that node.
         id="job-failed",
         title="the job ended with an error",
         docs="""\
-The exit code is that of the script's last command, or of `exit`. What failed stands in the log.
+The exit code is that of the script's last command, or of `exit`. What failed is in the log.
 """,
         printed_by="sacct, scontrol",
         releases="all",

@@ -71,7 +71,7 @@ The source has to be there on every node of the step, and to be readable by the 
 it. pyxis and enroot take a blank in a path for its end.
 """,
         printed_by="enroot-mount, by way of pyxis",
-        releases="enroot 3.0 on; `--container-mounts: source path does not exist` pyxis 0.24 on",
+        releases="enroot 3.0 and later; `--container-mounts: source path does not exist` pyxis 0.24 and later",
         role="cause",
         literals=("enroot-mount:", "source path does not exist", "--container-mounts:", "could not add mount entry", "mount source must be", "mount target must be", "couldn't chdir to container cwd"),
         patterns=(
@@ -120,7 +120,7 @@ docker: Error response from daemon: could not select device driver "" with capab
         title="a file is taken for the name of an image in a registry",
         docs="pyxis takes an image for a file if its name begins with `.` or `/`: `./name.sqsh`. It looks for all others, `images/name.sqsh` too, in docker's registry.\n",
         printed_by="pyxis",
-        releases="pyxis 0.8 on",
+        releases="pyxis 0.8 and later",
         role="cause",
         literals=("importing docker image: ",),
         patterns=(r"pyxis: importing docker image: (?P<image>[^./\s#@:][^\s#@:]*\.(?:sqsh|sqfs|squashfs|sif|img|tar))$",),
@@ -204,7 +204,7 @@ slurmstepd: error: pyxis: couldn't join mount namespace: Operation not permitted
     Symptom(
         id="enroot-hook",
         title="a hook of enroot failed",
-        docs="What it printed stands above.\n",
+        docs="What it printed is above.\n",
         printed_by="enroot",
         releases="all releases",
         role="consequence",
@@ -218,7 +218,7 @@ slurmstepd: error: pyxis: couldn't join mount namespace: Operation not permitted
         title="the container options of pyxis do not go together",
         docs="They count for one srun; some exclude each other, some want an image.\n",
         printed_by="pyxis",
-        releases="pyxis 0.8 on",
+        releases="pyxis 0.8 and later",
         role="cause",
         literals=("pyxis: both --", "pyxis: --container", "pyxis: error: a container with name", "specified multiple times", "neither --container-image nor"),
         patterns=(r"pyxis: both (?P<option>--[\w-]+) and|pyxis: --container-\w+(?: specified multiple times|: (?:argument required|empty name|flag must|invalid format|target is))", r"pyxis: error: a container with name", r"pyxis: ignoring --\S+ because neither"),

@@ -62,7 +62,7 @@ program wrf: error opening wrfinput_d01 for reading ierr=        -1021
     Symptom(
         id="lfs-pointer",
         title="a file is only the pointer of Git LFS",
-        docs="A clone without git-lfs has, in the place of a large file, three lines of text that name it.\n",
+        docs="A clone without git-lfs has, in place of a large file, three lines of text that name it.\n",
         printed_by="programs that read the file",
         releases="version 1 of the format of pointers",
         role="cause",

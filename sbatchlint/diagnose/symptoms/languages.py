@@ -100,7 +100,7 @@ SYMPTOMS = (
         literals=("forrtl: ", "Fortran runtime error", "At line ", "Program received signal SIG"),
         patterns=(r"forrtl: (?:severe|error) \((?P<code>\d+)\): (?P<what>.+)", r"^Fortran runtime error: (?P<text>.+)", r"^Program received signal (?P<signal>SIG\w+)"),
         causes=(
-            Cause("ended", "submission", "the program was ended from outside", "look for what stands before it", log=lambda event: None if "SIGTERM" in event.text or "SIGKILL" in event.text else False, unproven="possible"),
+            Cause("ended", "submission", "the program was ended from outside", "look for what comes before it", log=lambda event: None if "SIGTERM" in event.text or "SIGKILL" in event.text else False, unproven="possible"),
             Cause("input-broken", "data", "the program cannot read its input: a file is not there, ends early, or holds what it does not expect", "look at the file, or the unit, that the message names, and at the line where it stopped; compare a namelist with the release of the program", log=_bad_input),
             *GENERAL_CAUSES,
             Cause("program", "code", "the Fortran program stopped", "see the message; `ulimit -s unlimited` cures a stack that is too small"),
@@ -116,7 +116,7 @@ a few cores then, or do not fit at all. Julia's workers have JULIA_WORKER_TIMEOU
 precompiling on a shared file system easily takes.
 """,
         printed_by="R (parallel, parallelly, BiocParallel), Julia (Distributed)",
-        releases="R 3.0 on; Julia 1.0 on",
+        releases="R 3.0 and later; Julia 1.0 and later",
         role="cause",
         literals=("all connections are in use", "workers failed to connect", "connections available", "cannot be opened", "host:port string", "could not connect within", "Failed to launch and connect to R worker"),
         patterns=(
@@ -153,7 +153,7 @@ precompiling on a shared file system easily takes.
     Symptom(
         id="r-halted",
         title="R stopped",
-        docs="The line only says that it ended; what stands above it has the reason.\n",
+        docs="The line only says that it ended; what is above it has the reason.\n",
         printed_by="R",
         releases="all releases",
         role="teardown",

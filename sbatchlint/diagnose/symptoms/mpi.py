@@ -94,7 +94,7 @@ def _of_network(event: Event) -> bool | None:
 
 
 def _mpi_written(job: Job, event: Event) -> Verdict:
-    """Each `--mpi=…` of the script, also where a program is handed the srun that it is to call."""
+    """Each `--mpi=…` of the script, even where a program is handed the srun that it is to call."""
     found = re.finditer(r"--mpi[= ]\S+", job.source.own.text)
     return shown(tuple(Span(each.start(), each.end()) for each in found))
 
@@ -106,7 +106,7 @@ def _at_start(event: Event) -> bool | None:
 
 
 def _not_listed(event: Event) -> bool | None:
-    """`srun --mpi=list` stands above, and has no PMIx."""
+    """`srun --mpi=list` is above, and has no PMIx."""
     listed = [line for line in event.above if "MPI" in line and "types are" in line]
     return (
         True
@@ -288,7 +288,7 @@ A request was made to bind to that would result in binding more
         title="mpirun does not run as root",
         docs="In containers the user is often root.\n",
         printed_by="Open MPI, PRRTE",
-        releases="1.10 on",
+        releases="1.10 and later",
         role="cause",
         literals=("has detected an attempt to run as root", "detected an attempt to run as root"),
         patterns=(r"detected an attempt to run as root",),
@@ -300,7 +300,7 @@ A request was made to bind to that would result in binding more
         title="MPI was to send from GPUs, and the program lacks the library for it",
         docs="MPICH_GPU_SUPPORT_ENABLED=1 wants the library GTL in the program: it is linked where the module of the GPU (craype-accel-…) was loaded as the program was built.\n",
         printed_by="Cray MPICH",
-        releases="8.1 on",
+        releases="8.1 and later",
         role="cause",
         literals=("GTL library is not linked",),
         patterns=(r"GPU_SUPPORT_ENABLED is requested, but GTL library is not linked",),
@@ -341,7 +341,7 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         patterns=(r"\[cli_\d+\]: (?:write_line error|readline failed)|PMIU_(?:readline|writeline|parse)\S*.*(?:error|fail)", r"PMK_KVS_Barrier (?:duplicate request|task count inconsistent)"),
         causes=(
             Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmi2 (or pmix), or start it with mpirun", script=lambda job, event: shown(spans_of(job.steps), "possible")),
-            Cause("program", "code", "the MPI process lost the connection to who started it", "look what stands between srun and the program, and at srun --mpi"),
+            Cause("program", "code", "the MPI process lost the connection to who started it", "look what is between srun and the program, and at srun --mpi"),
         ),
         matches="[cli_0]: write_line error; fd=12 buf=:cmd=barrier_in\nsrun: error: PMK_KVS_Barrier duplicate request from task 0\n",
     ),
@@ -367,7 +367,7 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
     Symptom(
         id="mpi-process-died",
         title="an MPI process ended badly, and with it all others",
-        docs="What it printed itself stands above: these lines only name its rank and signal (9: killed, memory as a rule; 11: segmentation fault).\n",
+        docs="What it printed itself is above: these lines only name its rank and signal (9: killed, memory as a rule; 11: segmentation fault).\n",
         printed_by="mpirun, mpiexec (Hydra), MPI libraries",
         releases="all releases",
         tells_end=True,

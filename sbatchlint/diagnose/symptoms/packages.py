@@ -188,7 +188,7 @@ error: subprocess-exited-with-error
         title="harmless: uv copies where it cannot link",
         docs="The cache and the environment lie on different file systems.\n",
         printed_by="uv",
-        releases="0.1 on",
+        releases="0.1 and later",
         role="harmless",
         literals=("Failed to hardlink files", "Failed to clone files", "does not match the project environment path"),
         patterns=(r"Failed to (?:hardlink|clone|reflink) files; falling back|does not match the project environment path",),
@@ -233,7 +233,7 @@ ImportError: tokenizers>=0.21,<0.22 is required for a normal functioning of this
         title="the lock file does not fit the project any more",
         docs="The project's dependencies were changed, or another release of the tool reads the file, and the command was told to take the lock file as it is.\n",
         printed_by="uv, poetry, npm, cargo, pixi, conda-lock",
-        releases="uv 0.4 on; poetry 1.0 on",
+        releases="uv 0.4 and later; poetry 1.0 and later",
         role="cause",
         literals=("lockfile", "lock file", "package-lock", "poetry.lock"),
         patterns=(

@@ -103,7 +103,7 @@ def _no_controller(event: Event) -> bool | None:
 
 
 def _part_of_package(event: Event) -> bool | None:
-    """The module is a part of a package that is there itself: `a.b.c` in `a`, or a file of `a` stands in the traceback."""
+    """The module is a part of a package that is there itself: `a.b.c` in `a`, or a file of `a` is in the traceback."""
     module = event.groups.get("module", "")
     return possible("." in module)
 
@@ -380,7 +380,7 @@ OSError: lab/model is not a local folder and is not a valid model identifier lis
         title="srun cannot hand the screen on",
         docs="`--x11` hands the display of the session that submits on to the job. A batch job, or a login without `ssh -X`, has none.\n",
         printed_by="srun, salloc",
-        releases="src/common/x11_util.c, 17.11 on",
+        releases="src/common/x11_util.c, 17.11 and later",
         role="cause",
         literals=("no local DISPLAY", "unable to setup X", "forwarding ", "xauth: "),
         patterns=(r"x11: no local DISPLAY|unable to setup X11|X11 forwarding (?:not|failed|requested)|^(?:srun|salloc): error: .*xauth",),

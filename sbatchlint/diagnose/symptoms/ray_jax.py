@@ -48,7 +48,7 @@ SYMPTOMS = (
     Symptom(
         id="ray-process-ended",
         title="a process of Ray ended soon after its start",
-        docs="`ray start` prints which one, and not why: that stands in `session_latest/logs` below its `--temp-dir` (/tmp/ray) on that node. Often an older Ray still holds the port or the folder, the folder has no room or belongs to another user, or the step has too little memory.\n",
+        docs="`ray start` prints which one, and not why: that is in `session_latest/logs` below its `--temp-dir` (/tmp/ray) on that node. Often an older Ray still holds the port or the folder, the folder has no room or belongs to another user, or the step has too little memory.\n",
         printed_by="Ray (scripts.py)",
         releases="Ray 1.x and 2.x",
         role="cause",
@@ -203,7 +203,7 @@ RuntimeError: DEADLINE_EXCEEDED: Failed to connect to coordination service
         title="jax.distributed.initialize was called otherwise than it must be",
         docs="Before anything else of JAX, once in each process, and with what Slurm does not tell it.\n",
         printed_by="JAX (distributed.py)",
-        releases="0.4 on",
+        releases="0.4 and later",
         role="cause",
         literals=("coordinator_address should be defined", "Number of processes must be defined", "jax.distributed.initialize() must be called before", "distributed.initialize should only be called once", "process_id and num_processes must be"),
         patterns=(r"coordinator_address should be defined|Number of processes must be defined|jax\.distributed\.initialize\(\) must be called before|distributed\.initialize should only be called once|process_id and num_processes must be",),

@@ -83,7 +83,7 @@ def _both(job: Job, event: Event) -> Verdict:
 
 
 def _one_of_them(job: Job, event: Event) -> Verdict:
-    """One of the options that exclude each other stands in the script; the other comes from elsewhere."""
+    """One of the options that exclude each other is in the script; the other comes from elsewhere."""
     return shown(tuple(span for spans in _places(job, event).values() for span in spans))
 
 

@@ -89,7 +89,7 @@ def _called(job: Job, event: Event) -> Verdict:
 
 
 def _in_image(job: Job, event: Event) -> Verdict:
-    """The steps whose containers run the command that the message names, also where the words are in a variable."""
+    """The steps whose containers run the command that the message names, even where the words are in a variable."""
     name = event.groups.get("command", "").strip("'\"`")
     if not name:
         return None
@@ -179,7 +179,7 @@ SYMPTOMS = (
         title="conda activate in a shell that was not taught to",
         docs="A batch shell reads no ~/.bashrc. `source CONDA/etc/profile.d/conda.sh`, or `eval \"$(conda shell.bash hook)\"`, has to stand before `conda activate`; else the script goes on without the environment.\n",
         printed_by="conda, mamba",
-        releases="conda 4.4 on; `Run 'conda init' before 'conda activate'` 23.11.0 on",
+        releases="conda 4.4 and later; `Run 'conda init' before 'conda activate'` 23.11.0 and later",
         role="cause",
         literals=("conda init", "conda activate'", "mamba init", "modify the parent shell", "Shell not initialized"),
         patterns=(r"CondaError: Run 'conda init'", r"has not been properly configured to use '(?:conda|mamba|micromamba) activate'", r"(?:mamba|micromamba|conda) activate.* (?:needs|not) .*initiali[sz]ed|'(?:micro)?mamba' is running as a subprocess and can't modify the parent shell|Shell not initialized"),
@@ -228,7 +228,7 @@ is one option `-l -e`, and `#!/usr/bin/env bash -l` a program `bash -l`.
     Symptom(
         id="shell-syntax",
         title="the shell cannot read the script",
-        docs="What stands above the place has run. `sh` may be dash, which does not know arrays, `[[`, `<(…)` or `source`.\n",
+        docs="What is above the place has run. `sh` may be dash, which does not know arrays, `[[`, `<(…)` or `source`.\n",
         printed_by="bash, dash",
         releases="all releases",
         role="cause",

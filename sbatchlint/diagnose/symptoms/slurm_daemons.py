@@ -115,7 +115,7 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         title="a program calls Slurm's library as older releases allowed",
         docs="From 23.11.1 on the library ends a program that calls it before slurm_init() (NEWS of 23.11.1).\n",
         printed_by="programs that are linked with libslurm",
-        releases="23.11.1 on",
+        releases="23.11.1 and later",
         role="cause",
         literals=("No hash plugins loaded", "Was slurm_init() called"),
         patterns=(r"No hash plugins loaded|Was slurm_init\(\) called",),

@@ -96,7 +96,7 @@ Socket timed out on send/recv operation
     Symptom(
         id="slurm-message-lost",
         title="a message between Slurm's parts was lost",
-        docs="What came of it stands below: a launch that failed, a job that was not taken.\n",
+        docs="What came of it is below: a launch that failed, a job that was not taken.\n",
         printed_by="srun, slurmstepd, slurmd",
         releases="src/common/slurm_protocol_api.c, all releases",
         role="consequence",

@@ -165,7 +165,7 @@ SYMPTOMS = (
     Symptom(
         id="harmless-memory-limit",
         title="harmless: the memory limit was met once, by the page cache as a rule",
-        docs="Up to 17.02 this was said whenever the limit was met, also where the kernel only dropped cached pages of files. Nothing was killed.\n",
+        docs="Up to 17.02 this was said whenever the limit was met, even where the kernel only dropped cached pages of files. Nothing was killed.\n",
         printed_by="slurmstepd (task/cgroup)",
         releases="`Exceeded step memory limit at some point` up to 17.02; `hit memory limit at least once` (an info) 17.11 to 26.05",
         role="warning",
@@ -468,7 +468,7 @@ slurmstepd: error: cgroup_p_task_addto: could not join
     Symptom(
         id="exit-message-lost",
         title="harmless: a step's last messages did not arrive",
-        docs="What ended the step stands above.\n",
+        docs="What ended the step is above.\n",
         printed_by="slurmstepd",
         releases="all releases",
         role="harmless",

@@ -48,7 +48,7 @@ def _batch_script(job: Job, event: Event) -> Verdict:
 
 
 def _says_why(event: Event) -> bool | None:
-    """An error of the program's own stands above what srun says of its end."""
+    """An error of the program's own is above what srun says of its end."""
     said = (each for each in event.above if not each.startswith(("srun:", "slurmstepd:")))
     return possible(any(re.search(r"(?i)\berror\b", each) for each in said))
 
@@ -62,7 +62,7 @@ SYMPTOMS = (
     Symptom(
         id="srun-cannot-execute",
         title="srun finds no such program on this host",
-        docs="With `--bcast`, or where the site sets LaunchParameters=test_exec, srun itself looks for the program on the host, also where it is meant for a container. A name without a path it replaces by the path that it finds there.\n",
+        docs="With `--bcast`, or where the site sets LaunchParameters=test_exec, srun itself looks for the program on the host, even where it is meant for a container. A name without a path it replaces by the path that it finds there.\n",
         printed_by="srun",
         releases="src/srun/libsrun/opt.c, all releases",
         role="cause",
@@ -333,7 +333,7 @@ Exception: process 0 terminated with signal SIGKILL
     Symptom(
         id="task-failed",
         title="a task ended with an error",
-        docs="srun only reports the exit code of a program; what failed stands above, in the program's own words. 137 is SIGKILL (memory, as a rule), 139 SIGSEGV, 134 SIGABRT, 143 SIGTERM.\n",
+        docs="srun only reports the exit code of a program; what failed is above, in the program's own words. 137 is SIGKILL (memory, as a rule), 139 SIGSEGV, 134 SIGABRT, 143 SIGTERM.\n",
         printed_by="srun",
         releases="src/srun/libsrun/launch.c, all releases",
         tells_end=True,
@@ -372,7 +372,7 @@ slurmstepd: error: *** STEP 3495064.0 ON node-01-01 CANCELLED AT 2021-10-27T19:3
     Symptom(
         id="launch-failed",
         title="Slurm could not start the tasks of a step",
-        docs="The reason stands after the last colon, or in the lines above: this one only says that it was so.\n",
+        docs="The reason is after the last colon, or in the lines above: this one only says that it was so.\n",
         printed_by="srun",
         releases="src/srun/libsrun/launch.c, src/api/step_launch.c, all releases",
         role="consequence",
@@ -391,7 +391,7 @@ srun: StepId=7.0 aborted before step completely launched.
     Symptom(
         id="plugin-failed",
         title="a plugin of the site failed",
-        docs="SPANK plugins (pyxis is one) add options to srun and work on the nodes. What failed stands in the lines above.\n",
+        docs="SPANK plugins (pyxis is one) add options to srun and work on the nodes. What failed is in the lines above.\n",
         printed_by="srun, sbatch, slurmstepd",
         releases="src/common/spank.c, plugstack.c, all releases",
         role="consequence",

@@ -37,7 +37,7 @@ SYMPTOMS = (
     Symptom(
         id="submission-unspecified",
         title="the submission was refused, for a reason given above",
-        docs="A plugin of the site refused the job; what it printed stands above this line.\n",
+        docs="A plugin of the site refused the job; what it printed is above this line.\n",
         printed_by="sbatch, srun, salloc",
         releases="src/common/slurm_errno.c, all releases",
         role="consequence",

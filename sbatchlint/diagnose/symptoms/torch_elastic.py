@@ -9,7 +9,7 @@ from sbatchlint.job.worlds import find_worlds
 
 
 def _in_batch_shell(job: Job, event: Event) -> Verdict:
-    """A launcher of several nodes runs in the batch shell, on the first node alone."""
+    """The launchers for several nodes that run in the batch shell, on the first node alone."""
     found = [world for world in find_worlds(job) if world.launch is not None and world.in_batch_shell]
     several = [world for world in found if world.nodes_setting.several is not False]
     return shown(spans_of(several))
@@ -23,12 +23,12 @@ def _on_all_nodes(job: Job, event: Event) -> Verdict:
 
 
 def _default_endpoint(job: Job, event: Event) -> Verdict:
-    """A launcher of one node whose rendezvous has no port of its own."""
+    """The launchers with no `endpoint` in the words after them, if the script uses a rendezvous at all."""
     text = job.source.text
     found = [world for world in find_worlds(job) if world.launch is not None]
     spans = spans_of(found)
-    plain = [each for each in spans if "endpoint" not in text[each.start : each.end + 400]]
-    return Shown(tuple(plain), None, "likely") if plain and "rdzv" in text else None
+    without_endpoint = [each for each in spans if "endpoint" not in text[each.start : each.end + 400]]
+    return Shown(tuple(without_endpoint), None, "likely") if without_endpoint and "rdzv" in text else None
 
 
 def _launches(job: Job, event: Event) -> Verdict:
@@ -55,10 +55,10 @@ _WORLD = (
 SYMPTOMS = (
     Symptom(
         id="rendezvous-shutdown",
-        title="the rendezvous was lost: its store belongs to somebody else, or is gone",
-        docs="Several jobs on one node that use the default endpoint (localhost:29400) share the store of the first; when that ends, the others lose it. In a job of several nodes it is said by those that outlive the first.\n",
+        title="the rendezvous was lost: its store belongs to another job, or is gone",
+        docs="Several jobs on one node that use the default endpoint (localhost:29400) share the store of the first; when that ends, the others lose it. In a job of several nodes, the launchers that outlive the first one print it.\n",
         printed_by="torch (dynamic_rendezvous.py, c10d_rendezvous_backend.py)",
-        releases="torch 1.9 on",
+        releases="torch 1.9 and later",
         role="consequence",
         literals=("has failed to shutdown the rendezvous", "has failed to send a keep-alive heartbeat", "The connection to the C", "RendezvousConnectionError", "RendezvousGracefulExitError", "RendezvousClosedError", "SignalException", "RendezvousStateError"),
         patterns=(
@@ -67,8 +67,8 @@ SYMPTOMS = (
         ),
         causes=(
             Cause("shared", "script", "several jobs on the node use the default endpoint of the rendezvous, and share one store", "give each its own: --rdzv-endpoint=localhost:0, or --standalone", codes=("SB322", "SB332", "SB305"), script=_default_endpoint),
-            Cause("nodes-apart", "script", "the launchers of the nodes do not find each other", "see the finding", codes=(*_WORLD, "SB320")),
-            Cause("first-node", "code", "the launcher that holds the store did not start, or ended before", "look at the log of the first node", unproven="possible"),
+            Cause("nodes-apart", "script", "the launchers cannot find each other", "see the finding", codes=(*_WORLD, "SB320")),
+            Cause("first-node", "code", "the launcher that holds the store did not start, or had already ended", "look at the log of the first node", unproven="possible"),
         ),
         matches="""\
 WARNING:torch.distributed.elastic.rendezvous.dynamic_rendezvous:The node 'n4_388_0' has failed to shutdown the rendezvous '9987' due to an error of type RendezvousConnectionError
@@ -78,29 +78,29 @@ torch.distributed.elastic.rendezvous.api.RendezvousClosedError
     ),
     Symptom(
         id="rendezvous-timeout",
-        title="the launchers of the nodes did not all come together",
+        title="not all launchers joined the rendezvous",
         docs="""\
 torchrun (and accelerate) waits for `--nnodes` launchers. One that runs in the batch shell, without srun, is alone; so is one
 whose endpoint, id or node rank differs from the others'.
 """,
         printed_by="torch (dynamic_rendezvous.py, static_tcp_rendezvous.py)",
-        releases="torch 1.9 on",
+        releases="torch 1.9 and later",
         role="cause",
         literals=("RendezvousTimeoutError", "Timed out waiting for all", "did not join the rendezvous"),
         patterns=(r"RendezvousTimeoutError",),
         causes=(
             Cause("first-node-only", "script", "the launcher runs in the batch shell, on the first node alone", "start it with srun, one task for each node", codes=("SB312", *_WORLD[:7], *_WORLD[8:], "SB320"), script=_in_batch_shell),
             Cause("not-reached", "cluster", "the script starts a launcher on every node, and not all reached the others: a node started late, or the network between them does not let them through", "look at the output of each node; try the address of another interface as endpoint, and --exclude the node that is missing", script=_on_all_nodes),
-            Cause("nodes-missing", "submission", "not all launchers that were waited for came: they were not started, or meet elsewhere", "start one on every node with srun, all with the same endpoint and id"),
+            Cause("nodes-missing", "submission", "some of the expected launchers never joined: they were not started, or use another endpoint or id", "start one on every node with srun, all with the same endpoint and id"),
         ),
         matches="torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n",
     ),
     Symptom(
         id="torchrun-arguments",
-        title="torchrun does not take its options",
-        docs="Often a variable that is empty where the launcher runs.\n",
+        title="torchrun rejects its options",
+        docs="Often a variable is empty where the launcher runs.\n",
         printed_by="torch (run.py, rendezvous/utils.py)",
-        releases="torch 1.9 on",
+        releases="torch 1.9 and later",
         role="cause",
         literals=("MIN:MAX", "nproc_per_node value", "rdzv_endpoint", "run id must be a non-empty", "min_nodes must be", "rendezvous endpoint must be", "port number of the rendezvous endpoint", "hostname of the rendezvous endpoint", "rank is absent in RendezvousParameters", "error: argument --nproc", "error: argument --nnodes", "error: argument --node", "error: argument --master", "error: argument --rdzv", "error: argument --num_processes", "error: argument --num_machines", "error: argument --machine_rank", "error: argument --main_process", "is absent in Rendezvous"),
         patterns=(
@@ -110,8 +110,8 @@ whose endpoint, id or node rank differs from the others'.
         ),
         causes=(
             Cause("empty-variable", "script", "an option of the launcher gets an empty or wrong value from the script", "see the finding: the variable is not set where the launcher starts", codes=("SB409", "SB414", "SB410", "SB401", "SB405", "SB408", "SB411", "SB419", "SB425", "SB613", "SB415", "SB431", "SB614", "SB430", "SB320")),
-            Cause("option", "script", "an option of the launcher has a value that it does not take", "look at the launcher's options as the log shows them", script=_launches),
-            Cause("option-elsewhere", "submission", "an option of the launcher has a value that it does not take", "look at the launcher's options, and at the variables in them"),
+            Cause("option", "script", "an option of the launcher has a value that it does not accept", "look at the launcher's options as the log shows them", script=_launches),
+            Cause("option-elsewhere", "submission", "an option of the launcher has a value that it does not accept", "look at the launcher's options, and at the variables in them"),
         ),
         matches="""\
 RuntimeError: nnodes=  is not in "MIN:MAX" format
@@ -124,9 +124,9 @@ accelerate: error: argument --num_processes: invalid int value: ''
     Symptom(
         id="worker-failed",
         title="a worker of the launcher failed",
-        docs="The launcher's report says which rank failed first (`Root Cause`) and how; what failed stands in that rank's own output. -9 is SIGKILL (host memory, as a rule), -11 SIGSEGV, -6 SIGABRT, -15 SIGTERM.\n",
+        docs="The launcher's report says which rank failed first (`Root Cause`) and how; the error itself is in that rank's own output. -9 is SIGKILL (usually out of host memory), -11 SIGSEGV, -6 SIGABRT, -15 SIGTERM.\n",
         printed_by="torch (elastic), accelerate, deepspeed, subprocess",
-        releases="torch 1.9 on",
+        releases="torch 1.9 and later",
         role="teardown",
         literals=("ChildFailedError", "failed (exitcode: ", "Root Cause (first observed", "exits with return code", "returned non-zero exit status", "Killing subprocess", "exitcode  :", "Sending process", "closing signal", "traceback : Signal", "CalledProcessError", "ProcessRaisedException", "ProcessExitedException", "RayTaskError", "got signal: ", "closing signal SIGTERM"),
         patterns=(
@@ -139,8 +139,8 @@ accelerate: error: argument --num_processes: invalid int value: ''
             r"Sending process \d+ closing signal|traceback : Signal \d+",
         ),
         causes=(
-            Cause("killed", "submission", "a worker was killed from outside, with nothing in the log that says why: host memory, as a rule", "look at `sacct -j JOB --format=JobID,State,MaxRSS,ReqMem`", log=lambda event: None if event.groups.get("code") == "-9" else False, unproven="possible"),
-            Cause("not-reached", "cluster", "a node could not be reached by ssh", "ssh between nodes may be off, or want a key: let srun start the workers", log=lambda event: None if re.search(r"Command \W*(?:ssh|pdsh|scp|rsync)\b", event.text) else False),
+            Cause("killed", "submission", "a worker was killed from outside, with nothing in the log that says why: usually host memory", "look at `sacct -j JOB --format=JobID,State,MaxRSS,ReqMem`", log=lambda event: None if event.groups.get("code") == "-9" else False, unproven="possible"),
+            Cause("not-reached", "cluster", "a node could not be reached by ssh", "ssh between nodes may be disabled, or require a key: let srun start the workers", log=lambda event: None if re.search(r"Command \W*(?:ssh|pdsh|scp|rsync)\b", event.text) else False),
             Cause("program", "code", "a worker failed; its own output has the reason", "look at the first traceback above, or run with TORCHELASTIC_ERROR_FILE or @record", unproven="possible"),
         ),
         matches="""\
@@ -155,10 +155,10 @@ W0512 Sending process 4712 closing signal SIGTERM
     ),
     Symptom(
         id="harmless-launcher-warning",
-        title="harmless: a launcher tells of its defaults",
-        docs="`OMP_NUM_THREADS` is set to 1 for each process; `master_addr` counts for the static rendezvous only.\n",
+        title="harmless: a launcher reports its defaults",
+        docs="`OMP_NUM_THREADS` is set to 1 for each process; `master_addr` is used by the static rendezvous only.\n",
         printed_by="torch (run.py)",
-        releases="torch 1.9 on",
+        releases="torch 1.9 and later",
         role="harmless",
         literals=("OMP_NUM_THREADS environment variable", "master_addr is only used for static", "barrier will use", "destroy_process_group() was not called", "no error file defined for parent"),
         patterns=(r"no error file defined for parent|Setting OMP_NUM_THREADS environment variable|master_addr is only used for static|destroy_process_group\(\) was not called",),

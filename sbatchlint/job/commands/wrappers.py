@@ -1,7 +1,7 @@
 """Commands that run another command: what they run, and what they change for it.
 
 `env`, `timeout`, `numactl`, `uv run`, `nsys profile`, `apptainer exec` … A command that is not listed is not a wrapper,
-as nobody knows what an unknown script does with its arguments. Launchers (torchrun, mpirun) are in
+as it is not known what an unknown script does with its arguments. Launchers (torchrun, mpirun) are in
 `sbatchlint.job.launchers`; `exec`, `command` and `builtin` belong to the shell.
 
 Options from the manual pages and `--help` of coreutils 9.1, util-linux 2.38, numactl 2.0, strace 6, perf 6, uv 0.9,

@@ -61,7 +61,7 @@ class Launcher:
     of them in order. `program`: index in argv of what it runs, None where that is missing or not known; `program_kind`:
     `script` (a Python file), `module` (the name of one) or `command`. `certain`: whether no word may hide further
     options. `program_certain`: whether `program` is not a guess. `variables`: the environment variables that set
-    options, by option. `configured`: the settings of a configuration file that could be read; None without one.
+    options, by option. `configured`: the settings of a configuration file that could be read; None if there is none.
     `joined`: whether it is one of several application contexts of an mpirun (`-n 1 a : -n 3 b`).
     """
 

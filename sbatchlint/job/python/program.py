@@ -95,7 +95,7 @@ def python_programs(job: Job) -> list[tuple[Invocation, PythonProgram]]:
 
 
 def _started(job: Job, invocation: Invocation) -> tuple[Pieces, bool] | None:
-    """The word that names the program of a command, and whether it is a module's name; None without one."""
+    """The word that names the program of a command, and whether it is a module's name; None if there is none."""
     argv = invocation.argv
     if not argv or invocation.phase is Phase.SUBMIT:
         return None
@@ -196,7 +196,7 @@ class _Reader:
         return self.names[folder]
 
     def _file(self, folder: str, parts: list[str]) -> str | None:
-        """The file of a module below a folder; None without one."""
+        """The file of a module below a folder; None if there is none."""
         *parents, last = parts
         for parent in parents:
             if parent not in self._listed(folder):

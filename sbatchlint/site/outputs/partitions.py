@@ -20,12 +20,6 @@ def read_partitions(lines: list[str], private: bool) -> dict[str, Partition]:
     return found
 
 
-def members(lines: list[str]) -> dict[str, str]:
-    """The lists of nodes of the partitions."""
-    found = {record[FIRST]: record.get("Nodes", "") for record in records(lines, FIRST)}
-    return {name: nodes for name, nodes in found.items() if nodes not in ("", "(null)")}
-
-
 def _partition(record: Record, name: str, private: bool) -> Partition:
     of = f"partition {name}"
     state = needed(record, "State", of)

@@ -18,7 +18,7 @@ Record = dict[str, str]
 def records(lines: list[str], first: str) -> list[Record]:
     """The records of an output; each begins with the field `first`. Of a repeated field the first counts.
 
-    Free text (`OS=`, `Reason=`, `Comment=`) may hold what looks like a field, but stands after those that matter.
+    Free text (`OS=`, `Reason=`, `Comment=`) may hold what looks like a field, but is after those that matter.
     """
     found: list[Record] = []
     for line in lines:

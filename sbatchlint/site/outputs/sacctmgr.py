@@ -1,7 +1,7 @@
 """`sacctmgr --parsable2 show qos`: a header, and a line for each, with `|` between the columns.
 
 The columns that are read have the same names from 20.11 to 26.05 (src/sacctmgr/common.c), of which 22.05 was seen live.
-`LimitFactor` stands there only if it is asked for.
+`LimitFactor` is there only if it is asked for.
 """
 
 from collections.abc import Iterable, Iterator

@@ -244,7 +244,7 @@ def _hosts(string: str | None, version: str) -> list[str]:
 
 
 def described(client: Client, values: Values, version: str) -> tuple[Description, Mismatch | None]:
-    """The job as sbatch describes it, and the sum of GPUs for which it exits, None without one. Raises UnknownValue."""
+    """The job as sbatch describes it, and the sum of GPUs for which it exits, None if none. Raises UnknownValue."""
     job = Description()
     job.num_tasks = client.ntasks if client.ntasks_set else None
     job.ntasks_per_node = client.ntasks_per_node

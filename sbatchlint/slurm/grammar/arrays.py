@@ -23,7 +23,7 @@ class Indexes(NamedTuple):
     """The tasks of an array: how many, the smallest and the largest index, and how many may run at the same time.
 
     `step`: the value of SLURM_ARRAY_TASK_STEP. `throttle`: 0 for no limit. `dropped_step`: a step after the throttle,
-    which has no effect; '' without one.
+    which has no effect; '' if there is none.
     """
 
     tasks: int

@@ -41,7 +41,7 @@ _GOVERNORS = {
 
 
 def governor(string: str) -> str | None:
-    """The governor named by a word of --cpu-freq, which may be a prefix; None without one."""
+    """The governor named by a word of --cpu-freq, which may be a prefix; None if there is none."""
     folded = string.lower()
     return next((name for start, name in _GOVERNORS.items() if folded.startswith(start)), None)
 

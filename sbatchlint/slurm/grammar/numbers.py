@@ -266,7 +266,7 @@ def _read_nodes(string: str, version: str) -> NodeCount | Refusal:
 
 
 def _nodes_number(string: str, version: str) -> tuple[int, str]:
-    """str_to_nodes(): the number, -1 without one, and the rest of the string."""
+    """str_to_nodes(): the number, -1 if there is none, and the rest of the string."""
     number, end = strtol(string)
     if not end:
         return -1, string

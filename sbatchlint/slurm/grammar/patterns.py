@@ -19,7 +19,7 @@ _PATTERN = Regex(r"%(%|[0-9]*([A-Za-z]))")
 
 
 class Use(NamedTuple):
-    """A letter in a path. `letter`: `%` for `%%`. `width`: None without one. `start` and `end`: offsets in the path."""
+    """A letter in a path. `letter`: `%` for `%%`. `width`: None if none. `start` and `end`: offsets in the path."""
 
     letter: str
     width: int | None
@@ -67,6 +67,6 @@ def unknown(string: str, versions: tuple[str, ...] = MAJORS) -> list[tuple[Use, 
 
 
 def directory(string: str) -> str:
-    """The folder of a path, as written; '' without one."""
+    """The folder of a path, as written; '' if there is none."""
     head, slash, _ = string.rpartition("/")
     return head or slash

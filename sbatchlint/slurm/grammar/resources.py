@@ -61,7 +61,7 @@ def count(string: str) -> int | None:
 def gres_items(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """The items of `--gres`; () for `none`. `help` and `list`, for which sbatch prints a text and exits, are faults.
 
-    A GPU type in the place of a name (`a100:4`) cannot be distinguished from a GRES of that name.
+    A GPU type in place of a name (`a100:4`) cannot be distinguished from a GRES of that name.
     """
     folded = string.lower()
     if folded == "none":

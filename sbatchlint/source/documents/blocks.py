@@ -14,7 +14,7 @@ from sbatchlint.source.text import SLOT, Source, Span
 
 
 class Block(NamedTuple):
-    """A block of code: its language as the document names it, and where the text of each of its lines stands."""
+    """A block of code: its language as the document names it, and where the text of each of its lines is."""
 
     language: str
     lines: Sequence[Span]

@@ -98,7 +98,7 @@ class Reader:
         self._depth = 0
 
     def value(self, node: ast.expr, scope: Scope, at: Span | None = None) -> Value:
-        """What an expression comes to; None where that is not known. `at`: where it stands, inside an f-string."""
+        """What an expression comes to; None where that is not known. `at`: where it is, inside an f-string."""
         if self._depth > MOST_DEPTH:
             return None
         self._depth += 1

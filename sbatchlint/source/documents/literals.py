@@ -31,7 +31,7 @@ def slot(span: Span) -> Character:
 
 
 def at_place(string: str, span: Span) -> Characters:
-    """A string that stands nowhere in the program as it is."""
+    """A string that is nowhere in the program as it is."""
     return [Character(each, span, False) for each in string]
 
 
@@ -138,7 +138,7 @@ def _closing(text: str, at: int, end: int) -> int | None:
 
 
 def _parts(characters: Characters, pattern: Regex) -> Iterator[tuple[Characters, str, Span, list[str | None]]]:
-    """What stands before each match, the match, its place, and its groups; at last what stands after all."""
+    """What comes before each match, the match, its place, and its groups; at last what comes after all."""
     string = string_of(characters)
     at = 0
     for match in pattern.finditer(string):

@@ -1,8 +1,8 @@
 """The blocks of code of a Markdown document.
 
-markdown-it-py follows CommonMark and says in which lines a fence stands; what stands before its text in each of them,
-in a list or a quotation, follows from comparing the two. Text that is indented by four blanks is taken for what it is
-in MkDocs' tabs and notes, and in MDX: as what stands around it.
+markdown-it-py follows CommonMark and says in which lines a fence stands; what comes before its text in each of them, in
+a list or a quotation, follows from comparing the two. Text that is indented by four blanks is taken for what it is in
+MkDocs' tabs and notes, and in MDX: as what is around it.
 """
 
 import re

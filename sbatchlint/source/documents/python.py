@@ -535,7 +535,7 @@ class Program:
                 self._take(file.string, True, True)
 
     def _take(self, value: Value, is_written: bool = False, is_given: bool = False) -> None:
-        """Takes a script. `is_written`: as it is, also what stands before its first line. `is_given`: or returned."""
+        """Takes a script. `is_written`: as it is, also what comes before its first line. `is_given`: or returned."""
         if isinstance(value, Either):
             for each in value.values:
                 self._take(each, is_written, is_given)

@@ -15,7 +15,7 @@ _ROW = re.compile(f"{ROW}([0-9]{{1,9}}){ROW}")
 
 
 class Character(NamedTuple):
-    """A character of a script, and where it stands in the document. `SLOT`: what a program fills in is not known.
+    """A character of a script, and where it is in the document. `SLOT`: what a program fills in is not known.
 
     `is_written`: the script has it from there alone, so that it may be changed there.
     """
@@ -89,7 +89,7 @@ class Embedded(Source):
         return new
 
     def with_rows(self, message: str) -> str:
-        """A message with rows in the place of their marks."""
+        """A message with rows in place of their marks."""
         return _ROW.sub(lambda mark: self.shown_row(parse_integer(mark[1])), message) if ROW in message else message
 
 
@@ -132,7 +132,7 @@ class Snippet(Embedded):
     # --- from the snippet to the document -----------------------------------------------------
 
     def place(self, offset: int) -> int:
-        """Where a character stands in the document; the end of the text maps to after its last character."""
+        """Where a character is in the document; the end of the text maps to after its last character."""
         if offset >= len(self.text) or not self._places:
             return self._places[-1].end if self._places else 0
         number = bisect_right(self._starts, offset) - 1
@@ -141,14 +141,14 @@ class Snippet(Embedded):
         return start + offset - self._starts[number] if one_to_one else start
 
     def offset(self, place: int) -> int | None:
-        """Which character stands at a place of the document; None where none does."""
+        """Which character is at a place of the document; None where none does."""
         for start, (first, last) in zip(self._starts, self._places):
             if first <= place <= last:
                 return min(start + (place - first if self.lines is not None else place > first), len(self.text))
         return None
 
     def span(self, span: Span) -> Span:
-        """Where a range stands in the document, from its first to its last character."""
+        """Where a range is in the document, from its first to its last character."""
         first = self.place(span.start)
         if span.end <= span.start:
             return Span(first, first)
@@ -224,7 +224,7 @@ class Snippet(Embedded):
                 return None
             last = self._places[end - 1].end
             if self.text[end - 1] == "\n" and end < len(self.text):
-                last = self._places[end].start  # with what stands before the next line
+                last = self._places[end].start  # with what comes before the next line
             return Edit(Span(self._places[start].start, last), content)
         if start < len(self.text) and self._is_written(start) and (not start or self.text[start - 1] == "\n"):
             at = self._places[start].start
@@ -237,12 +237,12 @@ class Snippet(Embedded):
         return Edit(Span(at, at), content)
 
     def _is_written(self, index: int) -> bool:
-        """Whether a character stands in the document as it is, and for this script alone."""
+        """Whether a character is in the document as it is, and for this script alone."""
         string, (start, end), is_written = self._characters[index]
         return is_written and end - start == 1 and self.outer.text[start] == string
 
     def _stands_together(self, start: int, end: int) -> bool:
-        """Whether characters follow each other in the document, but for what stands before lines."""
+        """Whether characters follow each other in the document, but for what comes before lines."""
         for index in range(start, end):
             if not self._is_written(index):
                 return False
@@ -253,7 +253,7 @@ class Snippet(Embedded):
         return True
 
     def _indentation(self, at: int) -> str | None:
-        """What stands before a line in the document; None where its line is not a line of the document."""
+        """What comes before a line in the document; None where its line is not a line of the document."""
         begin = self.text.rfind("\n", 0, at) + 1
         end = self.text.find("\n", at)
         ends = [each for each in (begin - 1, end) if 0 <= each < len(self.text)]
@@ -264,7 +264,7 @@ class Snippet(Embedded):
         return prefix if not prefix.strip(" \t") else None if begin else ""
 
     def _replacing(self, low: int, high: int, new: list[str]) -> Edit | None:
-        """The edit that puts lines in the place of those from `low` to before `high`."""
+        """The edit that puts lines in place of those from `low` to before `high`."""
         assert self.lines is not None
         count = len(self.lines)
         if high > count or low == count and not self.text.endswith("\n"):
@@ -297,7 +297,7 @@ class Snippet(Embedded):
         return self.outer.full_line(Source.row(self.outer, self.lines[number].end)).end
 
     def _prefix(self, near: int) -> str:
-        """What stands before the text of a line, at the nearest one that has any."""
+        """What comes before the text of a line, at the nearest one that has any."""
         assert self.lines is not None
         order = sorted(range(len(self.lines)), key=lambda number: abs(number - near))
         chosen = next((number for number in order if self.lines[number].start < self.lines[number].end), near)
@@ -331,7 +331,7 @@ def _narrowed(old: str, edit: Edit) -> Edit:
 
 
 def _joined(text: str, lines: Sequence[Span]) -> tuple[str, list[tuple[int, Span]]]:
-    """The text of some lines of a document, and where each part of it stands."""
+    """The text of some lines of a document, and where each part of it is."""
     parts: list[str] = []
     places: list[tuple[int, Span]] = []
     at = 0

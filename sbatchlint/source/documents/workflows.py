@@ -76,7 +76,7 @@ def _scalar(text: str, at: int, indent: int) -> Characters | None:
 
 
 def _first_of_next(text: str, at: int, indent: int) -> int:
-    """Where a value that begins on a later line does; -1 without one."""
+    """Where a value that begins on a later line does; -1 if there is none."""
     while at < len(text) and text[at] == "\n":
         line = at + 1
         at = line
