@@ -19,6 +19,15 @@ ACCELERATE = (
     '--main_process_ip="$MASTER_ADDR" --main_process_port="$MASTER_PORT" -m'
 )
 CASES = {
+    "gpu-ids": Case(
+        f"{HEADER}accelerate launch --multi_gpu --num_processes 2 --gpu_ids='1,2' train.py --tag 'run 1'\n",
+        "--nodes 2",
+        f"{HEADER}{NODES}{MEETING}{SRUN} bash -c 'exec accelerate launch --machine_rank=\"$SLURM_NODEID\" \"$@\"' \\\n"
+        '    accelerate --num_machines="$SLURM_JOB_NUM_NODES" --main_process_ip="$MASTER_ADDR" '
+        '--main_process_port="$MASTER_PORT" --multi_gpu --num_processes "$((SLURM_JOB_NUM_NODES * 2))" '
+        "train.py --tag 'run 1'\n",
+        "torch accelerate",
+    ),
     "composer": Case(
         f"{HEADER}composer -n 2 --world_size 2 train.py --tag 'run 1'\n",
         "--nodes 2",

@@ -127,6 +127,7 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
         "standalone",
         "base_rank",
         names.rank,
+        "gpu_ids",  # numbers of another machine's GPUs; Slurm says which a task sees, and counts them from 0
         *(each.name for each in launcher.all_options if each.name.startswith("rdzv_")),
     ]
     for name in dropped:
