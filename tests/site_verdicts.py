@@ -60,7 +60,8 @@ def read_record(path: Path) -> tuple[Profile, list[Answer]]:
     """The same from a file."""
     first, *others = path.read_text().splitlines()
     outputs = [Output(name, text) for name, text in json.loads(first).items()]
-    profile = profile_of(outputs, private=True)
+    of_user = next((each.name for each in outputs if each.name.startswith("id ")), None)
+    profile = profile_of(outputs, private=True, user=of_user.removeprefix("id ") if of_user else None)
     return profile, [Answer(*json.loads(each)) for each in others]
 
 
