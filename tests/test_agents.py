@@ -229,6 +229,11 @@ def test_errors_are_one_line(agent: Agent, name: str, arguments: dict[str, Any],
 # --- the tools themselves -----------------------------------------------------------------------------
 
 
+def test_errors_show_no_secret(agent: Agent) -> None:
+    text, is_error = agent.text("diagnose", log_paths=["KeyError: 'DB_PASSWORD=correct-horse9' refused correct-horse9"])
+    assert is_error and "DB_PASSWORD=***" in text and "correct-horse9" not in text
+
+
 def call(name: str, **arguments: Any) -> str:
     return Tools(None).call(name, arguments)
 

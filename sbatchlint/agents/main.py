@@ -14,6 +14,7 @@ from sbatchlint import ISSUES, __version__
 from sbatchlint.agents.folder import Folder
 from sbatchlint.agents.tools import TOOLS, Tool, Tools
 from sbatchlint.source.files import InputError
+from sbatchlint.source.secrets import masked, values_in
 
 INSTRUCTIONS = (
     "Checks Slurm batch scripts statically. Before a script is submitted, or after it was changed, call `check` with "
@@ -34,7 +35,8 @@ def made(folder: Folder | None) -> Server:
         try:
             text = await anyio.to_thread.run_sync(tools.call, asked.name, asked.arguments or {})
         except InputError as error:
-            return _answer(f"error: {error}", True)
+            text = str(error)  # may hold a path that is none
+            return _answer(f"error: {masked(text, values_in(text))}", True)
         except Exception as error:
             _log.exception("the tool %s failed", asked.name)
             said = f"sbatchlint itself failed ({type(error).__name__}); please report this at {ISSUES}"
