@@ -10,6 +10,7 @@ once repaired, it belongs into tests/test_fuzz.py.
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import random
 import resource
@@ -28,6 +29,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from damage import TARGETS, damaged, seeds_of  # noqa: E402  (tests/ is added above)
 
 SECONDS = 10.0
+WAIT = 600  # seconds until an input that takes no CPU hangs
 MEMORY = 1 << 30
 LITTLE = 200  # megabytes that are nothing to speak of
 LARGEST = 100_000
@@ -47,13 +49,19 @@ def limited(seconds: float) -> Iterator[None]:
     def over(number: int, frame: FrameType | None) -> None:
         raise Hang(f"more than {seconds:g} s of CPU")
 
-    before = signal.signal(signal.SIGPROF, over)
+    def waited(number: int, frame: FrameType | None) -> None:
+        raise Hang(f"no end after {WAIT} s")
+
+    before = signal.signal(signal.SIGPROF, over), signal.signal(signal.SIGALRM, waited)
     signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.alarm(WAIT)
     try:
         yield
     finally:
+        signal.alarm(0)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+        signal.signal(signal.SIGPROF, before[0])
+        signal.signal(signal.SIGALRM, before[1])
 
 
 def place_of(error: BaseException) -> str:
@@ -86,6 +94,8 @@ class Collector:
         except (Exception, Hang) as error:
             self.keep(data, f"{type(error).__name__} at {place_of(error)}", error)
             return
+        finally:
+            gc.unfreeze()  # each call of the program freezes what is there, as if it were the last one
         took = time.process_time() - start
         if took > max(2 * self.slowest, 1.0):
             self.slowest = took
