@@ -96,6 +96,8 @@ _OPTIONS = (
     (Regex(r"(?i)\bqos\b"), ("qos",)),
     (Regex(r"(?i)\bconstraints?\b|\bfeatures?\b"), ("constraint",)),
     (Regex(r"(?i)\blicen[cs]es?\b"), ("licenses",)),
+    (Regex(r"(?i)\bdependenc(?:y|ies)\b|DependencyNever"), ("dependency",)),
+    (Regex(r"(?i)\breservation\b"), ("reservation",)),
 )
 # Words of a message that may also be in the script: options, paths, quoted names, assignments.
 _QUOTED = re.compile(r"['\"`‘“]([^'\"`‘’“”\s]{2,120})['\"`’”]")

@@ -3,7 +3,7 @@
 import re
 
 from sbatchlint.analysis.containers.container_starts import container_starts
-from sbatchlint.diagnose.evidence import assigned, number, possible, says, several_tasks, shown, steps
+from sbatchlint.diagnose.evidence import assigned, number, options, possible, says, several_tasks, shown, steps
 from sbatchlint.diagnose.subjects import working
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -16,6 +16,15 @@ def _fixed_port(job: Job, event: Event) -> Verdict:
     text = job.source.text
     spans = tuple(each for each in assigned(job, "MASTER_PORT") if port and port in text[each.start : each.end])
     return shown(spans, "certain")
+
+
+def _several_nodes(job: Job, event: Event) -> Verdict:
+    """The request for several nodes, and what starts the processes there; ruled out on one node."""
+    places = options(job, "nodes")
+    several = any(
+        each.name == "nodes" and re.search(r"[2-9]|\d\d", each.text or "") for each in job.directives.settings
+    )
+    return shown((*places, *(each.span for each in job.steps))) if several else RULED_OUT
 
 
 def _several_failed(event: Event) -> bool | None:
@@ -213,7 +222,7 @@ RuntimeError: Port 29500 is already in use
         releases="torch 1.10 on, socket.cpp",
         role="consequence",
         literals=("failed to listen on any local network", "Cannot assign requested address"),
-        patterns=(r"The server socket has failed to listen on any local network", r"Cannot assign requested address"),
+        patterns=(r"The server socket has failed to listen on any local network", r"^(?!.*client socket).*Cannot assign requested address"),
         causes=(
             Cause("address", "script", "the store of the rendezvous cannot listen at that address: it is not one of this node", "take the name of the job's first node", codes=("SB306", "SB404"), script=_address),
             Cause("address-of-node", "submission", "the store of the rendezvous cannot listen at that address", "look at MASTER_ADDR and MASTER_PORT", unproven="possible"),
@@ -353,6 +362,7 @@ KeyError: 'SLURM_PROCID'
             r"wait timeout after \d+ms",
         ),
         causes=(
+            Cause("on-loopback", "script", "gloo meets on a loopback address, by which only processes of the same node reach each other: the nodes know their own names as 127.0.…", "export GLOO_SOCKET_IFNAME with the interface of the network (`ip -br addr` on a node names it) before srun; tell the site of its /etc/hosts", script=_several_nodes, log=lambda event: possible(re.search(r"gloo/.*\[?\b127\.0\.\d+\.\d+", event.text))),
             Cause("rank-zero", "code", "rank 0 did not answer within the timeout: it ended before (an exception, memory), was still busy (a download, a checkpoint), or is not reached", "look at the output of rank 0 first; where it only was slow, give init_process_group a longer timeout; where only ranks of other nodes say it, try other nodes", log=_of_rank_zero),
             Cause("other-rank", "code", "another process ended before, and with it the connection", "look for the rank whose log stops first", unproven="possible"),
         ),
