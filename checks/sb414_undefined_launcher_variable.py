@@ -272,7 +272,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         return
     similar = similar_variable(job, read)
     if similar is not None and _is_made_of(similar, read.name):
-        return  # `DATADIR=$DATA_DIR/raw` is no other spelling of DATA_DIR
+        return  # `DATADIR=$DATA_DIR/raw` is not another spelling of DATA_DIR
     meant = similar or _of_same_setting(job, read) or _of_same_option(job, read)
     stops = _stops_if_unset(job, read)
     if meant is not None and not stops and meant.name.rstrip("s") == read.name.rstrip("s") and not _is_read(job, meant):

@@ -2,8 +2,8 @@
 
 `[` is a command, and the closing bracket must be an argument of its own. `[ $x = y]` and `[ $x = a || [ $x = b ]` print
 "missing ]" and are false, `[$x = y ]` looks for a program named `[$x`, and the branch is never taken: the job goes on
-without it. `[ $x==y ]` is one word, which is true whatever `$x` is, `[ $n -gt4 ]` is no test, and `[ $n > 4 ]` writes a
-file named 4.
+without it. `[ $x==y ]` is one word, which is true whatever `$x` is, `[ $n -gt4 ]` is not a test, and `[ $n > 4 ]`
+writes a file named 4.
 
 `[ $x >= 4 ]` writes a file named `=`, and `[` fails; `[[ $x >= 4 ]]` is worse: bash cannot read it and ends the script
 there, with the status of the command before, so that the job is COMPLETED. The same holds for any `[[ … ]]` whose words

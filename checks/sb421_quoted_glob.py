@@ -125,7 +125,7 @@ def _ends_at_failure(job: Job, place: Span) -> bool:
 
 
 def _unquoted(written: str) -> str | None:
-    """`"$A/*.txt"` as `"$A/"*.txt`; None where it is quoted in another way."""
+    """`"$A/*.txt"` as `"$A/"*.txt`; None where it is quoted differently."""
     if len(written) < 3 or written[0] != '"' or written[-1] != '"' or '"' in written[1:-1]:
         return None
     inner = written[1:-1]

@@ -1,7 +1,7 @@
 """An extra closing brace after a variable becomes part of the name.
 
 `mkdir -p ${OUT}}` makes a folder whose name ends in a brace; the folder that was meant does not exist, or a program
-gets another name than the one that the next line uses.
+gets a different name from the one that the next line uses.
 
 ## Fix
 

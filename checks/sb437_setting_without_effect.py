@@ -41,7 +41,7 @@ from sbatchlint.triggers import Variables
 CARD = Card(
     "SB437", "setting-without-effect", severity="warning", fix="never", since="0.1.0", when=Variables("*"), batch=True,
     whole_script=True, seen="a review of public scripts",
-    unseen="Nothing: the job runs with another value than the one that was set.",
+    unseen="Nothing: the job runs with a value other than the one that was set.",
 )  # fmt: skip
 
 # Variables that bash or every program reads itself.

@@ -1,9 +1,9 @@
 """The name of a node is wrong: the script cuts it out of Slurm's list of nodes, which is written in short.
 
-`SLURM_JOB_NODELIST` is no list of names. Slurm joins names that differ in their numbers: `node[01-02,07]`, and of the
-same job on other nodes `node01,node08`. `${SLURM_NODELIST:0:9}` finds a name where all have the length that they had on
-the author's cluster; `${SLURM_NODELIST%%,*}`, `cut -d, -f1`, `tr , '\\n'` and `IFS=,` cut at a comma that may stand
-within brackets, so that a launcher waits for a host named `node[01-02`.
+`SLURM_JOB_NODELIST` is not a list of names. Slurm joins names that differ in their numbers: `node[01-02,07]`, and of
+the same job on other nodes `node01,node08`. `${SLURM_NODELIST:0:9}` finds a name where all have the length that they
+had on the author's cluster; `${SLURM_NODELIST%%,*}`, `cut -d, -f1`, `tr , '\\n'` and `IFS=,` cut at a comma that may
+stand within brackets, so that a launcher waits for a host named `node[01-02`.
 
 Nothing is reported in jobs of one node, whose list is its name, nor where the script looks for the bracket.
 

@@ -132,7 +132,7 @@ def _comparison(text: Text, node: Statement) -> Comparison | None:
 
 
 def _of_three(text: Text, words: list[Word]) -> Comparison | None:
-    """The comparison of three words: a variable, an operator, a text that is no pattern."""
+    """The comparison of three words: a variable, an operator, a string that is not a pattern."""
     if len(words) != 3 or len(words[0].parts) != 1 or len(words[2].parts) != 1:
         return None
     left, right = words[0].parts[0], words[2].parts[0]

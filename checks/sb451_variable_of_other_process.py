@@ -1,4 +1,4 @@
-"""A variable is empty, or keeps its old value: it was set in another process, or as a local one of a function.
+"""A variable is empty, or keeps its old value: it was set in another process, or as a local variable of a function.
 
 `cat list.txt | while read file; do count=$((count + 1)); done` counts in a process of its own, as bash runs each part
 of a pipeline in one: after the loop `$count` is what it was before. The same holds for what is set in parentheses, in
@@ -9,7 +9,7 @@ Advice where the value is only printed.
 
 ## Fix
 
-None: `while …; do …; done < list.txt` and `done < <(command)` have no pipeline, `{ …; }` is no subshell, `source
+None: `while …; do …; done < list.txt` and `done < <(command)` have no pipeline, `{ …; }` is not a subshell, `source
 env.sh` runs a file in the script's own shell.
 
 ## References

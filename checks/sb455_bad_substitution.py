@@ -1,9 +1,9 @@
 """The script ends in the middle: bash cannot read an expansion in braces.
 
 `${$seed}`, `${file.txt}` and `${SLURM_JOB_ID]}` are not expansions. bash sees that only where it comes to it, prints
-"bad substitution", and ends the script there with status 1, after all that is before has run; in parentheses, in `$(…)`
-or in a pipeline only that part ends, and a heredoc's command does not run. Between the braces stands a name, or a name
-and an operator.
+"bad substitution", and ends the script there with status 1, after everything before it has run; in parentheses, in
+`$(…)` or in a pipeline only that part ends, and a heredoc's command does not run. Between the braces belongs a name, or
+a name and an operator.
 
 A warning where only some jobs come to it. Templates of Nextflow and others (`${task.cpus}`), and forms with several
 such places, are not reported; nor is what bash 5.3 reads as a command (`${ date; }`).
@@ -47,7 +47,7 @@ CARD = Card(
     seen="runs of bash 5.2", unseen="`bad substitution`, as the last line of the log.",
 )  # fmt: skip
 
-# What is between the braces: another expansion, a name and something that is no operator, nothing.
+# What is between the braces: another expansion, a name and something that is not an operator, nothing.
 _BAD = Regex(
     r"\$\{(?:\$(?P<name>[A-Za-z_]\w*|\d+)\}|\$[\w{(][^}\n]*\}|(?P<start>[A-Za-z_]\w*)(?P<rest>[^\w\[:=+?#%/^,@~}\n-][^}\n]*)\}|\d+[A-Za-z_.][^}\n]*\}"
     r"|[\"'][^}\n]*\}|\})"

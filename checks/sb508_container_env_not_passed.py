@@ -355,7 +355,7 @@ CASES = [
         srun podman run -e MASTER_ADDR --rm -e SLURM_NODEID train:1 \\
             bash -c 'torchrun --nnodes=2 --node_rank=$SLURM_NODEID --master_addr=$MASTER_ADDR train.py'
         """,
-        title="one is handed in, the other is not",
+        title="one is passed in, the other is not",
     ),
     Bad(
         """\
@@ -391,7 +391,7 @@ CASES = [
         srun podman run --rm --env-host train:1 bash -c 'torchrun --node_rank=$SLURM_NODEID train.py'
         srun apptainer exec train.sif bash -c 'torchrun --node_rank=$SLURM_NODEID train.py'
         """,
-        title="handed in, expanded by the host's shell, or an engine that hands all on",
+        title="passed in, expanded by the host's shell, or an engine that passes all on",
     ),
     Good(
         """\

@@ -400,7 +400,7 @@ CASES = [
         podman run --rm --device nvidia.com/gpu=all train:1 torchrun --nproc_per_node=4 train.py
         docker run --rm $OPTIONS train:1 torchrun --nproc_per_node=4 train.py
         """,
-        title="they are there, or nobody knows",
+        title="they are there, or may be",
     ),
     Good(
         """\

@@ -1,4 +1,4 @@
-"""A container goes on after the job has ended: docker's daemon runs it, not Slurm.
+"""A container keeps running after the job has ended: docker's daemon runs it, not Slurm.
 
 `docker run` asks the daemon to start the container: its processes belong to the daemon, in a cgroup of their own. The
 job's limits on memory, CPUs and devices do not apply to them. scancel, or the end of the time limit, signals the docker

@@ -171,7 +171,7 @@ CASES = [
         #SBATCH --nodes=2
         srun docker run --rm trainer bash -c "HOSTS=\\$(«scontrol show hostnames») ./train.sh"
         """,
-        title="docker hands no environment on either",
+        title="docker passes no environment on either",
     ),
     Good(
         """\
@@ -197,6 +197,6 @@ CASES = [
         #SBATCH --nodes=2
         srun --container-image=/images/train.sqsh --container-mounts=$MOUNTS bash -c 'scontrol show hostnames'
         """,
-        title="nobody knows what is mounted",
+        title="unknown mounts",
     ),
 ]

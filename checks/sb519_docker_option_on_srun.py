@@ -8,7 +8,8 @@ makes srun verbose and leaves `/a:/b` as the program to start, `-w /folder` is a
 A container of pyxis needs none of them: it has the host's network, and the job's environment. Mounts are
 `--container-mounts`, the working folder is `--container-workdir`.
 
-An error where srun fails or starts another program; a warning where the option only has another effect than was meant.
+An error where srun fails or starts another program; a warning where the option only has a different effect from what
+was meant.
 
 ## Fix
 

@@ -217,6 +217,6 @@ CASES = [
         export NEMO_HOME=/data/nemo
         srun python train.py
         """,
-        title="nobody can know what /data is",
+        title="an unknown folder",
     ),
 ]

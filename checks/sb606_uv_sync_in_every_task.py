@@ -262,7 +262,7 @@ CASES = [
         srun bash -c 'if [ $SLURM_LOCALID -eq 0 ]; then «uv sync»; else sleep 10; fi; uv run --no-sync ./train.py'
         """,
         severity="info",
-        title="a sleep is no barrier",
+        title="a sleep is not a barrier",
     ),
     Bad(
         """\

@@ -134,7 +134,7 @@ def _loss(job: Job, step: Step, export: Export) -> Loss | None:
     if export.own and export.text.upper() in NOTHING:
         return None  # on purpose
     if has_trait(program.rpartition("/")[2], "looks"):
-        return None  # it only tells of its node
+        return None  # it only prints facts about its node
     lost = (
         name
         for name, variable in command.state.variables.items()

@@ -179,7 +179,7 @@ CASES = [
         #SBATCH --ntasks=4
         mpirun -machinefile "«$PBS_NODEFILE»" -np 4 ./a.out
         """,
-        title="no twin",
+        title="no counterpart",
     ),
     Good(
         """\

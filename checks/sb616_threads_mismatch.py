@@ -82,7 +82,7 @@ def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if request.has_any_option(UNCLEAR) or request.foreign_settings():
         return
-    # CPUs, or several tasks that one process has for itself; a lone `-n 1` says nothing of threads
+    # CPUs, or several tasks that one process has to itself; a lone `-n 1` says nothing of threads
     tasks = (request.effective_tasks() or 0) > 1 and not any(map(_works, job.steps)) and not job.launches
     for command in job.invocations if "_THREADS" in job.source.text else _with_threads(job):
         step = enclosing_step(command.context)

@@ -31,7 +31,7 @@ from sbatchlint.triggers import Options
 CARD = Card(
     "SB703", "array-pattern-without-array", severity="warning", fix="sometimes", since="0.1.0",
     when=Options("output", "error", "input"), seen="a live run of Slurm 22.05", batch=True, certain=True,
-    unseen="A log whose name has 4294967294 in the place of the index.",
+    unseen="A log whose name has 4294967294 in place of the index.",
 )  # fmt: skip
 
 _BOTH = Regex(r"%[0-9]*A[-_.]?%[0-9]*a")

@@ -7,9 +7,9 @@ writes to it, which counts as a failure. Without `set -e` the last command decid
 at the end makes a job fail just when all went well. So does `killall solver` after a solver that has ended, as it finds
 no process, and `kill $server; wait $server`, as `wait` returns the 143 of the process that was killed.
 
-Nothing is said of `env | grep SLURM`, which finds something in every job. Reported are commands after the job's work
-that only print something, and those that fail for certain. A `grep -q`, or one whose output is stored, may be a check
-of the results.
+Nothing is reported for `env | grep SLURM`, which finds something in every job. Reported are commands after the job's
+work that only print something, and those that fail for certain. A `grep -q`, or one whose output is stored, may be a
+check of the results.
 
 ## Fix
 

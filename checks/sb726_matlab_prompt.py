@@ -12,8 +12,8 @@ computed, and at the end MATLAB ends with 0.
 `matlab simulate.m simulate.out` has neither `-r` nor `<`: no program reads the words, and MATLAB ends at once.
 
 A warning where it reads a file, as it computes on, and where nothing in the text ends MATLAB and something reads the
-status (mail of a failure, a job that depends on this one, `set -e`, a test); otherwise advice. Nothing is said where
-the text has `try` and `catch`, or where the m-file that it calls, beside the script, has them.
+status (mail of a failure, a job that depends on this one, `set -e`, a test); otherwise advice. Nothing is reported
+where the text has `try` and `catch`, or where the m-file that it calls, beside the script, has them.
 
 ## Fix
 

@@ -4,7 +4,7 @@
 done nothing. Mostly the option was there for a first look.
 
 Reported where the option is written as it is, no run of the same program without it goes with it, and nothing looks at
-what is printed. Nothing is said of a job or a script with "dry" or "test" in its name.
+what is printed. Nothing is reported for a job or a script with "dry" or "test" in its name.
 
 ## Fix
 

@@ -121,7 +121,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _may_be_meant(lost: Abandoned) -> bool:
-    """Whether it may be a service for what follows: the program of an image, or another program than that."""
+    """Whether it may be a service for what follows: the program of an image, or any other program."""
     race = lost.race
     if race is not None and race.name == "wait":
         return False
@@ -277,7 +277,7 @@ def _is_in_background(command: Invocation, own: Collection[Shell]) -> bool:
 
 
 def _awaits_others(job: Job, wait: Invocation, own: Collection[Shell]) -> bool:
-    """Whether a `wait` in another shell than these awaits a background statement of that shell."""
+    """Whether a `wait` in a shell other than these awaits a background statement of that shell."""
     return any(shell not in own and at < wait.index for shell, at in _started_by(job).get(wait.context.shell, ()))
 
 
@@ -471,7 +471,7 @@ def _statement(job: Job, lost: Abandoned) -> Statement | None:
 
 
 def _fails(job: Job, lost: Abandoned) -> bool:
-    """Whether the script may end with another status than 0."""
+    """Whether the script may end with a status other than 0."""
     return any(
         command.name == "exit"
         and command.index > lost.first.index

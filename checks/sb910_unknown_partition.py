@@ -1,10 +1,10 @@
 """sbatch refuses the job: the cluster has no such partition, or takes no jobs in it, or not such ones.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md). `sbatch: error: invalid partition
-specified: gpux`, and `Invalid partition name specified`: one unknown name among several is enough. A partition that is
-drained or inactive takes no jobs (`Required partition not available (inactive or drain)`); one that is down lets them
-wait. With `ReqResv=YES` it takes only jobs with a reservation (`Access/permission denied`); with `RootOnly=YES` only
-those that root submits, which is a warning.
+This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md). `sbatch: error: invalid
+partition specified: gpux`, and `Invalid partition name specified`: one unknown name among several is enough. A
+partition that is drained or inactive takes no jobs (`Required partition not available (inactive or drain)`); one that
+is down lets them wait. With `ReqResv=YES` it takes only jobs with a reservation (`Access/permission denied`); with
+`RootOnly=YES` only those that root submits, which is a warning.
 
 A warning where a program of the site (`JobSubmitPlugins`) may give the job another partition.
 

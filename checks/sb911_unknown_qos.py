@@ -1,11 +1,11 @@
 """The job is refused, or runs without its QOS: the cluster has no such QOS, or not for this partition.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md), which has the QOS that `sacctmgr show
-qos` lists. `sbatch: error: Batch job submission failed: Invalid qos specification`. Where Slurm does not enforce QOS
-(`AccountingStorageEnforce`), an unknown one has no effect, and is only a warning. A QOS that a partition does not take
-(`AllowQos`, `DenyQos`) is refused with `EnforcePartLimits` ALL or ANY, and otherwise waits for good; one with
-`RequiresReservation` is refused without a reservation. So is one that the account of the job does not have; with no
-account in the script, one that no account has.
+This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md), which has the QOS that
+`sacctmgr show qos` lists. `sbatch: error: Batch job submission failed: Invalid qos specification`. Where Slurm does not
+enforce QOS (`AccountingStorageEnforce`), an unknown one has no effect, and is only a warning. A QOS that a partition
+does not take (`AllowQos`, `DenyQos`) is refused with `EnforcePartLimits` ALL or ANY, and otherwise waits for good; one
+with `RequiresReservation` is refused without a reservation. So is one that the account of the job does not have; with
+no account in the script, one that no account has.
 
 ## Fix
 

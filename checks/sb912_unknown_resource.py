@@ -1,9 +1,9 @@
 """The job never starts: the cluster has no such resource, type of GPU or licence.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md). An unknown name is refused at once
-(`Invalid generic resource (gres) specification`), an unknown type as `Requested node configuration is not available`,
-an unknown licence as `Invalid license specification`. Names and types are compared letter by letter; a licence of a
-server has it in its name, `ansys@server`.
+This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md). An unknown name is
+refused at once (`Invalid generic resource (gres) specification`), an unknown type as `Requested node configuration is
+not available`, an unknown licence as `Invalid license specification`. Names and types are compared letter by letter; a
+licence of a server has it in its name, `ansys@server`.
 
 ## Fix
 

@@ -1,10 +1,10 @@
 """The job never starts: it requests more time than its partition or its QOS allows.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md). With `EnforcePartLimits` ALL or ANY
-sbatch refuses it (`Requested time limit is invalid (missing or exceeds some limit)`); otherwise it takes it, and the
-job waits for good (`PartitionTimeLimit` in squeue), which is a warning; with a `--time-min` that the partition allows,
-it may start. A `--time-min` beyond the limit is refused in any case. The limit of a QOS, that of the job or that of the
-partition, refuses a job if the QOS has `DenyOnLimit`.
+This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md). With `EnforcePartLimits`
+ALL or ANY sbatch refuses it (`Requested time limit is invalid (missing or exceeds some limit)`); otherwise it takes it,
+and the job waits for good (`PartitionTimeLimit` in squeue), which is a warning; with a `--time-min` that the partition
+allows, it may start. A `--time-min` beyond the limit is refused in any case. The limit of a QOS, that of the job or
+that of the partition, refuses a job if the QOS has `DenyOnLimit`.
 
 ## Fix
 

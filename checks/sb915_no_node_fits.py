@@ -1,11 +1,12 @@
 """The job never starts: no node of the partition, or too few, have what it requests.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md). What no node has is refused at once
-(`Requested node configuration is not available`): CPUs, sockets, memory, temporary disk (`--tmp`; TmpDisk, 0 by
-default), GPUs, features, each or together; more licences than the cluster has as `Invalid license specification`. More
-nodes, CPUs or memory of a node than the whole partition has or allows, the upper end of `--nodes=1-8` too, are refused
-with `EnforcePartLimits` ALL or ANY (`Node count specification invalid`), and otherwise taken: the job waits for good
-(`PartitionNodeLimit`), which is a warning. Of several partitions, one that takes the job is enough.
+This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md). What no node has is
+refused at once (`Requested node configuration is not available`): CPUs, sockets, memory, temporary disk (`--tmp`;
+TmpDisk, 0 by default), GPUs, features, each or together; more licences than the cluster has as `Invalid license
+specification`. More nodes, CPUs or memory of a node than the whole partition has or allows, the upper end of
+`--nodes=1-8` too, are refused with `EnforcePartLimits` ALL or ANY (`Node count specification invalid`), and otherwise
+taken: the job waits for good (`PartitionNodeLimit`), which is a warning. Of several partitions, one that takes the job
+is enough.
 
 CPUs are hardware threads; with `--hint=nomultithread` only one of each core counts. Memory is compared with what a
 node has for jobs.

@@ -1,9 +1,9 @@
 """sbatch refuses the job: an index of its array is larger than the cluster allows.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md). The largest index is one less than
-`MaxArraySize`, which is 1001 unless the site says otherwise: `sbatch: error: Batch job submission failed: Invalid job
-array specification`. It is the index that counts, and not how many tasks there are: `--array=5000-5010` is refused,
-too.
+This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md). The largest index is one
+less than `MaxArraySize`, which is 1001 unless the site says otherwise: `sbatch: error: Batch job submission failed:
+Invalid job array specification`. It is the index that counts, and not how many tasks there are: `--array=5000-5010` is
+refused, too.
 
 ## Fix
 

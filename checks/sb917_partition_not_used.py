@@ -1,10 +1,9 @@
 """GPUs stay idle: each node of the partition has them, and the job requests none or only some.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md). All nodes of the partition have GPUs,
-and other nodes have none: what the job holds of their CPUs and memory keeps others from the GPUs, and it waits longer
-than in a partition without.
-In a partition of whole nodes (`OverSubscribe=EXCLUSIVE`) the GPUs that are not asked for stay idle and are paid for.
-Where the script uses GPUs without asking, gpus-not-requested says so.
+This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md). All nodes of the
+partition have GPUs, and other nodes have none: what the job holds of their CPUs and memory keeps others from the GPUs,
+and it waits longer than in a partition without. In a partition of whole nodes (`OverSubscribe=EXCLUSIVE`) the GPUs that
+are not asked for stay idle and are paid for. Where the script uses GPUs without asking, gpus-not-requested says so.
 
 ## Fix
 

@@ -1,10 +1,10 @@
 """The job gets little time or memory: it requests none, and the cluster's default is small.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md). Without `--time` a job gets the
-partition's `DefaultTime`, and is ended after it (`DUE TO TIME LIMIT`); without any memory option it gets `DefMemPerCPU`
-for each of its CPUs, or `DefMemPerNode`, and is killed beyond that. Reported where the time is at most an hour and the
-partition allows four times as much, and where a job of GPUs or of a whole node gets a small part of the node's memory.
-Advice where no partition is named, as the command line may name another.
+This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md). Without `--time` a job
+gets the partition's `DefaultTime`, and is ended after it (`DUE TO TIME LIMIT`); without any memory option it gets
+`DefMemPerCPU` for each of its CPUs, or `DefMemPerNode`, and is killed beyond that. Reported where the time is at most
+an hour and the partition allows four times as much, and where a job of GPUs or of a whole node gets a small part of the
+node's memory. Advice where no partition is named, as the command line may name another.
 
 ## Fix
 

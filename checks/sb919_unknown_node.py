@@ -1,7 +1,7 @@
 """sbatch refuses the job: the cluster has no such node.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md). `sbatch: error: Batch job submission
-failed: Invalid node name specified`, for `--nodelist` as for `--exclude`: one unknown name is enough.
+This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md). `sbatch: error: Batch job
+submission failed: Invalid node name specified`, for `--nodelist` as for `--exclude`: one unknown name is enough.
 
 ## Fix
 

@@ -1,13 +1,14 @@
 """The job never starts: it requests more than its QOS, that of its partition or its account allows, or too little.
 
-By the profile of the cluster (`[site] profile` in the settings, docs/site.md), which has the limits that `sacctmgr
-show qos` and `show assoc` list, where Slurm enforces them (`AccountingStorageEnforce`). A QOS with `DenyOnLimit`
-refuses the job (`Job violates accounting/QOS policy`, after `QOSMaxGRESPerJob` and the like); else it waits for good,
-which is a warning. More jobs than a user may submit are refused in any case, and an array counts as many as it has
-tasks. The QOS of a partition counts before the one of the job, unless that has `OverPartQOS`; without `--qos` the
-job's own is that of the account, if all accounts that it may have share one; else those of partitions are looked at
-alone. A limit of the account counts where no QOS has one. It is that of the user who may have most, as a profile has no
-names of users; without `--account` and with names of accounts left out, that of the account which may have most.
+This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md), which has the limits that
+`sacctmgr show qos` and `show assoc` list, where Slurm enforces them (`AccountingStorageEnforce`). A QOS with
+`DenyOnLimit` refuses the job (`Job violates accounting/QOS policy`, after `QOSMaxGRESPerJob` and the like); else it
+waits for good, which is a warning. More jobs than a user may submit are refused in any case, and an array counts as
+many as it has tasks. The QOS of a partition counts before the one of the job, unless that has `OverPartQOS`; without
+`--qos` the job's own is that of the account, if all accounts that it may have share one; else those of partitions are
+looked at alone. A limit of the account counts where no QOS has one. It is that of the user who may have most, as a
+profile has no names of users; without `--account` and with names of accounts left out, that of the account which may
+have most.
 
 What counts is what Slurm knows at the submission: the CPUs of the tasks, and the least number of nodes. How much of a
 limit other jobs have taken is not known.

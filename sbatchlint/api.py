@@ -122,8 +122,8 @@ class Finding:
     `message`: what will happen, then what to write instead. `certainty`: `certain` if that happens, `possible` if it
     may. `releases`: the releases of Slurm for which it holds; empty for all that are asked for. `summary`: what the
     check looks for; `source`: what it rests on (manuals, source files of a release, live runs, threads); `url`: its
-    page. `path`: the file, which is another one than the script if `reached` names the place that includes it.
-    `silence`: the comment that suppresses it, for the line above.
+    page. `path`: the file, which is not the script if `reached` names the place that includes it. `silence`: the
+    comment that suppresses it, for the line above.
     """
 
     code: str

@@ -315,7 +315,7 @@ def _is_wanted(entry: Entry, path: str, settings: Settings) -> bool:
 def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, str]:
     """A finding with offsets in its own file, that file, and the place that includes it ("" for the script itself).
 
-    Related places in a third file are dropped, and so is a fix that changes another file than the script.
+    Related places in a third file are dropped, and so is a fix that changes a file other than the script.
     """
     if not workspace.has_included_files:
         return finding, workspace.own, ""

@@ -25,7 +25,7 @@ class Site(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=True):
     """What holds on the cluster."""
 
     shared_paths: Annotated[list[str] | UnsetType, Meta(description="folders that every node sees")] = UNSET
-    local_paths: Annotated[list[str] | UnsetType, Meta(description="folders that each node has for itself")] = UNSET
+    local_paths: Annotated[list[str] | UnsetType, Meta(description="folders of which each node has its own")] = UNSET
     home_is_shared: Annotated[bool | UnsetType, Meta(description="whether every node sees the home folders")] = UNSET
     gpus: Annotated[
         Gpus | UnsetType,

@@ -16,7 +16,7 @@ class Answered(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=T
 
 
 class OfScript(Answered, kw_only=True):
-    """What tools take that read a script."""
+    """The arguments of tools that read a script."""
 
     script: Annotated[str | None, Meta(description="its text")] = None
     path: Annotated[

@@ -1,4 +1,4 @@
-"""Findings and plans as agents are told them: sentences and places in few characters."""
+"""Findings and plans as agents get them: sentences and places in few characters."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

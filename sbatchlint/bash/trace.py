@@ -22,7 +22,7 @@ class Redirection:
 class Shell:
     """A process that runs commands: the script's own shell, or one that it starts. Compared by identity.
 
-    `kind`: "script", or what makes it another process than `parent`: "subshell" (`( … )`), "substitution" (`$(…)`,
+    `kind`: "script", or what makes it a different process from `parent`: "subshell" (`( … )`), "substitution" (`$(…)`,
     `<(…)`), "pipeline" (an element of one), "background" (a statement that ends in `&`, `coproc`), "program" (what a
     command starts: `bash -c`, `srun …`). `span`: what it runs, as it is in the file. `depth`: how many processes are
     around it. As a loop is recorded once, one `Shell` stands for the processes of all its iterations.

@@ -119,7 +119,7 @@ Guarded = TypeVar("Guarded", bound=Sequence[Any])
 
 
 def by_default(choices: list[Guarded]) -> list[Guarded]:
-    """The choices (something, with its guards as the second item) in which no `${X:-d}` has another value than `d`.
+    """The choices (something, with its guards as the second item) in which no `${X:-d}` has a value other than `d`.
 
     Of variables that the script may have set, each value counts. All choices where none is left.
     """

@@ -16,7 +16,7 @@ class Outcome(NamedTuple):
     the configuration file that was followed.
     `is_redacted`: the diff lacks secrets, and cannot be applied.
     `asked`: what was asked of the file system, and the answers; None where that was not recorded, or is not enough to
-    repeat the result. `unread`: why nothing of a document was read. `more`: what another verb than linting found."""
+    repeat the result. `unread`: why nothing of a document was read. `more`: what a verb other than lint found."""
 
     path: str
     diagnostics: list[Diagnostic]

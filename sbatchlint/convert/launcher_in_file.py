@@ -1,4 +1,4 @@
-"""A launcher in another file than the script: `bash train.sh`, `docker run … IMAGE bash train.sh`.
+"""A launcher in a file other than the script: `bash train.sh`, `docker run … IMAGE bash train.sh`.
 
 The file is not changed. The script sets the variables that it reads (`--nnodes=${NNODES:-1}`), or that torchrun reads
 (PET_NNODES): the node rank in a shell of each task, all others on lines before the command.

@@ -114,7 +114,7 @@ def is_inside(job: Job, launch: Launch) -> bool:
 
 
 def is_in_other_file(job: Job, launch: Launch) -> bool:
-    """Whether a launcher is in another file than the script."""
+    """Whether a launcher is in a file other than the script."""
     return name_span(launch).end > len(job.source.own.text)
 
 

@@ -128,7 +128,7 @@ def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None
     return RuledOut() if ruled_out == len(picture.jobs) else None
 
 
-# An option with its value, or a setting, that advice wants written.
+# An option with its value, or a setting, that advice needs written.
 _WANTED = Regex(r"(?<![\w-])(?:--[a-z][a-z-]+=[\w:.-]+|[A-Z][A-Z0-9_]+=[\w.-]+)(?![\w$=-])")
 
 

@@ -87,7 +87,7 @@ def _option_from_variable(first: Answer, picture: Picture) -> Answer | None:
             says = (
                 f"the script sets {variable}, which is still set when it calls {command}, and counts there as an option"
             )
-            advice = f"`unset {variable}` before that {command}, or set it for the one command that wants it: {variable}=… COMMAND"
+            advice = f"`unset {variable}` before that {command}, or set it for the one command that needs it: {variable}=… COMMAND"
             return _answer(
                 first, "option-from-variable", says, advice, (*(each.span for each in found), later[-1].span)
             )

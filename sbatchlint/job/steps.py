@@ -116,7 +116,7 @@ class Step(SrunWords):
 
     @property
     def in_other_job(self) -> bool:
-        """Whether the step runs in another job than its own, by --jobid."""
+        """Whether the step runs in a job other than its own, by --jobid."""
         jobid = self.option("jobid")
         names = {each.name for each in expansions((jobid and jobid.value) or ())}
         return jobid is not None and names.isdisjoint(("SLURM_JOB_ID", "SLURM_JOBID"))

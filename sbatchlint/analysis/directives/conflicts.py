@@ -1,4 +1,4 @@
-"""Options of the job that do not go together, with what each release of Slurm makes of them."""
+"""Options of the job that do not go together, with what each release of Slurm does with them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ _SUMS = 200
 
 
 class Conflict(NamedTuple):
-    """Settings that conflict, with what each release makes of them.
+    """Settings that conflict, with what each release does with them.
 
     `kind`: the rule that sbatch applies first. `message`: that of the newest release that prints one, '' for none;
     `refuser`: what prints it, `sbatch` or `slurmctld`. `refused`: the releases of the range that refuse the job;

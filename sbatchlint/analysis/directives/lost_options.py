@@ -9,7 +9,7 @@ from sbatchlint.slurm.conflicts.clashing_settings import values_of
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import Setting
 
-# Options that decide only what is told of a job, and where: mail, its name, the names of its logs.
+# Options that only affect what is reported about a job, and where: mail, its name, the names of its logs.
 _TOLD = frozenset({
     "admin-comment", "comment", "error", "job-name", "mail-type", "mail-user", "open-mode", "output", "wckey",
 })  # fmt: skip
@@ -40,8 +40,8 @@ def severity_of_loss(job: Job, settings: Iterable[Setting], block: Directives | 
 
     `block`: the options of the command that reads them, by default the directives.
 
-    None, for an error, where the job may compute something else, or none is known; a warning where only what is told of
-    it is lost, what only some runs need, the number of tasks of a job that is sized and starts none, or a directive
+    None, for an error, where the job may compute something else, or none is known; a warning where only reports about
+    it are lost, what only some runs need, the number of tasks of a job that is sized and starts none, or a directive
     that is read sets the option to another value; info where the job has the value anyway.
     """
     lost, block = list(settings), block or job.directives
@@ -52,7 +52,7 @@ def severity_of_loss(job: Job, settings: Iterable[Setting], block: Directives | 
     if any(_is_read(job, name) for name in names):
         return None
     if names and names <= _SIZES and job.request.has_any_option(_SIZES) and not job.steps and not job.launches:
-        return "warning"  # the size that is set does for the batch shell alone
+        return "warning"  # the size that is set is enough for the batch shell alone
     if not lost or names - _TOLD - _OF_SOME_RUNS:
         return None
     return "warning"
@@ -71,7 +71,7 @@ def rivals(block: Directives, settings: Iterable[Setting]) -> list[Setting]:
 
 
 def are_only_told(names: Iterable[str]) -> bool:
-    """Whether options decide only what is told of a job: mail, its name, the names of its logs."""
+    """Whether options only affect what is reported about a job: mail, its name, the names of its logs."""
     return _TOLD.issuperset(names)
 
 

@@ -75,7 +75,7 @@ class GpuNeed(NamedTuple):
 
     `place`: the directive to report at. `signs`: what uses them, at most three. `per_node`: how many per node the job
     seems to need; None where that is not known. `certain`: whether they are used, not only inspected. `alone`: whether
-    nothing but one such sign as `--nv`, a module or the partition's name speaks of GPUs. `whole_nodes`: whether the job
+    nothing but one such sign as `--nv`, a module or the partition's name mentions GPUs. `whole_nodes`: whether the job
     has its nodes to itself, which at many sites gives it all their GPUs.
     """
 
@@ -118,7 +118,7 @@ def _is_alone(signs: list[Sign], request: Request) -> bool:
     """Whether no sign says by itself that GPUs are used, and there is only one kind of those that may.
 
     `apptainer --nv` is often written for nodes without GPUs too, and modules are loaded out of habit, also both; where
-    GPUs are no GRES the name of a partition is all that is needed.
+    GPUs are not a GRES, the name of a partition is all that is needed.
     """
     if any(sign.strength == STRONG and not _says_little(sign) for sign in signs):
         return False

@@ -28,7 +28,7 @@ UNCLEAR = (
     "ntasks-per-core", "ntasks-per-socket", "ntasks-per-gpu",
     "core-spec", "thread-spec", "tres-per-task", "hint",
 )  # fmt: skip
-# Commands with which a loop lets only so many run at once.
+# Commands with which a loop limits how many run at once.
 _THROTTLING = frozenset({"wait", "jobs", "pgrep", "sem", "read", "ps", "squeue"})
 _MOST = 2**16
 _FEW = 32
@@ -214,7 +214,7 @@ def _starts(job: Job, command: Invocation, background: Shell, rounds: int) -> in
 
 @once
 def _throttles(job: Job) -> dict[Span, list[Invocation]]:
-    """The commands in each loop with which it may let only so many run at once; the first few of them."""
+    """The commands in each loop with which it may limit how many run at once; the first few of them."""
     found: dict[Span, list[Invocation]] = {}
     for command in job.invocations:
         for loop in command.context.loops if command.name in _THROTTLING else ():

@@ -210,7 +210,7 @@ class Interpreter(Substituter):
     # --- what being in a job decides ------------------------------------------------------------
 
     def outside_of_job(self, statement: Statement, state: State, scope: Scope) -> None:
-        """Walks a branching statement as a shell of the login node does, which takes another branch than the job.
+        """Walks a branching statement as a shell of the login node does, which takes a different branch from the job.
 
         Its commands go to `trace.outside`; the job goes on as if they were not there.
         """

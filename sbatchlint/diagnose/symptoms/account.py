@@ -28,7 +28,7 @@ def _ended_by(codes: tuple[str, ...], signals: tuple[str, ...]) -> Callable[[Eve
 
 
 def _at_once(event: Event) -> bool | None:
-    """Whether the record says that the job ran for no second."""
+    """Whether the record says that the job ran for less than a second."""
     limits = {} if event.account is None else event.account.limits
     ran = limits.get("RunTime") or limits.get("Elapsed") or ""
     return None if ran and not ran.strip("0:-") and event.groups.get("code") not in ("126", "127") else False
@@ -255,7 +255,7 @@ The exit code is that of the script's last command, or of `exit`. What failed is
             Cause(
                 "killed",
                 "submission",
-                "a program of the job was killed: memory that ran out, as a rule",
+                "a program of the job was killed, usually because memory ran out",
                 "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`",
                 log=_ended_by(("137",), ("9",)),
                 unproven="possible",

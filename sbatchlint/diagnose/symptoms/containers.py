@@ -47,7 +47,7 @@ def _binds(job: Job, event: Event) -> Verdict:
 
 
 def _no_image_there(event: Event) -> bool | None:
-    """The image itself is what is missing, or its registry is not reached or does not hand it out."""
+    """The image itself is what is missing, or its registry cannot be reached or does not deliver it."""
     near = " ".join((event.text, *event.below[:2]))
     known = r"(?i)Unable to find image|pull access|manifest unknown|toomanyrequests|dial tcp|no such host|registry|/v2/"
     return possible(re.search(known, near))
@@ -102,7 +102,7 @@ FATAL:   container creation failed: mount /data->/data error: while mounting /da
     Symptom(
         id="apptainer-image",
         title="the image cannot be opened or fetched",
-        docs="The path is wrong, the file is not whole, or a registry was not reached; `docker://` images are converted in APPTAINER_TMPDIR, which needs room.\n",
+        docs="The path is wrong, the file is incomplete, or a registry was not reached; `docker://` images are converted in APPTAINER_TMPDIR, which needs room.\n",
         printed_by="apptainer, singularity",
         releases="all releases",
         role="cause",

@@ -33,7 +33,7 @@ def _image(job: Job, event: Event) -> Verdict:
 
 
 def _denied(event: Event) -> bool | None:
-    """The registry does not hand the image out to this user."""
+    """The registry does not deliver the image to this user."""
     return possible(event.groups.get("code") in ("401", "403") or "uthoriz" in event.text)
 
 
@@ -82,7 +82,7 @@ it. pyxis and enroot take a blank in a path for its end.
             r"pyxis: couldn't chdir to container cwd (?P<source>[^:]*)",
         ),
         causes=(
-            Cause("blank", "script", "the mount has a blank in it, where enroot ends the path", "use a link without blanks", script=_blank),
+            Cause("blank", "script", "the mount contains a space, where enroot ends the path", "use a link without spaces", script=_blank),
             Cause("path-of-script", "script", "the folder {source} cannot be mounted: it is not there on the node, or its target is not in the image", "mount what all nodes have", codes=("SB115", "SB507", "SB409", "SB414", "SB417"), script=_mounts, log=lambda event: None if "Permission" not in event.text else False),
             Cause("not-readable", "submission", "the user of the job may not enter {source} on the node (root is nobody on many network file systems)", "run as the owner, and look at the rights of all folders above", log=lambda event: "Permission denied" in event.text),
             Cause("path", "submission", "the folder {source} cannot be mounted: it is not there on the node", "mount what all nodes have"),
@@ -154,7 +154,7 @@ slurmstepd: error: pyxis:     [ERROR] Could not acquire rootfs lock
     Symptom(
         id="enroot-import",
         title="the image could not be fetched",
-        docs="A registry writes as `registry.example.org#path/name:tag` (with `#`); the name of a file begins with `.` or `/`, or enroot looks for it in a registry. 401 and 403 want credentials in ~/.config/enroot/.credentials.\n",
+        docs="A registry writes as `registry.example.org#path/name:tag` (with `#`); the name of a file begins with `.` or `/`, or enroot looks for it in a registry. 401 and 403 mean that credentials are needed in ~/.config/enroot/.credentials.\n",
         printed_by="enroot, by way of pyxis",
         releases="all releases",
         role="cause",
@@ -169,8 +169,8 @@ slurmstepd: error: pyxis:     [ERROR] Could not acquire rootfs lock
         causes=(
             Cause("exists", "submission", "the file to which the image is imported is there already ({url})", "leave the import out where it is there, or give enroot import --force", log=_is_there, unproven="certain"),
             Cause("image-name", "script", "the image is not named as enroot reads it, or is not there", "a file: /path/name.sqsh; a registry: HOST#NAME:TAG", codes=("SB505", "SB409", "SB414", "SB118", "SB115"), script=_image),
-            Cause("rate-limit", "submission", "the registry hands no more images out for now: too many were fetched from this address without an account (429)", "import the image once, before the job (enroot import -o image.sqsh docker://…), and name that file; or log in (~/.config/enroot/.credentials)", log=lambda event: possible(re.search(r"\b429\b|toomanyrequests|rate limit", " ".join((event.text, *event.above[-3:], *event.below[:4]))))),
-            Cause("denied", "submission", "the registry does not hand the image out ({url}): it wants credentials, or does not take those that it got", "write a line `machine HOST login USER password TOKEN` into ~/.config/enroot/.credentials, with the host alone and no port, or import the image beforehand", log=_denied),
+            Cause("rate-limit", "submission", "the registry delivers no more images for now: too many were fetched from this address without an account (429)", "import the image once, before the job (enroot import -o image.sqsh docker://…), and name that file; or log in (~/.config/enroot/.credentials)", log=lambda event: possible(re.search(r"\b429\b|toomanyrequests|rate limit", " ".join((event.text, *event.above[-3:], *event.below[:4]))))),
+            Cause("denied", "submission", "the registry refuses to deliver the image ({url}): it needs credentials, or does not take those that it got", "write a line `machine HOST login USER password TOKEN` into ~/.config/enroot/.credentials, with the host alone and no port, or import the image beforehand", log=_denied),
             Cause("registry", "submission", "the image could not be fetched ({url})", "look at the name, at the credentials in ~/.config/enroot/.credentials, and whether compute nodes reach the registry"),
         ),
         matches="""\
@@ -215,16 +215,16 @@ slurmstepd: error: pyxis: couldn't join mount namespace: Operation not permitted
     ),
     Symptom(
         id="pyxis-options",
-        title="the container options of pyxis do not go together",
-        docs="They count for one srun; some exclude each other, some want an image.\n",
+        title="the container options of pyxis conflict",
+        docs="They apply to one srun; some exclude each other, some need an image.\n",
         printed_by="pyxis",
         releases="pyxis 0.8 and later",
         role="cause",
         literals=("pyxis: both --", "pyxis: --container", "pyxis: error: a container with name", "specified multiple times", "neither --container-image nor"),
         patterns=(r"pyxis: both (?P<option>--[\w-]+) and|pyxis: --container-\w+(?: specified multiple times|: (?:argument required|empty name|flag must|invalid format|target is))", r"pyxis: error: a container with name", r"pyxis: ignoring --\S+ because neither"),
         causes=(
-            Cause("options-of-script", "script", "the container options of the step do not go together", "see the message", codes=("SB502", "SB503", "SB504", "SB517", "SB501", "SB516"), script=lambda job, event: shown(spans_of(job.steps))),
-            Cause("options-of-call", "submission", "the container options of the step do not go together", "see the message"),
+            Cause("options-of-script", "script", "the container options of the step conflict", "see the message", codes=("SB502", "SB503", "SB504", "SB517", "SB501", "SB516"), script=lambda job, event: shown(spans_of(job.steps))),
+            Cause("options-of-call", "submission", "the container options of the step conflict", "see the message"),
         ),
         matches="""\
 srun: error: pyxis: both --container-writable and --container-readonly were specified
@@ -236,7 +236,7 @@ srun: error: pyxis: ignoring --container-mounts because neither --container-imag
     Symptom(
         id="pyxis-failed",
         title="the container of the step failed",
-        docs="The reason is in enroot's log, which pyxis prints: the lines with `pyxis:     ` (five blanks).\n",
+        docs="The reason is in enroot's log, which pyxis prints: the lines with `pyxis:     ` (five spaces).\n",
         printed_by="pyxis",
         releases="all releases",
         role="consequence",

@@ -227,8 +227,8 @@ SYMPTOMS = (
             Cause("image-folder", "cluster", "the folder of the node in which images of containers are unpacked is full", "import the image beforehand (`enroot import`), or ask the site for more room there", log=_of_image),
             Cause("shared-memory-file", "cluster", "the node has no room in /tmp or /dev/shm for what processes share", "submit again with --exclude of that node, or name another folder with TMPDIR", log=says("not enough space for ")),
             Cause("node-disk", "cluster", "a disk of the node, or the container's own, is full", "let the program write elsewhere (TMPDIR, XDG_CACHE_HOME), or submit again with --exclude of that node and tell the site", log=_of_node),
-            Cause("quota", "data", "a quota is used up: that of the home folder, as a rule, which caches fill, or one that a group or all users share", "see whose quota it is (`quota -s`, `lfs quota`); clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like", log=_of_quota),
-            Cause("home", "data", "a disk or a quota is full: the home folder, as a rule, which caches fill", "clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like"),
+            Cause("quota", "data", "a quota is used up: usually that of the home folder, which caches fill, or one that a group or all users share", "see whose quota it is (`quota -s`, `lfs quota`); clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like", log=_of_quota),
+            Cause("home", "data", "a disk or a quota is full: usually the home folder, which caches fill", "clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like"),
         ),
         matches="""\
 /var/spool/slurmd/job5944119/slurm_script: line 34: cannot create temp file for here-document: No space left on device
@@ -263,7 +263,7 @@ tmp.pid_471_2: No such file or directory
     ),
     Symptom(
         id="lock-failed",
-        title="a lock was not had",
+        title="a lock could not be acquired",
         docs="Another process has it, one that was killed left its file behind (`*.lock` below ~/.cache/huggingface), or the file system has no locks (error 524, ENOLCK).\n",
         printed_by="filelock, huggingface_hub, uv, HDF5, SQLite",
         releases="all releases",
@@ -271,9 +271,9 @@ tmp.pid_471_2: No such file or directory
         literals=("Lock acquisition failed", "(os error ", "ould not acquire lock", "unable to lock file", "No locks available", "database is locked", "could not be acquired", "Waiting to acquire lock", "failed to lock", "Resource busy", "LockError", "nother instance", "nother process", "lock file", "lockfile", ".lock", "left behind by"),
         patterns=(r"(?i)(?:\block ?file\b|\.lock\b)\S* .{0,60}\b(?:exists|stale|is held|left|in use)\b|\b(?:stale|left-?over) lock|LockError: |another (?:instance|process) (?:is|seems|may be|might be|has|holds|of \S+ is)\b", r"[Ll]ock acquisition failed|[Cc]ould not acquire lock|unable to lock file|No locks available|database is locked|The file lock '[^']*' could not be acquired|failed to lock |os error 524\)",),
         causes=(
-            Cause("shared-cache", "script", "several processes want one lock of a cache that the script names", "give each node its own, or download before the job", codes=("SB601", "SB606", "SB416", "SB603"), script=_caches),
+            Cause("shared-cache", "script", "several processes need one lock of a cache that the script names", "give each node its own, or download before the job", codes=("SB601", "SB606", "SB416", "SB603"), script=_caches),
             Cause("several-copies", "script", "several tasks of a step open one file for writing, and only one of them gets its lock", "start the program once (--ntasks=1), or give each task a file of its own (SLURM_PROCID)", codes=("SB330", "SB724", "SB713"), script=_copies, log=says("unable to lock file", "database is locked")),
-            Cause("elements", "script", "elements of the array that run at the same time want one lock", "do once, before the array, what takes the lock; or give each element a folder of its own (SLURM_ARRAY_TASK_ID)", script=lambda job, event: shown(options(job, "array")), log=lambda event: possible("LockError" in event.text)),
+            Cause("elements", "script", "elements of the array that run at the same time need one lock", "do once, before the array, what takes the lock; or give each element a folder of its own (SLURM_ARRAY_TASK_ID)", script=lambda job, event: shown(options(job, "array")), log=lambda event: possible("LockError" in event.text)),
             Cause("stale-lock", "cluster", "the lock belongs to a process that is gone, or the file system has no locks", "remove (delete) the lock file that the message names when no other job uses it; HDF5_USE_FILE_LOCKING=FALSE, UV_CACHE_DIR on the node"),
         ),
         matches="""\
@@ -290,8 +290,8 @@ LockError: Failed to acquire lock.
     ),
     Symptom(
         id="cache-permission",
-        title="a cache belongs to somebody else",
-        docs="A folder of a fixed name below /tmp belongs to the first user of the node; a shared cache to who filled it.\n",
+        title="a cache belongs to another user",
+        docs="A folder of a fixed name below /tmp belongs to the first user of the node; a shared cache to whoever filled it.\n",
         printed_by="uv, pip, Python",
         releases="all releases",
         role="cause",
@@ -409,7 +409,7 @@ Fatal error: cannot open file 'fit.R': No such file or directory
         literals=("Permission denied", "Operation not permitted"),
         patterns=(_TOOLS + r": (?:cannot [\w ]+ )?(?P<path>[^:]+): (?:Permission denied|Operation not permitted)", r"^PermissionError: \[Errno 1?3?\] (?:Permission denied|Operation not permitted): (?P<path>.+)"),
         causes=(
-            Cause("path-of-script", "script", "{path}, which the script names, may not be used so", "name a folder of the user's own", codes=("SB604", "SB507"), script=_named),
+            Cause("path-of-script", "script", "{path}, which the script names, may not be used that way", "name a folder of the user's own", codes=("SB604", "SB507"), script=_named),
             Cause("system", "cluster", "{path} belongs to the system of the node", "tell the site, or let the program write elsewhere", log=_of_system),
             Cause("rights", "submission", "the user may not read or write {path} on the node", "look at the rights of it and of all folders above"),
         ),

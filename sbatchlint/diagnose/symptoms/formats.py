@@ -44,7 +44,7 @@ beyond its bounds, -33 the number of no open file: one that could not be opened 
         ),
         causes=(
             Cause("library", "code", "the NetCDF library was built without what the file, or the program, wants", "load a NetCDF with parallel input and NetCDF-4, or write the classic format", log=lambda event: None if re.search(r"not turned on|not built|NC_ENOTBUILT|-128\b", event.text) else False),
-            Cause("contents", "data", "the file lacks the variable, the dimension or the part that the program wants from it", "compare `ncdump -h` of the file with what the program expects: it is of another release, grid or date", log=_is("other", r"[Vv]ariable not found|dimension|Attribute not found|exceeds|violate")),  # type: ignore[arg-type]
+            Cause("contents", "data", "the file lacks the variable, the dimension or the part that the program needs from it", "compare `ncdump -h` of the file with what the program expects: it is of another release, grid or date", log=_is("other", r"[Vv]ariable not found|dimension|Attribute not found|exceeds|violate")),  # type: ignore[arg-type]
             Cause("not-there", "data", "a file of data that the program wants to open is not there, or may not be read", "look for it in the folder in which the job runs; a step that makes it may not have run", log=lambda event: None if re.search(r"No such file|Permission denied|ierr=\s*-1021", event.text) else False),
             Cause("damaged", "data", "a file of data is cut short, damaged, locked, or of another format", "look at it with `ncdump -h` or `h5ls`, compare size and checksum with the original, and fetch or write it again; HDF5_USE_FILE_LOCKING=FALSE where it is only locked"),
         ),

@@ -62,7 +62,7 @@ def _gpu_options(job: Job, event: Event) -> Verdict:
 
 
 def _more_workers(event: Event) -> bool | None:
-    """More processes came than the world has: every task starts all of them."""
+    """More processes joined than the world has: every task starts all of them."""
     workers, world = number(event, "workers"), number(event, "world")
     return possible(workers is not None and world is not None and workers > world)
 
@@ -95,7 +95,7 @@ _WORLD = ("SB301", "SB303", "SB304", "SB310", "SB311", "SB312", "SB313", "SB317"
 SYMPTOMS = (
     Symptom(
         id="variable-wanted",
-        title="the program wants a variable of the environment",
+        title="the program needs an environment variable",
         docs="The program looks at a variable when it starts, and ends where it is not set, or has a value that does not suit its settings. It has to be exported before the step, and a container has to get it.\n",
         printed_by="Megatron-LM, Python",
         releases="Megatron-LM (arguments.py): `requires setting the environment variable` 2.0 on, `require` from core 0.11 on, `FSDP always requires` core 0.9 and later",
@@ -110,9 +110,9 @@ SYMPTOMS = (
         ),
         causes=(
             Cause("setting-of-script", "script", "{name} does not suit what the script starts", "see the finding", codes=("SB327",), log=says("CUDA_DEVICE_MAX_CONNECTIONS")),
-            Cause("not-handed-over", "script", "{name} is set in the script, but not for the program", "export it before the step, and hand it to the container", codes=("SB408", "SB508", "SB506", "SB513", "SB517", "SB609", "SB401"), script=_set_here),
-            Cause("not-set", "script", "the program wants {name}, which the script does not set", "export it before the step that starts the program, and hand it to the container", script=_starts_it),
-            Cause("not-given", "submission", "the program wants {name}, which nothing sets", "export it in the script, and hand it to the container"),
+            Cause("not-handed-over", "script", "{name} is set in the script, but not for the program", "export it before the step, and pass it to the container", codes=("SB408", "SB508", "SB506", "SB513", "SB517", "SB609", "SB401"), script=_set_here),
+            Cause("not-set", "script", "the program needs {name}, which the script does not set", "export it before the step that starts the program, and pass it to the container", script=_starts_it),
+            Cause("not-given", "submission", "the program needs {name}, which nothing sets", "export it in the script, and pass it to the container"),
         ),
         matches="""\
 AssertionError: Using async gradient all reduce requires setting the environment variable CUDA_DEVICE_MAX_CONNECTIONS to 1
@@ -133,7 +133,7 @@ ValueError: Please set the environment variable MODEL_DIR
     ),
     Symptom(
         id="launcher-wanted",
-        title="the program wants to be started by a launcher",
+        title="the program has to be started by a launcher",
         docs="It looks for RANK or WORLD_SIZE, which torchrun, mpirun or accelerate set for each process, and does not know the variables that srun sets (SLURM_PROCID, SLURM_NTASKS).\n",
         printed_by="Python programs, launchers",
         releases="all",
@@ -157,7 +157,7 @@ RuntimeError: this test has to be run with mpirun -n 2
     ),
     Symptom(
         id="submitit-signal",
-        title="submitit was told that the job is to end",
+        title="submitit was told that the job will end",
         docs="Slurm sends the signal that `--signal` names, before the time limit and where the job is preempted; submitit tells them apart by the time that is left, and submits or requeues the job where it may.\n",
         printed_by="submitit (core/job_environment.py)",
         releases="1.0 and later",
@@ -172,10 +172,10 @@ RuntimeError: this test has to be run with mpirun -n 2
     ),
     Symptom(
         id="lightning-members",
-        title="Lightning waits for ranks that nobody starts",
+        title="Lightning waits for ranks that nothing starts",
         docs="""\
 Each rank prints `GLOBAL_RANK: 2, MEMBER: 3/8` once, and training begins when all are there. The first line alone: the program is not
-under srun, or NODE_RANK is set. Every rank several times: one task per node where Lightning wants one per GPU.
+under srun, or NODE_RANK is set. Every rank several times: one task per node where Lightning needs one per GPU.
 """,
         printed_by="Lightning",
         releases="`initializing ddp: GLOBAL_RANK` up to 1.5, `Initializing distributed: GLOBAL_RANK` 1.6 and later",
@@ -183,7 +183,7 @@ under srun, or NODE_RANK is set. Every rank several times: one task per node whe
         literals=("GLOBAL_RANK: ",),
         patterns=(r"GLOBAL_RANK: 0, MEMBER: 1/(?P<size>[2-9]|\d\d+)",),
         causes=(
-            Cause("tasks-per-node", "script", "srun starts one task per node, and Lightning wants one for each GPU: both nodes number their ranks alike", "add --ntasks-per-node with the number of GPUs of a node", codes=("SB311", "SB302"), script=_plain_programs, log=_several_starts),
+            Cause("tasks-per-node", "script", "srun starts one task per node, and Lightning needs one for each GPU: both nodes number their ranks alike", "add --ntasks-per-node with the number of GPUs of a node", codes=("SB311", "SB302"), script=_plain_programs, log=_several_starts),
             Cause("fewer-tasks", "script", "the step starts fewer tasks than the {size} for which the program waits", "let --ntasks be the number of nodes times --ntasks-per-node, or leave it out", codes=("SB302",), script=_fewer_tasks),
             Cause("alone", "script", "one process was started, and it waits for {size}", "start it with srun, one task for each GPU", codes=("SB312", "SB311"), script=_in_batch_shell),
             Cause("inherited-rank", "cluster", "the environment has a rank of its own (NODE_RANK, LOCAL_RANK), so Lightning starts no further processes", "unset NODE_RANK and LOCAL_RANK before it", log=lambda event: None if event.count == 1 and len(event.below) < 6 else False),
@@ -194,15 +194,15 @@ under srun, or NODE_RANK is set. Every rank several times: one task per node whe
     Symptom(
         id="lightning-slurm-mismatch",
         title="Lightning and Slurm disagree on nodes or tasks",
-        docs="Under Slurm, Lightning wants `--nodes` as its num_nodes and `--ntasks-per-node` as its devices; `--ntasks` alone it does not take.\n",
+        docs="Under Slurm, Lightning needs `--nodes` as its num_nodes and `--ntasks-per-node` as its devices; `--ntasks` alone it does not take.\n",
         printed_by="Lightning (plugins/environments/slurm.py)",
         releases="Lightning 2.0 and later",
         role="cause",
         literals=("does not match. HINT: Set `", "You set `--ntasks=", "You requested gpu: [", "You requested GPUs: [", "ut your machine only has"),
         patterns=(r"number of (?:tasks per node|nodes) configured in SLURM `--(?P<option>[\w-]+)=(?P<slurm>\d+)` does not match", r"You set `--(?P<option>ntasks)=(?P<slurm>\d+)` in your", r"You requested (?:gpu|GPUs): \[(?P<wanted>[\d, ]*)\]|[Bb]ut your machine only has: \["),
         causes=(
-            Cause("fewer-gpus", "script", "the program wants the GPUs [{wanted}], and each task sees fewer", "ask for as many GPUs on a node, and do not bind them to tasks", codes=("SB211", "SB201"), script=_gpu_options, log=lambda event: None if "equested" in event.text or "machine" in event.text else False),
-            Cause("option-of-script", "script", "--{option}={slurm} of the job is not what the Trainer is told", "write --nodes as num_nodes and --ntasks-per-node as devices; no --ntasks", codes=("SB310", "SB304", "SB203"), script=lambda job, event: shown(options(job, "ntasks-per-node", "nodes", "ntasks"), "certain"), log=lambda event: False if "machine" in event.text or "equested" in event.text else None),
+            Cause("fewer-gpus", "script", "the program needs the GPUs [{wanted}], and each task sees fewer", "ask for as many GPUs on a node, and do not bind them to tasks", codes=("SB211", "SB201"), script=_gpu_options, log=lambda event: None if "equested" in event.text or "machine" in event.text else False),
+            Cause("option-of-script", "script", "--{option}={slurm} of the job is not what the Trainer is given", "write --nodes as num_nodes and --ntasks-per-node as devices; no --ntasks", codes=("SB310", "SB304", "SB203"), script=lambda job, event: shown(options(job, "ntasks-per-node", "nodes", "ntasks"), "certain"), log=lambda event: False if "machine" in event.text or "equested" in event.text else None),
             Cause("ntasks", "submission", "Lightning runs in a job, or a shell of one, that was given --ntasks", "give --ntasks-per-node, or start it outside of the allocation's variables", log=lambda event: None if event.groups.get("option") == "ntasks" else False),
             Cause("trainer", "code", "the Trainer's num_nodes or devices are not those of the job", "take them from SLURM_NNODES and SLURM_NTASKS_PER_NODE"),
         ),
@@ -242,11 +242,11 @@ pytorch_lightning.utilities.exceptions.MisconfigurationException: You requested 
             r"ValueError: rank \d+ is (?:not less than|greater than|out of)|Invalid rank \d+, rank should be in the interval",
         ),
         causes=(
-            Cause("ranks-of-script", "script", "the script starts another number of ranks than the program expects", "see the finding", codes=("SB325", "SB326", "SB304", *_WORLD, "SB402", "SB401", "SB334", "SB339", "SB207", "SB329", "SB335")),
-            Cause("all-of-each-task", "code", "{workers} processes came to a world of {world}: every task starts all of them", "start the program once for each node, or let it take its rank from Slurm", log=_more_workers),
-            Cause("some-missing", "submission", "not all processes came that the world is told of: {workers} of {world}", "look at the logs of the others, and whether every node starts its part", log=_fewer_workers),
+            Cause("ranks-of-script", "script", "the script starts more or fewer ranks than the program expects", "see the finding", codes=("SB325", "SB326", "SB304", *_WORLD, "SB402", "SB401", "SB334", "SB339", "SB207", "SB329", "SB335")),
+            Cause("all-of-each-task", "code", "{workers} processes joined a world of {world}: every task starts all of them", "start the program once for each node, or let it take its rank from Slurm", log=_more_workers),
+            Cause("some-missing", "submission", "not all processes of the world joined: {workers} of {world}", "look at the logs of the others, and whether every node starts its part", log=_fewer_workers),
             Cause("batch", "code", "the sizes of the batch do not fit the number of ranks: train_batch_size must be the micro batch of a GPU × the accumulation steps × all ranks", "leave one of the three out of the configuration (\"auto\"), or correct it for the number of GPUs of the job", log=says("train_batch_size")),
-            Cause("sizes", "code", "the number of ranks does not fit the sizes that the program is told", "nodes × ranks per node must be divisible by tensor × pipeline × context parallel size"),
+            Cause("sizes", "code", "the number of ranks does not fit the parallel sizes that the program is given", "nodes × ranks per node must be divisible by tensor × pipeline × context parallel size"),
         ),
         matches="""\
 AssertionError: world_size (8) is not divisible by tensor_model_parallel_size (3)
@@ -275,7 +275,7 @@ ValueError: Invalid rank 9, rank should be in the interval [0, 7]
         causes=(
             Cause("physical-numbers", "script", "the script names GPUs by their numbers on the node; the job's GPUs are numbered from 0", "leave --include out: the launcher takes all GPUs that it sees", codes=("SB212",), script=_devices_named, log=lambda event: None if "lot '" in event.text or "active_resources" in event.text else False),
             Cause("hostfile", "script", "the list of hosts is missing, or does not fit the job", "write one line `HOST slots=GPUS` for each node of the job", codes=("SB315", "SB314")),
-            Cause("launcher", "cluster", "the way in which deepspeed starts other nodes is not installed ({launcher})", "use --launcher=slurm, or start one launcher per node with srun", log=says("not installed")),
+            Cause("launcher", "cluster", "the launcher by which deepspeed starts other nodes is not installed ({launcher})", "use --launcher=slurm, or start one launcher per node with srun", log=says("not installed")),
             Cause("hosts", "submission", "the hosts or GPUs that deepspeed was given are not there", "look at --include, --hostfile and CUDA_VISIBLE_DEVICES"),
         ),
         matches="""\
@@ -299,7 +299,7 @@ RuntimeError: launcher 'pdsh' not installed.
     ),
     Symptom(
         id="accelerate-arguments",
-        title="accelerate cannot start what it is told",
+        title="accelerate cannot start what it is told to",
         docs="The number of processes, the GPUs and the kind of training do not fit each other.\n",
         printed_by="accelerate",
         releases="0.20 and later",
@@ -307,8 +307,8 @@ RuntimeError: launcher 'pdsh' not installed.
         literals=("You need to use at least", "Tried to launch on distributed with multinode", "GPU ids were configured and tried", "You can only use one of `--", "manually pass in `--num_processes`"),
         patterns=(r"You need to use at least 2 processes to use `--multi_gpu`|Less than two GPU ids were configured|You can only use one of `--\w+`|manually pass in `--num_processes`", r"Tried to launch on distributed with multinode, but `(?P<name>\w+)` env was not set"),
         causes=(
-            Cause("world-of-script", "script", "the processes that accelerate is told do not fit the job", "see the finding", codes=("SB313", "SB310", "SB312", "SB408", "SB414", "SB409")),
-            Cause("config", "submission", "the processes that accelerate is told, by options or by its configuration file, do not fit", "give --num_processes, --num_machines and --multi_gpu"),
+            Cause("world-of-script", "script", "the processes that accelerate is told to start do not fit the job", "see the finding", codes=("SB313", "SB310", "SB312", "SB408", "SB414", "SB409")),
+            Cause("config", "submission", "the processes that accelerate is told to start, by options or by its configuration file, do not fit", "give --num_processes, --num_machines and --multi_gpu"),
         ),
         matches="ValueError: You need to use at least 2 processes to use `--multi_gpu`.\nValueError: Tried to launch on distributed with multinode, but `MASTER_ADDR` env was not set, please try exporting rank 0's hostname as `MASTER_ADDR`\n",
     ),

@@ -104,7 +104,7 @@ file, an option, or a number of processes, says where to look first.
         ),
         causes=(
             *GENERAL_CAUSES,
-            Cause("program", "code", "the program reports an error, and nothing else in the log says more of it", "read the lines around it, and search for its text", unproven="possible"),
+            Cause("program", "code", "the program reports an error, and nothing else in the log says more about it", "read the lines around it, and search for its text", unproven="possible"),
         ),
         matches="""\
 mytool: error: the grid has no points
@@ -153,7 +153,7 @@ error. Many programs go on after such a line.
         ),
         causes=(
             *GENERAL_CAUSES,
-            Cause("program", "code", "the program could not do something, and nothing else in the log says more of it", "read the lines around it, and search for its text", unproven="possible"),
+            Cause("program", "code", "the program could not do something, and nothing else in the log says more about it", "read the lines around it, and search for its text", unproven="possible"),
         ),
         matches="""\
 solver: cannot read mesh.dat
@@ -207,7 +207,7 @@ missing, not given, too much, or does not fit. A program that goes on after such
         ),
         causes=(
             *GENERAL_CAUSES,
-            Cause("program", "code", "the program complains of something, and nothing else in the log says more of it", "read the lines around it, and search for its text", unproven="possible"),
+            Cause("program", "code", "the program complains of something, and nothing else in the log says more about it", "read the lines around it, and search for its text", unproven="possible"),
         ),
         matches="""\
 Mesh folder was not specified!

@@ -15,7 +15,7 @@ def _java(job: Job, event: Event) -> Verdict:
 
 
 def _of_system_perl(event: Event) -> bool | None:
-    """The program that wants it was installed with Slurm or the system."""
+    """The program that needs it was installed with Slurm or the system."""
     return possible(re.search(r" at /(?:opt/slurm|usr)/\S*bin/", " ".join((event.text, *event.below[:2]))))
 
 
@@ -38,7 +38,7 @@ def _several_drivers(job: Job, event: Event) -> Verdict:
 
 
 def _size_of_job(job: Job, event: Event) -> Verdict:
-    """The directives for what the step wants too much of."""
+    """The directives for what the step needs too much of."""
     names = ("mem", "mem-per-cpu") if event.groups.get("what") == "memory" else ("cpus-per-task", "ntasks")
     return shown(options(job, *names)) or Shown((), None, "likely")
 
@@ -103,13 +103,13 @@ SYMPTOMS = (
             Cause("ended", "submission", "the program was ended from outside", "look for what comes before it", log=lambda event: None if "SIGTERM" in event.text or "SIGKILL" in event.text else False, unproven="possible"),
             Cause("input-broken", "data", "the program cannot read its input: a file is not there, ends early, or holds what it does not expect", "look at the file, or the unit, that the message names, and at the line where it stopped; compare a namelist with the release of the program", log=_bad_input),
             *GENERAL_CAUSES,
-            Cause("program", "code", "the Fortran program stopped", "see the message; `ulimit -s unlimited` cures a stack that is too small"),
+            Cause("program", "code", "the Fortran program stopped", "see the message; `ulimit -s unlimited` helps where the stack is too small"),
         ),
         matches="forrtl: severe (174): SIGSEGV, segmentation fault occurred\nFortran runtime error: End of file\nProgram received signal SIGSEGV: Segmentation fault - invalid memory reference.\n",
     ),
     Symptom(
         id="language-workers",
-        title="worker processes of R or Julia did not come up",
+        title="worker processes of R or Julia did not start",
         docs="""\
 R has room for some 125 connections, and detectCores() counts the cores of the node, not those of the job: a hundred workers share
 a few cores then, or do not fit at all. Julia's workers have JULIA_WORKER_TIMEOUT seconds (60) to say where they listen, which
@@ -128,7 +128,7 @@ precompiling on a shared file system easily takes.
         causes=(
             Cause("all-cores-of-node", "code", "the program starts a worker for each core of the node (detectCores), not for each CPU of the job: more than R has connections for, or than the job's CPUs can start in time", "take the number from the job: parallelly::availableCores(), or as.integer(Sys.getenv(\"SLURM_CPUS_PER_TASK\")); where a package counts them itself, look for its argument, or ask for a node with fewer cores", log=lambda event: possible(not re.search(r"port \d+ cannot be opened|host:port|Master process", event.text))),
             Cause("port-taken", "code", "another R on the same node listens at the port for the workers: another element of the array, or another job", "let each take a port of its own: R_PARALLEL_PORT=$((11000 + SLURM_JOB_ID % 1000)) in the script, or parallelly::makeClusterPSOCK(), which chooses one", log=lambda event: possible("cannot be opened" in event.text)),
-            Cause("slow-workers", "code", "the workers of Julia did not say within 60 seconds where they listen: they load or precompile packages from a shared file system, all at once, or the node is overloaded", "precompile first (julia --project -e 'using Pkg; Pkg.instantiate(); Pkg.precompile()'), and export JULIA_WORKER_TIMEOUT=300"),
+            Cause("slow-workers", "code", "the workers of Julia did not report within 60 seconds where they listen: they load or precompile packages from a shared file system, all at once, or the node is overloaded", "precompile first (julia --project -e 'using Pkg; Pkg.instantiate(); Pkg.precompile()'), and export JULIA_WORKER_TIMEOUT=300"),
         ),
         matches="""\
   all connections are in use
@@ -190,14 +190,14 @@ precompiling on a shared file system easily takes.
         literals=("in @INC", "loadable library and perl binaries are mismatched"),
         patterns=(r"^Can't locate (?P<module>\S+) in @INC|perl binaries are mismatched",),
         causes=(
-            Cause("of-system", "cluster", "a program of the system wants the Perl module {module}, which the node does not have", "tell the site", log=_of_system_perl),
+            Cause("of-system", "cluster", "a program of the system needs the Perl module {module}, which the node does not have", "tell the site", log=_of_system_perl),
             Cause("environment", "code", "the Perl of the job has no {module}", "load or activate its environment inside the job; unset PERL5LIB of another one"),
         ),
         matches="Can't locate Bio/Perl.pm in @INC (you may need to install the Bio::Perl module)\n",
     ),
     Symptom(
         id="license-failed",
-        title="no licence was to be had",
+        title="no licence was available",
         docs="All are taken, or the node does not reach the licence server. `--licenses` lets Slurm wait for one where the site has set that up.\n",
         printed_by="FlexNet, MATLAB, ANSYS, Abaqus, Gurobi, COMSOL",
         releases="all releases",
@@ -211,7 +211,7 @@ precompiling on a shared file system easily takes.
         causes=(
             Cause("all-taken", "cluster", "all licences are taken: more jobs want one than there are, and these jobs do not wait for a free one", "reserve it with the job (--licenses=NAME, as `scontrol show lic` names it), let fewer elements of an array run at once (--array=…%N), or compile the program (MATLAB: mcc), which then needs none", log=_all_taken),
             Cause("not-named", "submission", "the program finds no licence: its file or its server is not named in the environment of the job", "export what the program reads (GRB_LICENSE_FILE, LM_LICENSE_FILE), and keep the file where the nodes see it", log=lambda event: None if re.search(r"(?i)no \w+ licen[cs]e|licen[cs]e file|hostid", event.text) else False),
-            Cause("license", "cluster", "no licence was to be had: all are taken, or the node does not reach the server", "submit with --licenses where the site offers it, or try again later; where it lasts, ask the site whether nodes reach the licence server"),
+            Cause("license", "cluster", "no licence was available: all are taken, or the node does not reach the server", "submit with --licenses where the site offers it, or try again later; where it lasts, ask the site whether nodes reach the licence server"),
         ),
         matches="License checkout failed.\nLicense Manager Error -15\nANSYS LICENSE MANAGER ERROR:\nAbaqus Error: Abaqus/Standard Analysis could not be started: License for standard is not available.\nCould not connect to any license server.\ngurobipy.GurobiError: HostID mismatch (licensed to 1, hostid is 2): license file\n",
     ),
@@ -230,14 +230,14 @@ precompiling on a shared file system easily takes.
     Symptom(
         id="workflow-step-failed",
         title="a step of a workflow failed",
-        docs="The step's own log has the reason: `.command.err` in Nextflow's work folder, the `log:` of Snakemake's rule. Status 137 is memory as a rule, 140 or 143 the time, 127 a program that is not found.\n",
+        docs="The step's own log has the reason: `.command.err` in Nextflow's work folder, the `log:` of Snakemake's rule. Status 137 usually means memory, 140 or 143 the time, 127 a program that is not found.\n",
         printed_by="Nextflow, Snakemake, Cromwell, Toil",
         releases="all releases",
         role="consequence",
         literals=("Error executing process >", "Error in rule ", "terminated with an error exit status", "because a job execution failed", "terminated for an unknown reason", "Missing output file(s)", "MissingOutputException", "WorkflowError", "terminated by the external system"),
         patterns=(r"terminated with an error exit status \((?P<status>\d+)\)", r"Error executing process > '(?P<step>[^']*)'", r"^Error in (?:rule|group job) (?P<rule>\S+):", r"because a job execution failed|MissingOutputException|^WorkflowError|terminated for an unknown reason"),
         causes=(
-            Cause("limits", "submission", "a step of the workflow was ended by Slurm: its memory or time was used up, as a rule", "give that step more in the workflow's configuration", log=lambda event: None if event.groups.get("status") in ("137", "140", "143", "130") else False),
+            Cause("limits", "submission", "Slurm ended a step of the workflow, usually because its memory or time was used up", "give that step more in the workflow's configuration", log=lambda event: None if event.groups.get("status") in ("137", "140", "143", "130") else False),
             Cause("not-found", "submission", "a step of the workflow called a program that is not there, or may not be run (status 126, 127)", "give the step its module, its environment or its container in the workflow's configuration", log=lambda event: None if event.groups.get("status") in ("126", "127") else False),
             Cause("outputs", "code", "the files that a step should make were not there when the workflow looked for them: its command makes others, or the file system shows them late", "look at the log of that step; --latency-wait 60 where they come late", log=lambda event: None if "MissingOutput" in event.text or "Missing output" in event.text else False),
             Cause("unknown", "code", "a step of the workflow ended, and nothing in the log says why", "look at that step's own log, and at `sacct -j JOB`", log=lambda event: None if "unknown reason" in event.text or "external system" in event.text else False, unproven="possible"),
@@ -253,7 +253,7 @@ Exiting because a job execution failed. Look below for error messages
     ),
     Symptom(
         id="workflow-larger-than-job",
-        title="a step of a workflow wants more than the job has",
+        title="a step of a workflow needs more than the job has",
         docs="With `executor = 'local'`, the default, Nextflow runs the steps inside the job that it runs in.\n",
         printed_by="Nextflow",
         releases="all releases",
@@ -261,8 +261,8 @@ Exiting because a job execution failed. Look below for error messages
         literals=("Process requirement exceeds",),
         patterns=(r"Process requirement exceeds (?:available|maximum) (?P<what>memory|CPUs|cpus)",),
         causes=(
-            Cause("job", "script", "a step of the workflow wants more {what} than the job has, in which Nextflow runs it", "ask for as much (--mem, --cpus-per-task), let Nextflow submit its steps (executor = 'slurm'), or lower what the step wants (--max_memory, process.memory)", script=_size_of_job),
-            Cause("step", "submission", "a step of the workflow wants more {what} than the job has, in which Nextflow runs it", "ask for as much (--mem, --cpus-per-task), let Nextflow submit its steps (executor = 'slurm'), or lower what the step wants (--max_memory, process.memory)"),
+            Cause("job", "script", "a step of the workflow needs more {what} than the job has, in which Nextflow runs it", "ask for as much (--mem, --cpus-per-task), let Nextflow submit its steps (executor = 'slurm'), or lower what the step needs (--max_memory, process.memory)", script=_size_of_job),
+            Cause("step", "submission", "a step of the workflow needs more {what} than the job has, in which Nextflow runs it", "ask for as much (--mem, --cpus-per-task), let Nextflow submit its steps (executor = 'slurm'), or lower what the step needs (--max_memory, process.memory)"),
         ),
         matches="  Process requirement exceeds available memory -- req: 72 GB; avail: 16 GB\n  Process requirement exceeds available CPUs -- req: 16; avail: 4\n",
     ),
@@ -293,7 +293,7 @@ Exiting because a job execution failed. Look below for error messages
     ),
     Symptom(
         id="java-not-found",
-        title="the node has no Java, or another one than is wanted",
+        title="the node has no Java, or not the one that is needed",
         docs="The module or the environment with Java was not loaded in the job.\n",
         printed_by="Nextflow, Spark, GATK, Cromwell, Canu",
         releases="all releases",
@@ -301,7 +301,7 @@ Exiting because a job execution failed. Look below for error messages
         literals=("Cannot find Java", "JAVA_HOME", "UnsupportedClassVersionError", "requires Java", "JAVA_CMD"),
         patterns=(r"Cannot find Java or it's a wrong version|JAVA_HOME is (?:not set|set to an invalid)|JAVA_HOME .{0,40}not (?:set|defined)|UnsupportedClassVersionError|requires Java \d+",),
         causes=(Cause("release-of-script", "script", "the program was built for a newer Java than the one that the script loads: class file version 52 is Java 8, 55 is 11, 61 is 17, 65 is 21", "load that release or a newer one in the script (`module load java/…`, conda's openjdk)", script=_java_module, log=lambda event: possible(re.search(r"UnsupportedClassVersion|requires Java", event.text))),
-            Cause("java", "submission", "the job has no Java, or another release than the program wants", "load it inside the job (`module load java/…`, conda's openjdk), or set JAVA_HOME and PATH there"),),
+            Cause("java", "submission", "the job has no Java, or not the release that the program needs", "load it inside the job (`module load java/…`, conda's openjdk), or set JAVA_HOME and PATH there"),),
         matches="ERROR: Cannot find Java or it's a wrong version -- please make sure that Java 11 or later (up to 21) is installed\njava.lang.UnsupportedClassVersionError: x/Main has been compiled by a more recent version\n",
     ),
     Symptom(

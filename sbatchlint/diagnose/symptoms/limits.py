@@ -63,7 +63,7 @@ WARNING: It appears that your OpenFabrics subsystem is configured to only
     Symptom(
         id="processor-time-limit",
         title="a limit of the shell on processor time or on the size of files ended a process",
-        docs="`ulimit -t` counts seconds of a processor, not of the clock; login nodes have such limits, and sbatch hands the soft limits of the submitting shell on to the job (PropagateResourceLimits). The shell reports the signals as 152 (SIGXCPU) and 153 (SIGXFSZ).\n",
+        docs="`ulimit -t` counts seconds of a processor, not of the clock; login nodes have such limits, and sbatch passes the soft limits of the submitting shell on to the job (PropagateResourceLimits). The shell reports the signals as 152 (SIGXCPU) and 153 (SIGXFSZ).\n",
         printed_by="srun, bash",
         releases="all releases",
         role="cause",
@@ -71,7 +71,7 @@ WARNING: It appears that your OpenFabrics subsystem is configured to only
         patterns=(r"(?:CPU ?time|Cputime) limit exceeded|SIGXCPU|[Ee]xit(?:ed with exit)? (?:code|status) 152\b", r"File ?size limit exceeded|SIGXFSZ|[Ee]xit(?:ed with exit)? (?:code|status) 153\b"),
         causes=(
             Cause("login-node", "submission", "the program ran on a machine that limits processor time, as login nodes do", "submit it with sbatch, or run it with srun, instead of on the login node", log=_on_login_node),
-            Cause("inherited", "submission", "a limit of the shell that submitted came along with the job (`ulimit -t`, `ulimit -f`)", "`ulimit -t unlimited` and `ulimit -f unlimited` at the beginning of the script, or sbatch --propagate=NONE"),
+            Cause("inherited", "submission", "the job inherited a limit of the submitting shell (`ulimit -t`, `ulimit -f`)", "`ulimit -t unlimited` and `ulimit -f unlimited` at the beginning of the script, or sbatch --propagate=NONE"),
         ),
         matches="srun: error: n3: task 0: CPU time limit exceeded\nsrun: error: n3: task 0: Exited with exit code 152\nFile size limit exceeded (core dumped)\n",
         others="srun: error: n3: task 0: Exited with exit code 1\n",

@@ -111,7 +111,7 @@ ValueError: Failed to look up the IP address for interface ib9.
         causes=(
             Cause("data-loaders", "code", "the workers of a data loader hand over tensors by open files, and reach the limit", "torch.multiprocessing.set_sharing_strategy('file_system') in the program, or `ulimit -n $(ulimit -Hn)` before it", log=says("Communication with the workers")),
             Cause("soft-limit", "script", "the processes open more files and sockets than the shell allows", "add `ulimit -n 65536`, or `ulimit -n $(ulimit -Hn)`, before they start", script=_no_limit),
-            Cause("limit", "submission", "the processes open more files and sockets than the shell of the job allows (1024, as a rule)", "add `ulimit -n $(ulimit -Hn)` to the script, before they start", script=lambda job, event: RULED_OUT),
+            Cause("limit", "submission", "the processes open more files and sockets than the shell of the job allows (usually 1024)", "add `ulimit -n $(ulimit -Hn)` to the script, before they start", script=lambda job, event: RULED_OUT),
             Cause("leak", "code", "the processes open more files than the limit that the script sets", "look for files that are not closed; torch.multiprocessing.set_sharing_strategy('file_system') helps data loaders"),
         ),
         matches="""\
@@ -261,7 +261,7 @@ ncclRemoteError: A call failed possibly due to a network error or a remote proce
         patterns=(r"ncclSystemError: System call|unhandled system error",),
         causes=(
             Cause("interface", "script", "a call of the system failed under NCCL, which has its interface from the script", "leave NCCL_SOCKET_IFNAME unset, or name that of the real network", script=_interface),
-            Cause("network", "cluster", "a call of the system failed under NCCL: the network between the nodes, as a rule", "set NCCL_DEBUG=INFO; name the interface of the real network in NCCL_SOCKET_IFNAME"),
+            Cause("network", "cluster", "a system call failed in NCCL, usually because of the network between the nodes", "set NCCL_DEBUG=INFO; name the interface of the real network in NCCL_SOCKET_IFNAME"),
         ),
         matches="ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error.\nncclSystemError: System call (socket, malloc, munmap, etc) failed.\nRuntimeError: NCCL error: unhandled system error, NCCL version 2.10.3\n",
     ),

@@ -74,7 +74,7 @@ SYMPTOMS = (
     Symptom(
         id="module-unknown",
         title="the module system does not have the module",
-        docs="The name or release is gone, a module that has to be loaded before is missing, or the nodes have another MODULEPATH than the login node. The script goes on without it.\n",
+        docs="The name or release is gone, a module that has to be loaded before is missing, or the nodes have a different MODULEPATH from the login node. The script goes on without it.\n",
         printed_by="Lmod, Environment Modules",
         releases="Lmod (messageDir/en.lua) 6 to 8; Environment Modules 3 to 5 (`ERROR:105`, `Unable to locate a modulefile`)",
         role="cause",
@@ -87,11 +87,11 @@ SYMPTOMS = (
             r"ModuleCmd_Load\.c\(\d+\):ERROR:\d+: (?P<error>.+)|^ ?Lmod has detected the following error: +(?P<message>\S.*)",
         ),
         causes=(
-            Cause("wanted-by-module", "cluster", "a module that is loaded wants {module}, which the site's tree of modules does not have (any more): what rests on it cannot be loaded either", "tell the site; until it is there again, take another release of the module that wants it (`module spider NAME`)", log=_wanted_by_module),
-            Cause("module-of-script", "script", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before; where it lists none, the site took it away: leave it out of the line, or ask the site what replaces it", codes=("SB612",), script=_loads),
+            Cause("wanted-by-module", "cluster", "a module that is loaded needs {module}, which the site's tree of modules does not have (any more): what rests on it cannot be loaded either", "tell the site; until it is there again, take another release of the module that needs it (`module spider NAME`)", log=_wanted_by_module),
+            Cause("module-of-script", "script", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it needs loaded before; where it lists none, the site took it away: leave it out of the line, or ask the site what replaces it", codes=("SB612",), script=_loads),
             Cause("no-modulepath", "cluster", "the module system of the node has no folders of modules (MODULEPATH is not set there)", "source the site's profile in the job, or tell the site", log=lambda event: any("MODULEPATH is undefined" in line for line in event.above)),
-            Cause("module", "submission", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it wants loaded before"),
-            Cause("wanted-by-loaded", "cluster", "a module that is loaded wants {module}, which the site's tree of modules does not have (any more): what rests on it cannot be loaded either", "tell the site; until it is there again, take another release of the module that wants it (`module spider NAME`)", script=_nobody_named, log=_of_loaded),
+            Cause("module", "submission", "the module system of the node has no module {module}, or not with what is loaded", "take one of `module spider NAME`, with what it needs loaded before"),
+            Cause("wanted-by-loaded", "cluster", "a module that is loaded needs {module}, which the site's tree of modules does not have (any more): what rests on it cannot be loaded either", "tell the site; until it is there again, take another release of the module that needs it (`module spider NAME`)", script=_nobody_named, log=_of_loaded),
         ),
         matches="""\
 Lmod has detected the following error:  The following module(s) are unknown: "cuda/12.9"
@@ -105,7 +105,7 @@ Lmod has detected the following error:  Swap failed: "gcc" is not loaded.
     Symptom(
         id="module-conflict",
         title="two modules do not go together",
-        docs="The second module is not loaded, and the script goes on without it. What the login shell had loaded counts too, where the environment came along.\n",
+        docs="The second module is not loaded, and the script goes on without it. What the login shell had loaded counts too, where the environment was passed on.\n",
         printed_by="Lmod, Environment Modules",
         releases="Environment Modules 3 to 5 (`ERROR:150`); Lmod 6 to 8",
         role="cause",
@@ -113,7 +113,7 @@ Lmod has detected the following error:  Swap failed: "gcc" is not loaded.
         patterns=(r"'?(?P<module>[\w./+-]+)'? conflicts with the currently loaded|(?P<other>\S+) cannot be loaded due to a conflict|Cannot load module \"(?P<third>[^\"]+)\" because these module\(s\) are loaded",),
         causes=(
             Cause("modules-of-script", "script", "a module that the script loads conflicts with one that is loaded already, so it is not loaded", "begin with `module purge`, and `module swap` (or unload) the other one first; take modules that were built for each other", script=_loads),
-            Cause("modules", "submission", "a module conflicts with one that is loaded already, by the login shell as a rule", "begin the script with `module purge`, or submit with --export=NONE"),
+            Cause("modules", "submission", "a module conflicts with one that is already loaded, usually by the login shell", "begin the script with `module purge`, or submit with --export=NONE"),
         ),
         matches="""\
 ERROR:150: Module 'intel/2021' conflicts with the currently loaded module(s) 'gcc/11'
@@ -124,7 +124,7 @@ Cannot load module "hdf5/1.12" because these module(s) are loaded:
     Symptom(
         id="module-system-missing",
         title="the node has no module system",
-        docs="The functions of the login shell came along with the environment (`--export=ALL`), and what they call is not on the node. Nothing is loaded, and the programs are not found.\n",
+        docs="The environment includes the functions of the login shell (`--export=ALL`), and what they call is not on the node. Nothing is loaded, and the programs are not found.\n",
         printed_by="bash, by way of the functions module and ml",
         releases="all releases",
         role="cause",
@@ -197,7 +197,7 @@ error: subprocess-exited-with-error
     ),
     Symptom(
         id="library-releases",
-        title="packages of the environment do not fit each other",
+        title="packages of the environment are not compatible",
         docs="One was installed, or upgraded, without the release of another that it was written for; or a copy in ~/.local, in the image or on PYTHONPATH comes before the one of the environment. A `Could not import module` of transformers hides the exception above it.\n",
         printed_by="Python",
         releases="`Could not import module` transformers 4.52 on (utils/import_utils.py); the others all",
@@ -215,7 +215,7 @@ error: subprocess-exited-with-error
         causes=(
             Cause("own-file", "code", "a file of the project has the name of the package {package}, and Python takes it instead", "rename that file", log=lambda event: None if "partially initialized" in event.text or "circular import" in event.text else False),
             Cause("environment", "script", "the environment with the right releases is not active where the program runs", "activate it inside the job, in the shell that starts the program", codes=("SB610", "SB607", "SB617", "SB618", "SB619")),
-            Cause("releases", "code", "the packages are installed in releases that do not fit each other: one lacks what another takes from it", "install the releases that the program was written for together (`pip check`, a lock file, one image); for an optional part the program can catch ImportError"),
+            Cause("releases", "code", "the packages are installed in releases that are not compatible: one lacks what another imports from it", "install the releases that the program was written for together (`pip check`, a lock file, one image); for an optional part the program can catch ImportError"),
         ),
         matches="""\
 ImportError: cannot import name 'Accelerator' from 'accelerate'
@@ -230,7 +230,7 @@ ImportError: tokenizers>=0.21,<0.22 is required for a normal functioning of this
     ),
     Symptom(
         id="lock-file-outdated",
-        title="the lock file does not fit the project any more",
+        title="the lock file no longer fits the project",
         docs="The project's dependencies were changed, or another release of the tool reads the file, and the command was told to take the lock file as it is.\n",
         printed_by="uv, poetry, npm, cargo, pixi, conda-lock",
         releases="uv 0.4 and later; poetry 1.0 and later",

@@ -72,7 +72,7 @@ def _threads_of(job: Job, event: Event) -> Verdict:
 
 
 def _of_base(event: Event) -> bool | None:
-    """The Python that speaks, or that the traceback names, is that of an installation and not of an environment in it."""
+    """The Python that prints the message, or that the traceback names, is that of an installation and not of an environment in it."""
     near = " ".join((event.text, *event.above[-6:]))
     base = re.search(
         r"(?i)/(?:mini|ana|mamba|micro)\w*(?:conda|forge|mamba)?\w*/(?!\S*envs/)(?:[\w.-]+/)*(?:bin|lib)/python", near
@@ -204,14 +204,14 @@ AssertionError: Not equal to tolerance rtol=1e-07, atol=0
         literals=("cannot open shared object file", "version `GLIBC", "version `CXXABI", "undefined symbol", "error while loading shared libraries", "symbol lookup error", "not found (required by", "wrong ELF class", "invalid ELF header", "version `", "java.library.path"),
         patterns=(r"error while loading shared libraries: (?P<library>[^:]+):", r"\bno (?P<library>[\w.-]+) in java\.library\.path", r"^\s*(?P<library>lib[\w.+-]+\.so[\w.]*): cannot open shared object file", r"(?:ImportError|OSError): .*?(?P<library>[\w.+-]+\.so[\w.]*): (?:cannot open shared object file|undefined symbol|version|invalid ELF|wrong ELF|file too short)", r"version [`'](?P<library>(?:GLIBC|GLIBCXX|CXXABI)\w*_[\d.]+)' not found", r"symbol lookup error: |undefined symbol: "),
         causes=(
-            Cause("nothing-loaded", "script", "the program wants {library}, and the script loads no module and no environment that could bring it", "load inside the job what the program was built with", script=prepares_nothing),
-            Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it wants {library}", "load the release that it was built for", script=_other_release, log=says("libcu"), unproven="possible"),
-            Cause("search-path", "script", "{library} is not found, or is of another release than the program wants", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506", "SB619", "SB612", "SB609", "SB520"), script=_search_path),
-            Cause("not-in-modules", "script", "the program wants {library}, and no module that the script loads brings it", "load inside the job the modules that the program was built with (`ldd` names what is missing), or add their folder to LD_LIBRARY_PATH", script=_modules_and_program, log=_brought, unproven="possible"),
+            Cause("nothing-loaded", "script", "the program needs {library}, and the script loads no module and no environment that could bring it", "load inside the job what the program was built with", script=prepares_nothing),
+            Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it needs {library}", "load the release that it was built for", script=_other_release, log=says("libcu"), unproven="possible"),
+            Cause("search-path", "script", "{library} is not found, or is not of the release that the program needs", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506", "SB619", "SB612", "SB609", "SB520"), script=_search_path),
+            Cause("not-in-modules", "script", "the program needs {library}, and no module that the script loads brings it", "load inside the job the modules that the program was built with (`ldd` names what is missing), or add their folder to LD_LIBRARY_PATH", script=_modules_and_program, log=_brought, unproven="possible"),
             Cause("slurm-in-container", "submission", "a command of Slurm is called where its libraries are not, as in a container", "call it outside of the container, or mount Slurm's folders into it", log=lambda event: None if event.groups.get("library", "").startswith("libslurm") and not event.text.startswith("slurm") else False),
             Cause("built-elsewhere", "code", "the program was built on a system with {library}, which is newer than what it finds here", "build it on this system, or load the compiler's module inside the job; where an environment has the newer one, put it first (LD_LIBRARY_PATH=$CONDA_PREFIX/lib)", log=lambda event: None if re.search(r"version .?(?:GLIBC|CXXABI)", event.text) else False),
-            Cause("not-loaded", "submission", "the program wants {library}, and nothing that was loaded in the job brings it", "load inside the job what the program was built with", script=lambda job, event: RULED_OUT, log=_brought),
-            Cause("not-on-node", "cluster", "{library} is not on the node, or of another release than the program wants", "load the modules that it was built with; tell the site where another node has it"),
+            Cause("not-loaded", "submission", "the program needs {library}, and nothing that was loaded in the job brings it", "load inside the job what the program was built with", script=lambda job, event: RULED_OUT, log=_brought),
+            Cause("not-on-node", "cluster", "{library} is not on the node, or is not of the release that the program needs", "load the modules that it was built with; tell the site where another node has it"),
         ),
         matches="""\
 ./solver: error while loading shared libraries: libmpi.so.40: cannot open shared object file: No such file or directory
@@ -225,14 +225,14 @@ java.lang.UnsatisfiedLinkError: no hmsbeagle-jni in java.library.path
     Symptom(
         id="cuda-library-not-loaded",
         title="a library of CUDA was not loaded",
-        docs="TensorFlow goes on without the GPU then, and says nothing more of it.\n",
+        docs="TensorFlow then continues without the GPU, and says nothing more about it.\n",
         printed_by="TensorFlow (dso_loader.cc)",
         releases="2.0 to 2.12; later ones name no library",
         role="warning",
         literals=("Could not load dynamic library",),
         patterns=(r"Could not load dynamic library '(?P<library>libcu\w+\.so[\d.]*)'",),
         causes=(
-            Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it wants {library}, and goes on without the GPU", "load the release that it was built for", script=_other_release),
+            Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it needs {library}, and goes on without the GPU", "load the release that it was built for", script=_other_release),
             Cause("not-loaded", "code", "{library} is not found, so the program goes on without the GPU", "load the CUDA that it was built for"),
         ),
         matches="W tensorflow/stream_executor/platform/default/dso_loader.cc:55] Could not load dynamic library 'libcudart.so.10.0'; dlerror: libcudart.so.10.0: cannot open\n",
@@ -251,7 +251,7 @@ java.lang.UnsatisfiedLinkError: no hmsbeagle-jni in java.library.path
     ),
     Symptom(
         id="arguments-refused",
-        title="the program does not take its arguments",
+        title="the program rejects its arguments",
         docs="An option of another release, a line that is cut, or a variable that is empty: the option before it then takes the next word.\n",
         printed_by="argparse, click, hydra, tyro, getopt",
         releases="all releases",
@@ -271,11 +271,11 @@ java.lang.UnsatisfiedLinkError: no hmsbeagle-jni in java.library.path
             r"Some specified arguments are not used by the HfArgumentParser: \[?'?(?P<words>[^'\]]*)",
         ),
         causes=(
-            Cause("old-launcher", "script", "torch.distributed.launch gives each process --local-rank, which the program does not take", "start it with torchrun, which sets LOCAL_RANK instead", codes=("SB319",), log=says("--local-rank", "--local_rank")),
-            Cause("line-of-script", "script", "the program gets other words than are meant: a line is cut, or a variable empty", "see the finding", codes=("SB628", "SB613", "SB411", "SB414", "SB425", "SB427", "SB409", "SB412", "SB401", "SB328", "SB419", "SB423", "SB406", "SB407", "SB133", "SB319", "SB415", "SB428", "SB708", "SB433", "SB434", "SB431", "SB429", "SB413", "SB432")),
-            Cause("option-missing", "script", "the program wants {words}, and the command of the script does not give it", "add it to the command; look for a missing backslash at the end of a line", script=runs, log=says("are required", "Missing option", "Missing argument")),
-            Cause("option-of-script", "script", "the program does not take {words}", "compare with its --help, in the release that the job uses", script=_option),
-            Cause("option", "submission", "the program does not take {words}", "compare with its --help, in the release that the job uses"),
+            Cause("old-launcher", "script", "torch.distributed.launch gives each process --local-rank, which the program does not accept", "start it with torchrun, which sets LOCAL_RANK instead", codes=("SB319",), log=says("--local-rank", "--local_rank")),
+            Cause("line-of-script", "script", "the program gets words that were not meant for it: a line is cut, or a variable empty", "see the finding", codes=("SB628", "SB613", "SB411", "SB414", "SB425", "SB427", "SB409", "SB412", "SB401", "SB328", "SB419", "SB423", "SB406", "SB407", "SB133", "SB319", "SB415", "SB428", "SB708", "SB433", "SB434", "SB431", "SB429", "SB413", "SB432")),
+            Cause("option-missing", "script", "the program needs {words}, and the command of the script does not give it", "add it to the command; look for a missing backslash at the end of a line", script=runs, log=says("are required", "Missing option", "Missing argument")),
+            Cause("option-of-script", "script", "the program rejects {words}", "compare with its --help, in the release that the job uses", script=_option),
+            Cause("option", "submission", "the program rejects {words}", "compare with its --help, in the release that the job uses"),
         ),
         matches="""\
 train.py: error: unrecognized arguments: --local-rank=0
@@ -304,7 +304,7 @@ ValueError: Some specified arguments are not used by the HfArgumentParser: ['--d
         patterns=(r"DataLoader worker (?:\(pid(?:\(s\))? [\d, ]+\) )?(?:is killed by signal: (?P<signal>\w+)|exited unexpectedly)", r"background workers are no longer alive", r"BrokenProcessPool|process pool was terminated abruptly", r"^(?:terminate called after throwing an instance of ')?std::bad_alloc|^(?:numpy\.\S*)?(?:_ArrayMemoryError|MemoryError)\b"),
         causes=(
             Cause("shared-memory", "script", "the container's /dev/shm is too small for the workers", "docker: --ipc=host or --shm-size=16g", codes=("SB511",)),
-            Cause("few-cpus", "script", "the job has fewer CPUs or less memory than its workers want", "ask for --cpus-per-task and --mem", codes=("SB213", "SB616", "SB124")),
+            Cause("few-cpus", "script", "the job has fewer CPUs or less memory than its workers need", "ask for --cpus-per-task and --mem", codes=("SB213", "SB616", "SB124")),
             Cause("memory-of-script", "script", "a process ran out of memory on the node, and the script says how much there is", "fewer workers, or more memory (--mem)", script=memory_asked),
             Cause("memory", "code", "a process ran out of memory on the node", "fewer workers, or more memory (--mem)"),
         ),
@@ -319,8 +319,8 @@ MemoryError
     ),
     Symptom(
         id="no-network",
-        title="the network outside is not reached",
-        docs="Compute nodes often have no way to the internet: fetch models, data and packages on the login node, and set HF_HUB_OFFLINE=1, WANDB_MODE=offline; or use the site's proxy.\n",
+        title="the internet cannot be reached",
+        docs="Compute nodes often have no access to the internet: fetch models, data and packages on the login node, and set HF_HUB_OFFLINE=1, WANDB_MODE=offline; or use the site's proxy.\n",
         printed_by="requests, urllib3, httpx, huggingface_hub, wandb, pip, uv, git, curl, wget",
         releases="all releases",
         near_end=400,
@@ -335,11 +335,11 @@ MemoryError
             r"^wandb: ERROR (?:Run )?initialization has timed out|CommError: (?:Run )?initialization has timed out",
         ),
         causes=(
-            Cause("offline-of-script", "script", "the script forbids to fetch anything (offline), and what the program wants is not in the cache", "download it beforehand on the login node, into the folder that HF_HOME names in the job, or leave the variable out", script=lambda job, event: shown(assigned(job, "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")), log=says("outgoing traffic has been disabled", "OfflineModeIsEnabled", "in the cached files")),
+            Cause("offline-of-script", "script", "the script forbids fetching anything (offline), and what the program wants is not in the cache", "download it beforehand on the login node, into the folder that HF_HOME names in the job, or leave the variable out", script=lambda job, event: shown(assigned(job, "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")), log=says("outgoing traffic has been disabled", "OfflineModeIsEnabled", "in the cached files")),
             Cause("fetched-in-job", "cluster", "the script fetches something from the network, which the compute node does not reach", "fetch it before the job on the login node, or use the site's proxy (https_proxy)", script=fetching, log=lambda event: possible(_no_controller(event) is False)),
             Cause("weights-and-biases", "cluster", "the compute node does not reach the server of Weights & Biases", "export WANDB_MODE=offline before the program, and `wandb sync` its folder afterwards from the login node", log=lambda event: possible("has timed out" in event.text)),
-            Cause("network-down", "cluster", "the network of the node does not work: it reaches neither what lies outside nor, at times, Slurm's controller", "tell the site, and submit again when the network works, or with --exclude of that node", log=_no_controller),
-            Cause("no-internet", "cluster", "the compute node does not reach the network outside", "fetch it before the job on the login node, or use the site's proxy (https_proxy)"),
+            Cause("network-down", "cluster", "the network of the node does not work: it reaches neither the internet nor, at times, Slurm's controller", "tell the site, and submit again when the network works, or with --exclude of that node", log=_no_controller),
+            Cause("no-internet", "cluster", "the compute node cannot reach the internet", "fetch it before the job on the login node, or use the site's proxy (https_proxy)"),
         ),
         matches="""\
 requests.exceptions.ConnectionError: HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded with url: /x
@@ -355,17 +355,17 @@ CondaHTTPError: HTTP 000 CONNECTION FAILED for url <https://conda.anaconda.org/x
     ),
     Symptom(
         id="access-token",
-        title="a service wants a token, or does not take it",
-        docs="Tokens of the login shell come along with `--export=ALL` only, and not into every container: HF_TOKEN, WANDB_API_KEY.\n",
+        title="a service needs a token, or rejects it",
+        docs="Tokens of the login shell are passed on with `--export=ALL` only, and not into every container: HF_TOKEN, WANDB_API_KEY.\n",
         printed_by="huggingface_hub, wandb, git, docker registries",
         releases="all releases",
         role="cause",
         literals=("GatedRepoError", "Cannot access gated repo", "access a gated repo", "api_key not configured", "RepositoryNotFoundError", " Client Error: ", " Client Error. ", "wandb login", "could not read Username", "Too Many Requests", "Invalid user token", "Invalid credentials", "locate credentials", "fetch token", "invalid_grant", "ExpiredToken", "is not a local folder and is not a valid model identifier"),
         patterns=(r"GatedRepoError|(?:Cannot|trying to) access a? ?gated repo|RepositoryNotFoundError|(?:401|403) Client Error|Invalid (?:user token|credentials in Authorization)", r"api_key not configured|wandb\.errors\.\S*UsageError|could not read Username for", r"429 Client Error|Too Many Requests", r"[Uu]nable to locate credentials|cannot fetch token|\binvalid_grant\b|ExpiredToken", r"is not a local folder and is not a valid model identifier"),
         causes=(
-            Cause("not-exported", "script", "the token is not in the environment of the program", "export it, and hand it to the container", codes=("SB508", "SB408", "SB517", "SB513")),
-            Cause("credentials", "submission", "the job finds no credentials for the storage, or those that it has are no longer valid", "log in anew before the job (`aws configure` or `aws sso login`, `rclone config reconnect`), and keep the file with the credentials where the nodes see it", log=says("locate credentials", "fetch token", "invalid_grant", "ExpiredToken")),
-            Cause("token", "submission", "the service wants a token, or does not take the one that it got", "log in before the job (`hf auth login`, `wandb login`), or submit with HF_TOKEN or WANDB_API_KEY set", unproven="likely"),
+            Cause("not-exported", "script", "the token is not in the environment of the program", "export it, and pass it to the container", codes=("SB508", "SB408", "SB517", "SB513")),
+            Cause("credentials", "submission", "the job finds no credentials for the storage, or those that it has are no longer valid", "log in again before the job (`aws configure` or `aws sso login`, `rclone config reconnect`), and keep the file with the credentials where the nodes see it", log=says("locate credentials", "fetch token", "invalid_grant", "ExpiredToken")),
+            Cause("token", "submission", "the service needs a token, or rejects the one that it got", "log in before the job (`hf auth login`, `wandb login`), or submit with HF_TOKEN or WANDB_API_KEY set", unproven="likely"),
         ),
         matches="""\
 huggingface_hub.errors.GatedRepoError: 401 Client Error. Cannot access gated repo for url https://huggingface.co/x
@@ -377,19 +377,19 @@ OSError: lab/model is not a local folder and is not a valid model identifier lis
     ),
     Symptom(
         id="display-not-forwarded",
-        title="srun cannot hand the screen on",
-        docs="`--x11` hands the display of the session that submits on to the job. A batch job, or a login without `ssh -X`, has none.\n",
+        title="srun cannot forward the display",
+        docs="`--x11` passes the display of the submitting session on to the job. A batch job, or a login without `ssh -X`, has none.\n",
         printed_by="srun, salloc",
         releases="src/common/x11_util.c, 17.11 and later",
         role="cause",
         literals=("no local DISPLAY", "unable to setup X", "forwarding ", "xauth: "),
         patterns=(r"x11: no local DISPLAY|unable to setup X11|X11 forwarding (?:not|failed|requested)|^(?:srun|salloc): error: .*xauth",),
-        causes=(Cause("no-display", "submission", "--x11 wants the display of the session that submits, and there is none (DISPLAY is not set)", "log in with `ssh -Y` and submit from there with srun or salloc --x11; in a batch job leave --x11 out, and use `xvfb-run`"),),
+        causes=(Cause("no-display", "submission", "--x11 needs the display of the session that submits, and there is none (DISPLAY is not set)", "log in with `ssh -Y` and submit from there with srun or salloc --x11; in a batch job leave --x11 out, and use `xvfb-run`"),),
         matches="srun: error: x11: no local DISPLAY defined, skipping\nsrun: error: error: unable to setup X11\n",
     ),
     Symptom(
         id="no-display",
-        title="a program wants a screen",
+        title="a program needs a screen",
         docs="Nodes have no display. DISPLAY comes with the environment of a login by `ssh -X`, and leads nowhere from a node.\n",
         printed_by="Xlib, Qt, Tk, GTK, matplotlib",
         releases="all releases",
@@ -399,7 +399,7 @@ OSError: lab/model is not a local folder and is not a valid model identifier lis
             r"(?i)(?:(?:could not|couldn't|can ?not|can't|unable to|failed to) (?:connect|open|init)\w*)(?: to)?(?: any| the)?(?: x)? (?:display|server:? .*display|x ?(?:11 )?server)\b",
             r"no display name and no \$DISPLAY|couldn't connect to display|connection rejected because of wrong authentication|Unable to init server: Could not connect",
         ),
-        causes=(Cause("graphics", "code", "the program opens a window, and a node has no screen", "let it draw into files: MPLBACKEND=Agg for matplotlib, QT_QPA_PLATFORM=offscreen for Qt, its batch mode, or `xvfb-run` in front of it; `unset DISPLAY` in the script"),),
+        causes=(Cause("graphics", "code", "the program opens a window, and a node has no screen", "let it draw into files: MPLBACKEND=Agg for matplotlib, QT_QPA_PLATFORM=offscreen for Qt, its batch mode, or `xvfb-run` before it; `unset DISPLAY` in the script"),),
         matches="""\
 Could not connect to any X display.
 qt.qpa.screen: QXcbConnection: Could not connect to display localhost:12.0
@@ -413,7 +413,7 @@ cannot connect to X server n1:0
     Symptom(
         id="python-start",
         title="Python itself does not start",
-        docs="PYTHONHOME or PYTHONPATH name the files of another Python: those of a module that the login shell had loaded, as a rule, as sbatch hands on the environment.\n",
+        docs="PYTHONHOME or PYTHONPATH name the files of another Python: usually those of a module that the login shell had loaded, as sbatch passes on the environment.\n",
         printed_by="python",
         releases="Python/pylifecycle.c: `Py_Initialize:` up to 3.7, `init_…:` from 3.8 on",
         role="cause",
@@ -421,7 +421,7 @@ cannot connect to X server n1:0
         patterns=(r"Fatal Python error: (?:Py_Initialize|init_|initfsencoding|initsite|preconfig|config_)", r"Could not find platform (?:in)?dependent libraries <"),
         causes=(
             Cause("variables", "script", "the script names the files of one Python, and starts another", "unset PYTHONHOME and PYTHONPATH, or load the modules of one Python only", script=lambda job, event: shown(assigned(job, "PYTHONHOME", "PYTHONPATH"))),
-            Cause("inherited", "submission", "the environment of the job names the files of another Python than the one that starts (PYTHONHOME, PYTHONPATH)", "`module purge` and `unset PYTHONHOME PYTHONPATH` at the beginning of the script, or submit from a clean shell"),
+            Cause("inherited", "submission", "the environment of the job names the files of a different Python from the one that starts (PYTHONHOME, PYTHONPATH)", "`module purge` and `unset PYTHONHOME PYTHONPATH` at the beginning of the script, or submit from a clean shell"),
         ),
         matches="""\
 Fatal Python error: Py_Initialize: Unable to get the locale encoding
@@ -433,7 +433,7 @@ Could not find platform independent libraries <prefix>
     Symptom(
         id="checkpoint-broken",
         title="a checkpoint cannot be read",
-        docs="It is not whole (the job was ended while it was written), is of another model, or of another number of ranks.\n",
+        docs="It is incomplete (the job ended while it was being written), or belongs to a different model or number of ranks.\n",
         printed_by="torch, safetensors, h5py",
         releases="all releases",
         role="cause",
@@ -441,8 +441,8 @@ Could not find platform independent libraries <prefix>
         patterns=(r"PytorchStreamReader failed|SafetensorError: |UnpicklingError: |EOFError: Ran out of input|[Tt]runcated file|unexpected EOF, expected", r"Error\(s\) in loading state_dict for"),
         causes=(
             Cause("half-written", "script", "the checkpoint was removed, or is written by several tasks", "see the finding", codes=("SB811", "SB416", "SB330", "SB806", "SB805")),
-            Cause("other-model", "code", "the checkpoint is of another model, or of other sizes, than the program builds", "build the model with the settings of the run that wrote it", log=says("state_dict")),
-            Cause("checkpoint", "data", "a checkpoint is not whole, or is of another model", "take the one before, or delete a copy that was downloaded, so that it is fetched again; write to a new name and rename it when it is whole"),
+            Cause("other-model", "code", "the checkpoint is of a different model, or of other sizes, from what the program builds", "build the model with the settings of the run that wrote it", log=says("state_dict")),
+            Cause("checkpoint", "data", "a checkpoint is incomplete, or belongs to a different model", "take the one before, or delete a copy that was downloaded, so that it is fetched again; write to a new name and rename it when it is complete"),
         ),
         matches="""\
 RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory

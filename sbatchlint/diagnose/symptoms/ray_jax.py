@@ -1,4 +1,4 @@
-"""Ray, JAX, TensorFlow, Dask: clusters inside of a job."""
+"""Ray, JAX, TensorFlow, Dask: clusters inside a job."""
 
 import re
 
@@ -81,7 +81,7 @@ unix_listener: path "/scratch/x" too long for Unix domain socket
     ),
     Symptom(
         id="ray-worker-registration",
-        title="Ray's workers do not come up in time",
+        title="Ray's workers do not start in time",
         docs="`ray.init()` starts a worker for each core of the machine, not of the job: give num_cpus. Starting many at once from a slow file system takes longer than Ray waits.\n",
         printed_by="Ray (core_worker.cc, worker_pool.cc)",
         releases="Ray 1.x and 2.x",
@@ -90,7 +90,7 @@ unix_listener: path "/scratch/x" too long for Unix domain socket
         patterns=(r"Failed to register worker|Unable to register worker with raylet|have not registered within the timeout",),
         causes=(
             Cause("cpus", "script", "Ray starts a worker for each core of the machine, and the job may use only a few of them", "ray start --num-cpus=$SLURM_CPUS_PER_TASK", codes=("SB616", "SB213")),
-            Cause("too-many-workers", "code", "Ray starts a worker for each core of the machine, and they do not come up in time", "ray.init(num_cpus=int(os.environ[\"SLURM_CPUS_PER_TASK\"]))"),
+            Cause("too-many-workers", "code", "Ray starts a worker for each core of the machine, and they do not start in time", "ray.init(num_cpus=int(os.environ[\"SLURM_CPUS_PER_TASK\"]))"),
         ),
         matches="""\
 [2022-11-03 21:18:32,436 E 251378 251378] core_worker.cc:149: Failed to register worker 01000000 to Raylet. IOError: [RayletClient] Unable to register worker with raylet. No such file or directory
@@ -99,7 +99,7 @@ unix_listener: path "/scratch/x" too long for Unix domain socket
     ),
     Symptom(
         id="ray-head-unreachable",
-        title="Ray's head is not reached",
+        title="Ray's head cannot be reached",
         docs="The workers start before the head listens, look for it at another address or port, or meet the head of another job on the same node (ports 6379, 8265, 10001).\n",
         printed_by="Ray (gcs_client, services.py)",
         releases="Ray 1.x: `Unable to connect to Redis`; 1.11 on: GCS",
@@ -116,7 +116,7 @@ unix_listener: path "/scratch/x" too long for Unix domain socket
             Cause("head-first", "script", "the workers of Ray start before the head listens, or the head is lost", "wait until `ray status` answers before the workers start", codes=("SB815", "SB816", "SB801", "SB306", "SB404", "SB403", "SB401", "SB418")),
             Cause("shared-port", "script", "another job on the node has a Ray head at the same port", "derive the port from the job: --port=$((10000 + SLURM_JOB_ID % 20000))", codes=("SB322", "SB332"), script=_ray_port, log=lambda event: None if "already running" in event.text or "Session name" in event.text else False),
             Cause("ray-of-script", "script", "the workers do not reach Ray's head", "take the address of the first node, and look at the head's log", script=_ray_starts),
-            Cause("head", "submission", "Ray's head is not reached: it did not start, is at another address, or belongs to another job", "look at the head's log in /tmp/ray/session_latest/logs"),
+            Cause("head", "submission", "Ray's head cannot be reached: it did not start, is at another address, or belongs to another job", "look at the head's log in /tmp/ray/session_latest/logs"),
         ),
         matches="""\
 [gcs_rpc_client.h:179] Failed to connect to GCS at address 10.0.0.1:6379 within 5 seconds.
@@ -129,7 +129,7 @@ AssertionError: Session name session_b does not match persisted value session_a.
     Symptom(
         id="ray-resources",
         title="Ray has fewer GPUs or CPUs than it is asked for",
-        docs="What the nodes have told the head: `ray status`. A worker node that has not joined counts nothing.\n",
+        docs="`ray status` shows what the nodes have reported to the head. A worker node that has not joined does not count.\n",
         printed_by="Ray",
         releases="Ray 1.x and 2.x",
         role="consequence",
@@ -169,7 +169,7 @@ ray.exceptions.RayActorError: The actor died unexpectedly before finishing this 
     ),
     Symptom(
         id="jax-processes-missing",
-        title="not all processes of JAX came",
+        title="not all processes of JAX joined",
         docs="`jax.distributed.initialize` waits for num_processes; under Slurm it takes them from SLURM_NTASKS, so each has to be a task of one srun.\n",
         printed_by="JAX (coordination service)",
         releases="all releases; `/job:jax_worker/replica:0/task:` names those that are missing",
@@ -200,8 +200,8 @@ RuntimeError: DEADLINE_EXCEEDED: Failed to connect to coordination service
     ),
     Symptom(
         id="jax-initialize",
-        title="jax.distributed.initialize was called otherwise than it must be",
-        docs="Before anything else of JAX, once in each process, and with what Slurm does not tell it.\n",
+        title="jax.distributed.initialize was called in the wrong way",
+        docs="It has to be called before anything else of JAX, once in each process, and with what Slurm does not provide.\n",
         printed_by="JAX (distributed.py)",
         releases="0.4 and later",
         role="cause",
@@ -209,7 +209,7 @@ RuntimeError: DEADLINE_EXCEEDED: Failed to connect to coordination service
         patterns=(r"coordinator_address should be defined|Number of processes must be defined|jax\.distributed\.initialize\(\) must be called before|distributed\.initialize should only be called once|process_id and num_processes must be",),
         causes=(
             Cause("not-under-srun", "script", "the program is not a task of srun, so JAX does not learn its rank", "start it with srun", codes=("SB312", "SB311"), script=_plain_programs, log=says("defined")),
-            Cause("program", "code", "the program calls jax.distributed.initialize otherwise than it must be", "call it first, once, and without arguments under srun"),
+            Cause("program", "code", "the program calls jax.distributed.initialize in the wrong way", "call it first, once, and without arguments under srun"),
         ),
         matches="ValueError: coordinator_address should be defined.\nRuntimeError: jax.distributed.initialize() must be called before any JAX calls that might initialise the XLA backend.\n",
     ),

@@ -121,7 +121,7 @@ SYMPTOMS = (
     ),
     Symptom(
         id="not-a-batch-script",
-        title="sbatch does not take the file for a batch script",
+        title="sbatch does not recognise the file as a batch script",
         docs="The first line has to be `#!` and an interpreter; lines end with a newline alone; there is no NUL character (a file in UTF-16 has them); and there is something to run.\n",
         printed_by="sbatch",
         releases="src/sbatch/sbatch.c, 20.11 to 26.05",
@@ -129,9 +129,9 @@ SYMPTOMS = (
         literals=("This does not look like a batch script", "contains DOS line breaks", "Batch script is empty", "contains only whitespace", "The Slurm controller does not allow scripts that"),
         patterns=(r"sbatch: error: (?:This does not look like a batch script|Batch script (?:contains DOS line breaks|is empty|contains only whitespace)|The Slurm controller does not allow scripts that)",),
         causes=(
-            Cause("file-of-script", "script", "sbatch does not take the file for a batch script", "see the message: `#!/bin/bash` as the first line, Unix line breaks, UTF-8", codes=("SB002", "SB003", "SB004")),
+            Cause("file-of-script", "script", "sbatch does not recognise the file as a batch script", "see the message: `#!/bin/bash` as the first line, Unix line breaks, UTF-8", codes=("SB002", "SB003", "SB004")),
             Cause("line-breaks", "script", "the script has line breaks of DOS (\\r\\n), as editors on Windows write them", "`dos2unix job.sh`, or `sed -i 's/\\r$//' job.sh`; keep git from changing them (.gitattributes)", log=lambda event: "DOS" in event.text),
-            Cause("other-file", "submission", "sbatch does not take what it was given for a batch script", "give it a file whose first line is `#!/bin/bash`, or use --wrap", unproven="certain"),
+            Cause("other-file", "submission", "sbatch does not recognise what it was given as a batch script", "give it a file whose first line is `#!/bin/bash`, or use --wrap", unproven="certain"),
         ),
         matches="""\
 sbatch: error: This does not look like a batch script.  The first
@@ -170,8 +170,8 @@ sbatch: error: The Slurm controller does not allow scripts that
     ),
     Symptom(
         id="unknown-option",
-        title="an option is not known, or not given as it must be",
-        docs="getopt says it for sbatch, salloc and srun: an option of another release, of another command, misspelled, or with a value where none belongs.\n",
+        title="an option is unknown, or used in the wrong way",
+        docs="getopt prints it for sbatch, salloc and srun: an option of another release, of another command, misspelled, or with a value where none belongs.\n",
         printed_by="sbatch, salloc, srun",
         releases="getopt_long of the C library; `--workdir` is `--chdir` since 17.11",
         role="cause",
@@ -182,10 +182,10 @@ sbatch: error: The Slurm controller does not allow scripts that
             r"(?:sbatch|srun|salloc): option requires an argument -- ['‘](?P<option>[^'’]+)",
         ),
         causes=(
-            Cause("option-of-script", "script", "{option} is not an option that this release takes there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB109", "SB130", "SB005", "SB102", "SB117"), script=_named_option, log=lambda event: False if _of_pyxis(event) is None else None),
+            Cause("option-of-script", "script", "{option} is not an option that this release accepts there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB109", "SB130", "SB005", "SB102", "SB117"), script=_named_option, log=lambda event: False if _of_pyxis(event) is None else None),
             Cause("of-pyxis", "cluster", "{option} is an option of pyxis, which Slurm does not load here", "ask the site for pyxis (plugstack.conf), or run on nodes that have it", log=_of_pyxis),
-            Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which Slurm 19.05.0 alone does not take", "ask the site for a later release of Slurm, take a later Open MPI, or start the program with srun", log=begins("option", "--cpu_bind")),
-            Cause("option-of-call", "submission", "the command line had {option}, which this release does not take there", "look at what calls sbatch or srun", script=submits()),
+            Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which only Slurm 19.05.0 does not accept", "ask the site for a later release of Slurm, take a later Open MPI, or start the program with srun", log=begins("option", "--cpu_bind")),
+            Cause("option-of-call", "submission", "the command line had {option}, which this release does not accept there", "look at what calls sbatch or srun", script=submits()),
         ),
         examples=(
             Example("srun: unrecognized option '--container-image'\n", "#!/bin/bash\nsrun --container-image=x.sqsh ./a.out\n", "of-pyxis", "likely"),
@@ -206,7 +206,7 @@ sbatch: option requires an argument -- 'p'
     ),
     Symptom(
         id="invalid-option-value",
-        title="an option has a value that Slurm does not take",
+        title="an option has a value that Slurm does not accept",
         docs="The message names the option. Where the script does not have it, something between the user and sbatch changed the words: a wrapper that loses quotes, a generator, the environment (`SBATCH_…`).\n",
         printed_by="sbatch, salloc, srun",
         releases="src/common/slurm_opt.c, proc_args.c, 20.11 to 26.05",
@@ -218,8 +218,8 @@ sbatch: option requires an argument -- 'p'
             r"(?:sbatch|srun|salloc): (?:error|fatal): (?:unrecognized )?(?P<option>--[\w-]+)(?:=\S+)? (?:argument \"|is not valid\.)",
         ),
         causes=(
-            Cause("value-of-script", "script", "Slurm does not take the value that the script gives to {option}", "write it as sbatch(1) has it", codes=("SB105", "SB106", "SB107", "SB108", "SB121", "SB123", "SB125", "SB127", "SB128", "SB130", "SB115", "SB118", "SB005", "SB122", "SB132"), script=_named_option),
-            Cause("value-of-call", "submission", "{option} got a value that Slurm does not take, and not from the script", "look at what calls sbatch: a wrapper, a generator, quotes that were lost", script=submits()),
+            Cause("value-of-script", "script", "Slurm rejects the value that the script gives to {option}", "write it as sbatch(1) has it", codes=("SB105", "SB106", "SB107", "SB108", "SB121", "SB123", "SB125", "SB127", "SB128", "SB130", "SB115", "SB118", "SB005", "SB122", "SB132"), script=_named_option),
+            Cause("value-of-call", "submission", "{option} got a value that Slurm does not accept, and not from the script", "look at what calls sbatch: a wrapper, a generator, quotes that were lost", script=submits()),
         ),
         matches="""\
 sbatch: error: Invalid --exclusive specification
@@ -263,7 +263,7 @@ srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mu
         causes=(
             Cause("set-in-script", "script", "the script sets SLURM_CPUS_PER_TASK, and SLURM_TRES_PER_TASK still has the job's number", "give srun --cpus-per-task instead, or set a variable of another name", codes=("SB819",), script=_set_cpus),
             Cause("raised-cpus", "script", "the memory for each CPU is above what the site allows, so Slurm raised the CPUs of a task, and srun finds two numbers", "ask for --mem instead of --mem-per-cpu, or add `unset SLURM_TRES_PER_TASK` before srun", script=_raised_cpus),
-            Cause("inherited", "submission", "the job was submitted from inside another one: {one}={number} is that one's, and came along with the environment", "submit from a shell outside of jobs, or unset the variables that begin with SLURM_ before sbatch; in the script, `unset {one}` before srun", codes=("SB615", "SB220")),
+            Cause("inherited", "submission", "the job was submitted from inside another one: {one}={number} is that one's, and was passed on with the environment", "submit from a shell outside of jobs, or unset the variables that begin with SLURM_ before sbatch; in the script, `unset {one}` before srun", codes=("SB615", "SB220")),
         ),
         matches="srun: fatal: cpus_per_task set by two different environment variables SLURM_CPUS_PER_TASK=4 != SLURM_TRES_PER_TASK=cpu=1\n",
         examples=(
@@ -311,14 +311,14 @@ sbatch: error: Requested nodelist node[1-4] overlaps with excluded node2.
     ),
     Symptom(
         id="script-too-big",
-        title="the script is larger than Slurm takes",
+        title="the script is larger than Slurm accepts",
         docs="max_script_size is 4 MB unless the site changed it.\n",
         printed_by="sbatch, slurmctld",
         releases="src/sbatch/sbatch.c, 20.11 to 26.05",
         role="cause",
         literals=("is too big, read", "is too large", "Pathname of a file, directory or other parameter too long"),
         patterns=(r"fatal: Script (?:from STDIN|file|\S+) \S* ?is too (?:big|large)", r"fatal: Script \S+ is too big", r": Pathname of a file, directory or other parameter too long"),
-        causes=(Cause("size", "submission", "the script, or its environment, is larger than Slurm takes", "keep data in files beside the script; submit with --export=NONE where the environment is huge, and write `unset SLURM_EXPORT_ENV` before srun", unproven="certain"),),
+        causes=(Cause("size", "submission", "the script, or its environment, is larger than Slurm accepts", "keep data in files beside the script; submit with --export=NONE where the environment is huge, and write `unset SLURM_EXPORT_ENV` before srun", unproven="certain"),),
         matches="""\
 sbatch: fatal: Script file /home/ada/gen.sh is too large
 sbatch: fatal: Script gen.sh is too big, read 4194305 > 4194304 bytes.
@@ -328,7 +328,7 @@ sbatch: error: Batch job submission failed: Pathname of a file, directory or oth
     Symptom(
         id="host-file",
         title="the file of hosts does not fit the step",
-        docs="`--distribution=arbitrary` and SLURM_HOSTFILE want one line for each task.\n",
+        docs="`--distribution=arbitrary` and SLURM_HOSTFILE need one line for each task.\n",
         printed_by="srun, sbatch",
         releases="src/common/slurm_opt.c, 20.11 to 26.05",
         role="cause",
@@ -402,7 +402,7 @@ srun: error: Unable to create step for job 7: MPI plugin's pre-launch setup fail
     ),
     Symptom(
         id="multi-prog-file",
-        title="the file of --multi-prog is not right",
+        title="the file of --multi-prog is wrong",
         docs="Every task of the step needs a line in it: `0-3 ./a.out`, `* ./b.out`.\n",
         printed_by="srun",
         releases="src/srun/libsrun/multi_prog.c, 20.11 to 26.05",

@@ -29,7 +29,7 @@ def row_named(job: Job, event: Event) -> Verdict:
 
 
 def _is_called(job: Job, name: str) -> bool:
-    """Whether a script is another one: of a workflow engine, or a file that the batch script names."""
+    """Whether a script is a different one: of a workflow engine, or a file that the batch script names."""
     if name in ("slurm_script", job.source.own.path.rpartition("/")[2]):
         return False
     return (
@@ -99,7 +99,7 @@ def _in_image(job: Job, event: Event) -> Verdict:
 
 
 def _no_command(event: Event) -> bool | None:
-    """What the shell looked for is no name of a command; an option or a variable (`$(NAME)`), least of all."""
+    """What the shell looked for is not the name of a command; an option or a variable (`$(NAME)`), least of all."""
     command = event.groups.get("command", "")
     if command.startswith("-") or re.fullmatch(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*", command):
         return True
@@ -176,7 +176,7 @@ def _carriage_return(event: Event) -> bool | None:
 SYMPTOMS = (
     Symptom(
         id="conda-not-initialised",
-        title="conda activate in a shell that was not taught to",
+        title="conda activate in a shell that has no function for it",
         docs="A batch shell reads no ~/.bashrc. `source CONDA/etc/profile.d/conda.sh`, or `eval \"$(conda shell.bash hook)\"`, has to stand before `conda activate`; else the script goes on without the environment.\n",
         printed_by="conda, mamba",
         releases="conda 4.4 and later; `Run 'conda init' before 'conda activate'` 23.11.0 and later",
@@ -184,7 +184,7 @@ SYMPTOMS = (
         literals=("conda init", "conda activate'", "mamba init", "modify the parent shell", "Shell not initialized"),
         patterns=(r"CondaError: Run 'conda init'", r"has not been properly configured to use '(?:conda|mamba|micromamba) activate'", r"(?:mamba|micromamba|conda) activate.* (?:needs|not) .*initiali[sz]ed|'(?:micro)?mamba' is running as a subprocess and can't modify the parent shell|Shell not initialized"),
         causes=(
-            Cause("no-hook", "script", "conda activate runs in a batch shell, which nobody taught to", "add `source \"$(conda info --base)/etc/profile.d/conda.sh\"` before it", codes=("SB610", "SB617"), script=lambda job, event: shown(tuple(each.span for each in job.invocations if each.name in ("conda", "mamba", "micromamba")), "certain")),
+            Cause("no-hook", "script", "conda activate runs in a batch shell, which has no function for it", "add `source \"$(conda info --base)/etc/profile.d/conda.sh\"` before it", codes=("SB610", "SB617"), script=lambda job, event: shown(tuple(each.span for each in job.invocations if each.name in ("conda", "mamba", "micromamba")), "certain")),
         ),
         matches="""\
 CondaError: Run 'conda init' before 'conda activate'
@@ -195,7 +195,7 @@ CommandNotFoundError: Your shell has not been properly configured to use 'conda 
     ),
     Symptom(
         id="interpreter-line",
-        title="the first line of a script hands its interpreter what it does not understand",
+        title="the first line of a script passes its interpreter what it does not understand",
         docs="""\
 The kernel takes all that follows the interpreter in a line `#!…` as one argument, blanks and comments included: `#!/bin/bash -l -e`
 is one option `-l -e`, and `#!/usr/bin/env bash -l` a program `bash -l`.
@@ -281,12 +281,12 @@ environment or a container, which has to be loaded inside the job. The script go
         ),
         causes=(
             Cause("directive-in-text", "script", "directives stand within quotes, where the shell takes them for a command and sbatch does not read them", "write each `#SBATCH` at the beginning of a line, before the first command", codes=("SB101",), log=lambda event: "#SBATCH" in event.groups.get("command", "")),
-            Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "look for a missing backslash on the line before, at the quotes, and for round brackets where a variable wants `${{…}}`", codes=("SB411", "SB422", "SB439", "SB425", "SB427", "SB101", "SB003"), log=_no_command),
+            Cause("broken-line", "script", "a command of the script is cut, or text was taken for a command: {command}", "look for a missing backslash on the line before, at the quotes, and for round brackets where a variable needs `${{…}}`", codes=("SB411", "SB422", "SB439", "SB425", "SB427", "SB101", "SB003"), log=_no_command),
             Cause("mistyped", "script", "the script has a mistyped name, a folder, or a line of a notebook where a command stands: {command}", "write the name as it is, `cd` before a folder, and no `!`", codes=("SB444",)),
             Cause("path-replaced", "script", "the script sets PATH without the folders that were in it, so {command} is not found any more", "keep them: PATH=/new/folder:$PATH", codes=("SB619", "SB609", "SB430")),
             Cause("module", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", script=_called, log=_module),
             Cause("no-docker", "cluster", "the nodes have no docker, as it needs root: sites offer Apptainer (Singularity), Podman or Enroot instead", "run the image with `apptainer exec docker://NAME`, or srun --container-image where the site has pyxis", log=says("docker: ", ": docker")),
-            Cause("slurm-in-container", "script", "{command} is called where Slurm's commands are not, as in a container", "call it outside, and hand the answer over", codes=("SB515",), script=_called, log=_slurm_tool),
+            Cause("slurm-in-container", "script", "{command} is called where Slurm's commands are not, as in a container", "call it outside, and pass the answer on", codes=("SB515",), script=_called, log=_slurm_tool),
             Cause("slurm-not-there", "cluster", "{command} is not on this machine, or in this container: Slurm's commands are not installed in it", "call it where they are", log=_slurm_tool),
             Cause("outside-container", "script", "the command that enters the container gets no program, so {command} runs on the host, where it is not installed", "write the program on the line that enters the container, for each command anew", codes=("SB337",)),
             Cause("not-in-image", "script", "{command} is not in the image of the container in which it runs, or its folder is not in the PATH there", "take an image that has {command}, install it into the image, or mount its folder and give its full path", codes=("SB520", "SB507"), script=_in_image),
@@ -346,13 +346,13 @@ job.sh: 3: DATA: parameter not set
             r"^ {0,4}(?:/bin/|/usr/bin/)?(?:ba|da|z)?sh: (?:\d+: )?(?P<command>(?!\S*slurm_script)[^:]+): (?:No such file or directory|Permission denied|cannot execute.*|not found|Is a directory)$",
         ),
         causes=(
-            Cause("other-architecture", "code", "{command} is no program for this kind of machine: it was built for another architecture, or is a script without `#!`, or not whole", "build it on the kind of node that runs it (`file NAME` says what it is for), or ask for that kind with --constraint", script=_called, log=says("Exec format error")),
-            Cause("installed", "code", "{command}, which the shell found in PATH, may not be executed: it was installed, or copied, without that right", "chmod +x {command}, or install it again; `python -m NAME` goes around it where it is Python's", script=_installed, log=says("Permission denied", "cannot execute: required file")),
-            Cause("interpreter-of-environment", "code", "the first line of an installed program names {command}, which is not there on the node: the environment was moved, or made by another Python, a module or a machine", "make the environment anew where it lies now, with a Python that the nodes have, or load the module that it was made with", log=lambda event: possible(_OF_ENVIRONMENT.search(event.text))),
+            Cause("other-architecture", "code", "{command} is not a program for this kind of machine: it was built for another architecture, or is a script without `#!`, or incomplete", "build it on the kind of node that runs it (`file NAME` says what it is for), or ask for that kind with --constraint", script=_called, log=says("Exec format error")),
+            Cause("installed", "code", "{command}, which the shell found in PATH, may not be executed: it was installed, or copied, without that right", "chmod +x {command}, or install it again; `python -m NAME` avoids that if it is Python's", script=_installed, log=says("Permission denied", "cannot execute: required file")),
+            Cause("interpreter-of-environment", "code", "the first line of an installed program names {command}, which is not there on the node: the environment was moved, or made by another Python, a module or a machine", "create the environment again where it is now, with a Python that the nodes have, or load the module that it was made with", log=lambda event: possible(_OF_ENVIRONMENT.search(event.text))),
             Cause("path-of-script", "script", "{command} is not there on the node, or may not be used as the script does", "correct the path, or chmod +x it", codes=("SB507", "SB808", "SB618", "SB409", "SB414", "SB419", "SB115", "SB435", "SB520", "SB431", "SB609", "SB619"), script=_called),
             Cause("interpreter", "cluster", "{command}, which a script names in its first line, is not there on the node", "name a shell or an interpreter that all nodes have, or load it first", log=lambda event: None if "bad interpreter" in event.text and "/usr/" in event.text else False),
             Cause("of-system", "cluster", "{command}, which comes with the system, is not there on the node", "tell the site, or bring it in an environment of your own", log=lambda event: None if re.match(r"/(?:usr/)?s?bin/", event.groups.get("command", "")) else False),
-            Cause("path", "submission", "{command} is not there on the node, or may not be used so", "give a path that the nodes see; chmod +x"),
+            Cause("path", "submission", "{command} is not there on the node, or may not be used that way", "give a path that the nodes see; chmod +x"),
         ),
         matches="""\
 /var/spool/slurmd/job7/slurm_script: line 12: ./run.sh: Permission denied
@@ -381,21 +381,21 @@ bash: train.sh: No such file or directory
     Symptom(
         id="wait-for-no-child",
         title="the shell waits for a process that is not its own",
-        docs="`wait` goes on at once with status 127. A number written in the script is no process of it: `sleep` waits for seconds.\n",
+        docs="`wait` goes on at once with status 127. A number written in the script is not one of its processes: `sleep` waits for seconds.\n",
         printed_by="bash",
         releases="all releases; without `pid` from 5.2 on",
         role="warning",
         literals=("is not a child of this shell",),
         patterns=(r"(?:line (?P<row>\d+): )?wait: (?:pid )?\S+ is not a child of this shell",),
         causes=(
-            Cause("number", "script", "the script waits for a process that is none of its own, so it does not wait", "write sleep for a time, and wait alone, or with the number in $!, for what it started", codes=("SB820", "SB711"), script=row_named),
+            Cause("number", "script", "the script waits for a process that is not its own, so it does not wait", "write sleep for a time, and wait alone, or with the number in $!, for what it started", codes=("SB820", "SB711"), script=row_named),
         ),
         matches="/var/spool/slurmd/job7/slurm_script: line 12: wait: pid 20 is not a child of this shell\n",
     ),
     Symptom(
         id="locale-missing",
-        title="harmless: the node, or the image, has not the locale of the login shell",
-        docs="LC_ALL and LANG come along with the job. C++ programs (`locale::facet`) may fail at it.\n",
+        title="harmless: the node, or the image, does not have the locale of the login shell",
+        docs="The job inherits LC_ALL and LANG. C++ programs (`locale::facet`) may fail because of it.\n",
         printed_by="bash, perl, R, manpath",
         releases="all releases",
         role="warning",
@@ -403,7 +403,7 @@ bash: train.sh: No such file or directory
         patterns=(r"setlocale: LC_\w+: cannot change locale|Setting locale failed|Setting LC_\w+ failed",),
         causes=(
             Cause("locale", "script", "the locale that the script sets is not there", "export LC_ALL=C.UTF-8", script=lambda job, event: shown(assigned(job, "LC_ALL", "LANG"))),
-            Cause("image-locale", "code", "the locale of the environment is not installed there (harmless, as a rule)", "export LC_ALL=C.UTF-8"),
+            Cause("image-locale", "code", "the locale of the environment is not installed there (usually harmless)", "export LC_ALL=C.UTF-8"),
         ),
         matches="bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)\nperl: warning: Setting locale failed.\n",
     ),
@@ -417,8 +417,8 @@ bash: train.sh: No such file or directory
         literals=("Argument list too long",),
         patterns=(r"(?:^\S+: line (?P<row>\d+): )?(?P<command>[^\s:]+): Argument list too long|Argument list too long",),
         causes=(
-            Cause("pattern-of-script", "script", "a pattern of the script stands for more files than a command line has room for", "let find or xargs hand them on in parts: find DIR -name '*.txt' -print0 | xargs -0 COMMAND, or loop over them", script=row_named),
-            Cause("environment", "submission", "the command line, or the environment (an exported variable that is very long), is larger than the system allows", "hand long lists on in a file"),
+            Cause("pattern-of-script", "script", "a pattern of the script matches more files than a command line has room for", "let find or xargs pass them on in parts: find DIR -name '*.txt' -print0 | xargs -0 COMMAND, or loop over them", script=row_named),
+            Cause("environment", "submission", "the command line, or the environment (an exported variable that is very long), is larger than the system allows", "pass long lists in a file"),
         ),
         matches="/var/spool/slurmd/job3/slurm_script: line 6: /usr/bin/cat: Argument list too long\nOSError: [Errno 7] Argument list too long: 'tool'\n",
     ),
@@ -433,7 +433,7 @@ bash: train.sh: No such file or directory
         patterns=(r"fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)", r"can't start new thread|pthread_create failed|BlockingIOError: (?!.*lock).*Resource temporarily unavailable|OSError: \[Errno 12\] Cannot allocate memory", r"libgomp: Thread creation failed|necessary resources for OMP thread"),
         causes=(
             Cause("threads", "script", "the processes start more threads than the job has CPUs, and the node lets them", "set OMP_NUM_THREADS to SLURM_CPUS_PER_TASK", codes=("SB616", "SB213", "SB330")),
-            Cause("threads-unset", "script", "each task starts as many threads as the node has cores, as the script says nothing of their number", "export OMP_NUM_THREADS=${{SLURM_CPUS_PER_TASK:-1}} (OpenBLAS and MKL follow it) before srun", script=_threads_unset, log=says("hread")),
+            Cause("threads-unset", "script", "each task starts as many threads as the node has cores, as the script does not set their number", "export OMP_NUM_THREADS=${{SLURM_CPUS_PER_TASK:-1}} (OpenBLAS and MKL follow it) before srun", script=_threads_unset, log=says("hread")),
             Cause("memory", "submission", "the processes need more memory than the job has", "ask for more with --mem, or start fewer workers", log=says("allocate memory")),
             Cause("limit", "cluster", "the node lets the job start no further processes or threads", "fewer workers or threads; `ulimit -u` shows the limit", unproven="possible"),
         ),

@@ -29,7 +29,7 @@ SYMPTOMS = (
     Symptom(
         id="node-not-answering",
         title="a node did not answer srun",
-        docs="srun speaks to slurmd of each node, and slurmd back to srun: a firewall, another munge key, a wrong address of the node, or a node that is overloaded.\n",
+        docs="srun talks to slurmd on each node, and slurmd back to srun. Possible causes: a firewall, another munge key, a wrong address of the node, or a node that is overloaded.\n",
         printed_by="srun",
         releases="src/api/step_launch.c, src/api/step_io.c, src/common/slurm_errno.c, all releases",
         role="cause",
@@ -50,15 +50,15 @@ srun: error: step_launch_notify_io_failure: aborting, io error with slurmstepd o
     Symptom(
         id="controller-unreachable",
         title="the controller of Slurm cannot be reached",
-        docs="slurmctld is down, or this machine (or container) is no client of it: no slurm.conf, no munge, another network. What the command says of the job besides is not to be believed.\n",
+        docs="slurmctld is down, or this machine (or container) is not a client of it: no slurm.conf, no munge, another network. Do not rely on what else the command says about the job.\n",
         printed_by="all commands of Slurm",
         releases="src/common/slurm_errno.c, all releases; `Could not establish a configuration source` since 20.02",
         role="cause",
         literals=("Unable to contact slurm controller", "Could not establish a configuration source", "unable to status file", "failed to fetch remote configs", "DNS SRV lookup failed", "Unable to establish configuration", "Incompatible versions of client and server", "cluster backup controller in standby", "Unable to establish controller", "controller at "),
         patterns=(r"Unable to contact slurm controller", r"Could not establish a configuration source|unable to status file \S*slurm\.conf|failed to fetch remote configs|DNS SRV lookup failed", r": Incompatible versions of client and server code"),
         causes=(
-            Cause("in-container", "script", "a command of Slurm is called in a container, which has neither Slurm's configuration nor munge", "call it outside, and hand the answer over", codes=("SB515",)),
-            Cause("controller-down", "cluster", "the controller of Slurm did not answer: it is down, or this machine is no client of it", "try again later; tell your administrators if it persists", unproven="certain"),
+            Cause("in-container", "script", "a command of Slurm is called in a container, which has neither Slurm's configuration nor munge", "call it outside, and pass the answer on", codes=("SB515",)),
+            Cause("controller-down", "cluster", "the controller of Slurm did not answer: it is down, or this machine is not a client of it", "try again later; tell your administrators if it persists", unproven="certain"),
         ),
         matches="""\
 srun: error: Unable to confirm allocation for job 60564: Unable to contact slurm controller (connect failure)
@@ -70,7 +70,7 @@ srun: error: Unable to create step for job 7: Incompatible versions of client an
     Symptom(
         id="controller-busy",
         title="the controller of Slurm did not answer in time",
-        docs="It is busy, as a rule with very many requests at once (hundreds of sbatch, squeue or srun in a loop). The job may have been submitted all the same.\n",
+        docs="It is busy, usually with very many requests at once (hundreds of sbatch, squeue or srun in a loop). The job may have been submitted all the same.\n",
         printed_by="all commands of Slurm",
         releases="src/common/slurm_errno.c, all releases; `Rate limit exceeded` since 23.02",
         role="cause",
@@ -81,9 +81,9 @@ srun: error: Unable to create step for job 7: Incompatible versions of client an
             r"^Socket timed out on send/recv operation",
         ),
         causes=(
-            Cause("many-requests", "script", "commands of Slurm in a loop keep the controller busy", "ask seldom, use arrays in place of many sbatch, and one srun in place of many", codes=("SB810", "SB807"), script=_in_loop),
+            Cause("many-requests", "script", "commands of Slurm in a loop keep the controller busy", "ask rarely, and use an array or one srun instead of many", codes=("SB810", "SB807"), script=_in_loop),
             Cause("watch", "script", "watch asks the controller again and again", "ask once a minute at most", script=_watches),
-            Cause("busy", "cluster", "the controller was too busy to answer in time", "submit again after a while (look first whether the job was taken); send fewer requests at once"),
+            Cause("busy", "cluster", "the controller was too busy to answer in time", "submit again after a while (check first whether the job was accepted); send fewer requests at once"),
         ),
         matches="""\
 sbatch: error: Batch job submission failed: Socket timed out on send/recv operation.
@@ -96,7 +96,7 @@ Socket timed out on send/recv operation
     Symptom(
         id="slurm-message-lost",
         title="a message between Slurm's parts was lost",
-        docs="What came of it is below: a launch that failed, a job that was not taken.\n",
+        docs="The result is below: a launch that failed, a job that was not accepted.\n",
         printed_by="srun, slurmstepd, slurmd",
         releases="src/common/slurm_protocol_api.c, all releases",
         role="consequence",
@@ -107,7 +107,7 @@ Socket timed out on send/recv operation
             r"^(?:srun|sbatch|salloc|\w+): error: .*(?:Zero Bytes were transmitted or received|Transport endpoint is not connected)",
             r"can't find address for host (?P<host>\S+), check slurm\.conf",
         ),
-        causes=(Cause("network", "cluster", "the parts of Slurm could not speak to each other over the network", "tell the site, with the names of the nodes"),),
+        causes=(Cause("network", "cluster", "the parts of Slurm could not reach each other over the network", "tell the site, with the names of the nodes"),),
         matches="""\
 srun: error: Unable to create step for job 7: Zero Bytes were transmitted or received
 srun: error: slurm_receive_msgs: [[node4]:6818] failed: Socket timed out on send/recv operation
@@ -126,7 +126,7 @@ srun: error: fwd_tree_thread: can't find address for host node17, check slurm.co
         literals=("Invalid job id specified", "Job/step already completing or completed", "Expired or invalid job", "has expired", "Invalid job allocation", "No running or pending steps"),
         patterns=(r"(?:^|: )Invalid job id specified", r": Job/step already completing or completed", r"Expired or invalid job \d+", r"error: Slurm job \d+ has expired", r": No running or pending steps in the job"),
         causes=(
-            Cause("inherited-job", "submission", "SLURM_JOB_ID names a job that is over, or one of another cluster", "unset the SLURM_… variables of the outer job, or look why the job ended before"),
+            Cause("inherited-job", "submission", "SLURM_JOB_ID names a job that is over, or one of another cluster", "unset the SLURM_… variables of the outer job, or find out why the job ended early"),
         ),
         matches="""\
 srun: error: Unable to confirm allocation for job 60564: Invalid job id specified

@@ -1,4 +1,4 @@
-"""slurmctld: why it takes no job, allocation or step. sbatch, salloc and srun print its texts."""
+"""slurmctld: why it accepts no job, allocation or step. sbatch, salloc and srun print its messages."""
 
 import re
 
@@ -62,7 +62,7 @@ def _wide_steps(job: Job, event: Event) -> Verdict:
 
 
 def _literal_dollar(job: Job, event: Event) -> Verdict:
-    """A directive is no text of the shell: `$NAME` in it reaches the controller as it stands."""
+    """The shell does not expand directives: `$NAME` in it reaches the controller as it stands."""
     settings = [each for each in job.directives.settings if each.name in ("account", "partition", "qos", "gres")]
     spans = tuple(each.span for each in settings if "$" in (each.value or ""))
     return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
@@ -151,7 +151,7 @@ SYMPTOMS = (
     Symptom(
         id="memory-per-node-too-much",
         title="more memory on a node than any node has",
-        docs="The memory that Slurm can give is RealMemory of `scontrol show node`, which is less than what is built in. `--mem-per-cpu` counts for each CPU, and `--mem-per-gpu` for each GPU.\n",
+        docs="The memory that Slurm can give is RealMemory of `scontrol show node`, which is less than what is installed. `--mem-per-cpu` counts for each CPU, and `--mem-per-gpu` for each GPU.\n",
         printed_by="sbatch, salloc, srun",
         releases="src/slurmctld/job_mgr.c, 18.08 to 26.05",
         role="cause",
@@ -184,7 +184,7 @@ SYMPTOMS = (
         "Requested node configuration is not available",
         """\
 No node of the partition, whether free or not, has the CPUs, the memory, the GPUs or the features that are asked for. A line
-above it may say which. Cores that the site keeps for the system do not count. It is said too when nodes have lost their
+above it may say which. Cores that the site keeps for the system do not count. It is also printed when nodes have lost their
 GPUs (`Gres=(null)` in `scontrol show node`), when the partition is down, and when its limits on nodes or time are lower.
 """,
         (
@@ -287,14 +287,14 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
     ),
     refusal(
         "array-invalid",
-        "the array is larger than the cluster takes",
+        "the array is larger than the cluster accepts",
         "Invalid job array specification",
         """\
 The highest index has to be below MaxArraySize (1001 unless the site raised it), however many elements there are; `%N`
 does not help. `scontrol show config | grep MaxArraySize` tells it.
 """,
         (
-            Cause("array-malformed", "script", "Slurm does not take the array as it is written", "write it as --array=0-15", codes=("SB126",)),
+            Cause("array-malformed", "script", "Slurm does not accept the array as it is written", "write it as --array=0-15", codes=("SB126",)),
             Cause("array-of-script", "script", "the array of the script goes beyond MaxArraySize of the cluster", "submit it in parts, or let each element do several", codes=("SB916",), script=sets("array")),
             _submitted("the array that was submitted goes beyond MaxArraySize of the cluster", "submit it in parts, or let each element do several", "array"),
         ),
@@ -329,7 +329,7 @@ what is left of the budget. `sacctmgr show qos` and `sshare -U` show them.
             r"(?:^|: )MaxJobCount limit reached",
         ),
         causes=(
-            Cause("array-counts", "script", "every element of the array counts as a job, and there may not be so many at once", "submit it in parts, or let each element do several", codes=("SB807",), script=sets("array"), log=lambda event: None if "Submit" in event.text or "violates" in event.text else False),
+            Cause("array-counts", "script", "every element of the array counts as a job, and that many are not allowed at once", "submit it in parts, or let each element do several", codes=("SB807",), script=sets("array"), log=lambda event: None if "Submit" in event.text or "violates" in event.text else False),
             Cause("beyond-qos", "script", "the job asks for more than its QOS or that of its partition allows, or for less than it takes", "compare with `sacctmgr show qos`, and ask for less or name another QOS", codes=("SB914", "SB920")),
             Cause("limit-of-script", "script", "the job asks for more than {limit} allows", "compare with `sacctmgr show qos` and `sshare -U`, and ask for less, or name another QOS or partition", script=_of_limit, log=lambda event: False if by_program(event) else None),
             _submitted("what was submitted goes beyond a limit of the account or QOS; every element of an array counts as a job", "submit less at once, or another account, QOS or size", "array", "time", "nodes"),
@@ -351,7 +351,7 @@ sbatch: error: Batch job submission failed: MaxJobCount limit reached
         "The QOS does not exist, or is not allowed for this account or in this partition: `sacctmgr show assoc user=$USER format=account,qos`.\n",
         (
             Cause("qos-of-script", "script", "the QOS that the script names may not be used with this account or partition", "name one that is allowed there, or none", codes=("SB118", "SB911"), script=sets("qos")),
-            Cause("partition-needs-qos", "script", "the partition wants a QOS, and the script names none", "add --qos", script=not_set("qos", beside="partition")),
+            Cause("partition-needs-qos", "script", "the partition needs a QOS, and the script names none", "add --qos", script=not_set("qos", beside="partition")),
             _submitted("the QOS that was submitted may not be used with this account or partition", "name one that is allowed there, or none", "qos", "partition"),
         ),
         more=("Invalid QOS specification, relative QOS",),
@@ -361,14 +361,14 @@ sbatch: error: Batch job submission failed: MaxJobCount limit reached
         "the GPUs, or other generic resources, are not there as asked for",
         "Invalid generic resource (gres) specification",
         """\
-The name or type of the resource is not configured (`sinfo -o '%P %G'` lists them), the site wants a type, or another
+The name or type of the resource is not configured (`sinfo -o '%P %G'` lists them), the site needs a type, or another
 option asks for the same resource in another way. srun says it for a step that inherits requests of an outer job.
 """,
         (
             Cause("step-outside-job", "script", "the step asks for what its job does not have on the nodes of the step", "let the srun ask for what the directives ask for, or for less (--gres=none for a step without GPUs)", codes=("SB206",), log=says("step")),
-            Cause("gpu-options", "script", "the GPU options of the job contradict each other, or are not written as Slurm wants them", "ask for GPUs in one way", codes=("SB205", "SB410", "SB125", "SB207")),
+            Cause("gpu-options", "script", "the GPU options of the job contradict each other, or are not written as Slurm expects them", "ask for GPUs in one way", codes=("SB205", "SB410", "SB125", "SB207")),
             Cause("gpus-spread", "script", "--gpus counts the GPUs of the whole job, and Slurm may take them from several nodes: a step on one of these cannot have them all", "ask for them on one node: --gpus-per-node=N, with --nodes=1", script=_spread, log=says("step")),
-            Cause("step-of-script", "script", "the step asks for GPUs, or inherits them, otherwise than its job has them on the nodes of the step", "give the srun a --gres=gpu:N of its own, no more than the job has on a node", script=_of_step, log=says("step")),
+            Cause("step-of-script", "script", "the step asks for GPUs, or inherits them, in a way that does not fit what its job has on the nodes of the step", "give the srun a --gres=gpu:N of its own, no more than the job has on a node", script=_of_step, log=says("step")),
             Cause("gres-of-script", "script", "no node has the resource by this name and type", "name one that `sinfo -o '%P %G'` lists", codes=("SB912",), script=sets("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")),
             Cause("inherited", "submission", "the step inherits a request for resources from the job around it", "unset SLURM_GRES, SLURM_GPUS and SLURM_TRES_PER_TASK before it", log=says("step")),
             _submitted("no node has the resource that was submitted, by this name and type", "name one that `sinfo -o '%P %G'` lists", "gres", "gpus"),
@@ -407,18 +407,18 @@ option asks for the same resource in another way. srun says it for a step that i
         "Node count specification invalid",
         "More nodes than the partition has or allows (MinNodes, MaxNodes), or fewer than the tasks need.\n",
         (
-            Cause("option-mismatch", "script", "the numbers of nodes and tasks do not fit each other", "make them agree", codes=("SB202", "SB203", "SB204", "SB206")),
-            Cause("nodes-of-script", "script", "the partition does not give so many nodes to a job", "ask for a number between MinNodes and MaxNodes of `scontrol show partition`", codes=("SB915",), script=sets("nodes", "nodelist", "ntasks")),
-            _submitted("the partition does not give so many nodes to a job", "ask for a number between MinNodes and MaxNodes of `scontrol show partition`", "nodes"),
+            Cause("option-mismatch", "script", "the numbers of nodes and tasks do not match", "make them agree", codes=("SB202", "SB203", "SB204", "SB206")),
+            Cause("nodes-of-script", "script", "the partition does not give a job this many nodes", "ask for a number between MinNodes and MaxNodes of `scontrol show partition`", codes=("SB915",), script=sets("nodes", "nodelist", "ntasks")),
+            _submitted("the partition does not give a job this many nodes", "ask for a number between MinNodes and MaxNodes of `scontrol show partition`", "nodes"),
         ),
     ),
     refusal(
         "cpu-count-invalid",
         "the numbers of tasks and CPUs are not possible",
         "CPU count specification invalid",
-        "The numbers of tasks, of tasks per core, and of CPUs per task do not fit each other or the nodes.\n",
+        "The numbers of tasks, of tasks per core, and of CPUs per task do not match each other or the nodes.\n",
         (
-            Cause("option-mismatch", "script", "the numbers of tasks and CPUs do not fit each other", "make them agree", codes=("SB202", "SB203", "SB210", "SB206")),
+            Cause("option-mismatch", "script", "the numbers of tasks and CPUs do not match", "make them agree", codes=("SB202", "SB203", "SB210", "SB206")),
             Cause("counts-of-script", "script", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`", script=sets(*TASKS, *CPUS)),
             Cause("counts", "submission", "the numbers of tasks and CPUs do not fit the nodes", "compare with `scontrol show node`"),
         ),
@@ -443,12 +443,12 @@ option asks for the same resource in another way. srun says it for a step that i
     ),
     refusal(
         "dependency-problem",
-        "the dependency is none that Slurm takes",
+        "the dependency is not one that Slurm accepts",
         "Job dependency problem",
         "The number of a job that does not exist (any more), or a text that is not a number: without `--parsable` sbatch prints `Submitted batch job 7`.\n",
         (
             Cause("not-a-job-id", "script", "what sbatch prints was taken for a job's number", "use sbatch --parsable", codes=("SB714", "SB129"), script=lambda job, event: shown(captured_submissions(job))),
-            _submitted("the dependency can never be met, or is not one: the job is not known (any more), or afterok wants one that failed or was cancelled", "look at the jobs that it names: sacct -j; take numbers from sbatch --parsable, leave out jobs that ended, and use afterany where success is not needed", "dependency", "depend"),
+            _submitted("the dependency can never be met, or is not one: the job is not known (any more), or afterok names one that failed or was cancelled", "look at the jobs that it names: sacct -j; take numbers from sbatch --parsable, leave out jobs that ended, and use afterany where success is not needed", "dependency", "depend"),
         ),
         more=("Circular job dependency",),
     ),
@@ -473,8 +473,8 @@ option asks for the same resource in another way. srun says it for a step that i
         "Invalid license specification",
         "`scontrol show licenses` lists what may be asked for with `--licenses`; at some sites file systems are licences.\n",
         (
-            Cause("licenses-of-script", "script", "the cluster has no licence by this name, or not so many", "name one that `scontrol show licenses` lists", script=sets("licenses")),
-            Cause("licenses", "submission", "the cluster has no licence by this name, or not so many", "leave --licenses out, or name one that `scontrol show licenses` lists"),
+            Cause("licenses-of-script", "script", "the cluster has no licence by this name, or not that many", "name one that `scontrol show licenses` lists", script=sets("licenses")),
+            Cause("licenses", "submission", "the cluster has no licence by this name, or not that many", "leave --licenses out, or name one that `scontrol show licenses` lists"),
         ),
         more=("Licenses currently unavailable",),
     ),
@@ -501,11 +501,11 @@ option asks for the same resource in another way. srun says it for a step that i
     ),
     refusal(
         "submissions-disabled",
-        "the cluster takes no jobs now",
+        "the cluster accepts no jobs now",
         "System submissions disabled",
-        "Maintenance, as a rule: `scontrol show partition` and the site's news tell until when.\n",
+        "Usually maintenance: `scontrol show partition` and the site's news tell until when.\n",
         (
-            Cause("maintenance", "cluster", "the cluster or the partition takes no jobs at the moment", "submit again when it is back", unproven="certain"),
+            Cause("maintenance", "cluster", "the cluster or the partition accepts no jobs at the moment", "submit again when it is back", unproven="certain"),
         ),
         more=(
             "Required partition not available (inactive or drain)",

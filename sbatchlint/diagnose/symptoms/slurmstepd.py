@@ -38,13 +38,13 @@ _FUNCTIONS = (
     "set",
     "alias",
 )
-# What makes an environment, and folders that each node has for itself.
+# What makes an environment, and folders of which each node has its own.
 _MAKES = re.compile(r"\b(?:virtualenv|venv|(?:conda|mamba|micromamba) create|uv (?:venv|sync)|tar|unzip)\b")
 _OWN_FOLDER = re.compile(r"\$\{?(?:SLURM_)?TMPDIR\b|(?<![\w.])/(?:tmp|dev/shm|local\w*)/")
 
 
 def _no_memory(job: Job, event: Event) -> Verdict:
-    """A job that asks for no memory gets the site's default, a share for each CPU as a rule."""
+    """A job that asks for no memory gets the site's default, usually a share for each CPU."""
     if options(job, *_MEMORY, "exclusive"):
         return RULED_OUT
     return Shown(options(job, "partition")) if lacks(job, *_MEMORY) else None
@@ -56,7 +56,7 @@ def _memory_of_cpus(job: Job, event: Event) -> Verdict:
 
 
 def _minutes(job: Job, event: Event) -> Verdict:
-    """A time limit of the form MM:SS, which is meant as hours and minutes as a rule, or a small plain number."""
+    """A time limit of the form MM:SS, which usually means hours and minutes, or a small plain number."""
     for setting in reversed(job.directives.settings):
         if setting.name != "time":
             continue
@@ -64,7 +64,7 @@ def _minutes(job: Job, event: Event) -> Verdict:
         if match is None or not match[2] and len(match[1]) > 1 and match[1] > "48":
             return None
         meant = f"{setting.value}:00" if match[2] else f"{setting.value}:00:00"
-        says = f"the time limit {setting.value} is read as minutes{' and seconds' if match[2] else ''}, so the job's time was up so soon"
+        says = f"the time limit {setting.value} is read as minutes{' and seconds' if match[2] else ''}, so the job's time was up that soon"
         return Shown((setting.span,), says + f"; {meant} is hours", "likely")
     return None
 
@@ -164,15 +164,15 @@ def _first_line(job: Job, event: Event) -> Verdict:
 SYMPTOMS = (
     Symptom(
         id="harmless-memory-limit",
-        title="harmless: the memory limit was met once, by the page cache as a rule",
-        docs="Up to 17.02 this was said whenever the limit was met, even where the kernel only dropped cached pages of files. Nothing was killed.\n",
+        title="harmless: the memory limit was reached once, usually by the page cache",
+        docs="Up to 17.02 this was printed whenever the limit was reached, even where the kernel only dropped cached pages of files. Nothing was killed.\n",
         printed_by="slurmstepd (task/cgroup)",
         releases="`Exceeded step memory limit at some point` up to 17.02; `hit memory limit at least once` (an info) 17.11 to 26.05",
         role="warning",
         literals=("memory limit at some point", "memory limit at least once", "memory+swap limit at least once"),
         patterns=(r"(?:Exceeded (?:step|job) memory limit at some point|hit memory(?:\+swap)? limit at least once)",),
         causes=(
-            Cause("page-cache", "script", "the memory limit was met, but nothing was killed: cached pages of files count as well", "nothing, where the job completed; else ask for more memory", script=lambda job, event: Shown(spans) if (spans := options(job, *_MEMORY)) else None),
+            Cause("page-cache", "script", "the memory limit was reached, but nothing was killed: cached pages of files count as well", "nothing, where the job completed; else ask for more memory", script=lambda job, event: Shown(spans) if (spans := options(job, *_MEMORY)) else None),
         ),
         matches="""\
 slurmstepd: Exceeded step memory limit at some point.
@@ -362,7 +362,7 @@ slurmstepd: error: execve(): bad interpreter(/bin/zsh): No such file or director
     Symptom(
         id="exec-not-permitted",
         title="the program of a task may not be executed",
-        docs="The file lacks the x bit, its file system is mounted noexec, something still writes it (`Text file busy`), or it is no program (`Exec format error`: a script without `#!`, or another architecture).\n",
+        docs="The file lacks the x bit, its file system is mounted noexec, something still writes it (`Text file busy`), or it is not a program (`Exec format error`: a script without `#!`, or another architecture).\n",
         printed_by="slurmstepd",
         releases="src/slurmd/slurmstepd/task.c, all releases",
         role="cause",
@@ -370,7 +370,7 @@ slurmstepd: error: execve(): bad interpreter(/bin/zsh): No such file or director
         patterns=(r"error: execve\(\w*\): (?P<program>\S+): (?:Permission denied|Exec format error|Text file busy|Argument list too long)", r"error: execve\((?P<program>[^)]+)\): (?:Permission denied|Exec format error)", r"error: Could not run (?P<program>\S+) \[[^]]*\]: access denied"),
         causes=(
             Cause("interpreter-line", "script", "what the first line of the script names cannot be executed", "write `#!/bin/bash`: the path from the root, without blanks in it", codes=("SB007",), log=_is_script),
-            Cause("too-long", "submission", "the words and the environment of {program} are longer than the kernel takes", "pass lists in a file, and export less", log=says("Argument list too long"), unproven="certain"),
+            Cause("too-long", "submission", "the words and the environment of {program} are longer than the kernel accepts", "pass lists in a file, and export less", log=says("Argument list too long"), unproven="certain"),
             Cause("busy", "submission", "{program} is open for writing: something compiles or copies it", "build it before the job, or under a name of its own", log=says("Text file busy"), unproven="certain"),
             Cause("not-executable", "script", "srun is given a file that may not be executed: {program}", "chmod +x it, or start it with its interpreter: `srun bash {program}`", script=_no_file),
             Cause("not-executable-file", "submission", "{program} may not be executed on the node", "chmod +x it, give it a first line `#!/bin/bash`, and keep it on a file system that is not noexec"),
@@ -408,7 +408,7 @@ sbatch: error: getcwd failed: No such file or directory
     Symptom(
         id="task-setup-failed",
         title="the node could not set up the task",
-        docs="cgroups, namespaces, or the user are not as slurmstepd needs them: the node is not right.\n",
+        docs="cgroups, namespaces, or the user are not as slurmstepd needs them: the node is misconfigured.\n",
         printed_by="slurmstepd, slurmd",
         releases="src/slurmd/slurmstepd, src/plugins/task/cgroup, job_container, namespace; all releases",
         role="cause",
@@ -455,8 +455,8 @@ slurmstepd: error: cgroup_p_task_addto: could not join
     ),
     Symptom(
         id="limit-not-propagated",
-        title="harmless: a limit of the login shell cannot be had on the node",
-        docs="sbatch carries the limits of the shell along (`--propagate`); those that are above what the node allows are left.\n",
+        title="harmless: a limit of the login shell is not available on the node",
+        docs="sbatch passes the limits of the shell on (`--propagate`); those above what the node allows are skipped.\n",
         printed_by="slurmstepd",
         releases="src/slurmd/slurmstepd/ulimits.c, all releases",
         role="harmless",

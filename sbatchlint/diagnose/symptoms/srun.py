@@ -226,7 +226,7 @@ Please verify that both the operating system and the processor support Intel(R) 
     Symptom(
         id="task-segfault",
         title="a program crashed",
-        docs="Memory that is not its own: a bug, a library of another release than the program was built with, or a stack that is too small (`ulimit -s unlimited` for Fortran). `Bus error` is also a full /dev/shm or a file that was cut short.\n",
+        docs="Memory that is not its own: a bug, a library of a different release from the one the program was built with, or a stack that is too small (`ulimit -s unlimited` for Fortran). `Bus error` is also a full /dev/shm or a file that was cut short.\n",
         printed_by="srun, bash, the kernel's signals",
         releases="all releases",
         role="consequence",
@@ -299,7 +299,7 @@ double free or corruption (!prev)
         literals=("Killed", "Terminated", "Exited with exit code", "WTERMSIG", "SIGKILL", "illed by signal", "ed by signal"),
         patterns=(r"tasks? [\d,-]+: (?:Killed|Terminated)", r"Exited with exit code (?:137|143|130)\b", r"line \d+: +\d+ (?:Killed|Terminated)", r"^(?:Killed|Terminated)$", r"JobId=\d+ WTERMSIG 9\b", r"terminated (?:with|by) signal (?:SIGKILL|9\b)|died with <Signals\.SIGKILL|[Kk]illed by signal 9\b"),
         causes=(
-            Cause("memory-of-script", "script", "a process was killed; nothing in the log says why: the memory that the script asks for ran out, as a rule", "ask for more with --mem where `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem` shows that it ran out", script=memory_asked, log=_killed, unproven="possible"),
+            Cause("memory-of-script", "script", "a process was killed, and nothing in the log says why: usually the memory that the script asks for ran out", "ask for more with --mem where `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem` shows that it ran out", script=memory_asked, log=_killed, unproven="possible"),
             Cause("memory", "submission", "a process was killed; nothing in the log says why (memory that ran out, or the end of its step)", "ask for more with --mem where `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem` shows that it ran out", log=_killed, unproven="possible"),
             Cause("terminated", "submission", "a process was told to end (SIGTERM): by scancel, at the time limit, or by srun after another task failed", "look at the state of the job (sacct), and at what ended first", unproven="possible"),
         ),
@@ -333,7 +333,7 @@ Exception: process 0 terminated with signal SIGKILL
     Symptom(
         id="task-failed",
         title="a task ended with an error",
-        docs="srun only reports the exit code of a program; what failed is above, in the program's own words. 137 is SIGKILL (memory, as a rule), 139 SIGSEGV, 134 SIGABRT, 143 SIGTERM.\n",
+        docs="srun only reports the exit code of a program; what failed is above, in the program's own words. 137 is SIGKILL (usually memory), 139 SIGSEGV, 134 SIGABRT, 143 SIGTERM.\n",
         printed_by="srun",
         releases="src/srun/libsrun/launch.c, all releases",
         tells_end=True,

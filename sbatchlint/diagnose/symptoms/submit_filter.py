@@ -73,7 +73,7 @@ srun: error: Unable to create step for job 7: Step limit reached for this job
         id="site-rule",
         title="a rule of the site does not allow the job",
         docs="""\
-A site's job_submit or cli_filter plugin speaks in its own words, as a rule right above `Batch job submission failed` or
+A site's job_submit or cli_filter plugin prints its own message, usually right above `Batch job submission failed` or
 `cli_filter plugin terminated`. What it objects to is a rule of this site, not of Slurm.
 """,
         printed_by="job_submit and cli_filter plugins, by way of sbatch, srun, salloc",
@@ -86,8 +86,8 @@ A site's job_submit or cli_filter plugin speaks in its own words, as a rule righ
             r"slurm_job_submit:? (?:ERROR|error)|job_submit[./]lua: (?P<rule>.+)",
         ),
         causes=(
-            Cause("gpus-of-script", "script", "the site wants GPUs to be asked for, and the job asks for none", "ask for those that the program uses: --gpus-per-node=N (or --gres=gpu:TYPE:N, where the site wants a type)", codes=("SB201",), log=_of("gres")),
-            Cause("time-of-script", "script", "the site wants a time limit that the job does not set as it should", "set --time, in a form that Slurm reads (D-HH:MM:SS)", codes=("SB121", "SB122"), log=_of("time")),
+            Cause("gpus-of-script", "script", "the site requires that GPUs are requested, and the job asks for none", "ask for those that the program uses: --gpus-per-node=N (or --gres=gpu:TYPE:N, where the site requires a type)", codes=("SB201",), log=_of("gres")),
+            Cause("time-of-script", "script", "the site requires a time limit that the job does not set as it should", "set --time, in a form that Slurm reads (D-HH:MM:SS)", codes=("SB121", "SB122"), log=_of("time")),
             Cause("rule-and-script", "script", _RULE, _ADVICE, codes=("SB118",), script=_objected),
             Cause("rule", "submission", _RULE, _ADVICE, script=submits()),
         ),

@@ -1,4 +1,4 @@
-"""What a program wants of its surroundings, and a compute node does not have: compilers, certificates, graphics, rights."""
+"""What a program needs of its surroundings, and a compute node does not have: compilers, certificates, graphics, rights."""
 
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.evidence import assigned, commands, options, shown, spans_of
@@ -78,8 +78,8 @@ SYMPTOMS = (
         literals=("Ampere", "Hopper", "support bf", "compute capability", "cuda capability", "bfloat"),
         patterns=(r"(?i)(?:error|exception|assert\w*|fatal)\b.*(?:only supports? (?:ampere|hopper|gpus)|does(?:n't| not) support bf(?:loat)?16|bfloat16 is only supported|(?:compute|cuda) capability\b.{0,60}(?:at least|required|lower|less|minimum|not supported)|requires? (?:\w+ ){0,3}(?:compute capability|ampere|hopper))",),
         causes=(
-            Cause("any-kind", "script", "the program wants a newer kind of GPU than the job got, and the script takes any", "name the kind (--gres=gpu:TYPE:N, --constraint), or let the program use float16 and its own attention", script=_any_kind),
-            Cause("kind", "submission", "the program wants a newer kind of GPU than the job got", "ask for one (--gres=gpu:TYPE:N, --constraint, another partition), or let the program use float16 and its own attention"),
+            Cause("any-kind", "script", "the program needs a newer kind of GPU than the job got, and the script takes any", "name the kind (--gres=gpu:TYPE:N, --constraint), or let the program use float16 and its own attention", script=_any_kind),
+            Cause("kind", "submission", "the program needs a newer kind of GPU than the job got", "ask for one (--gres=gpu:TYPE:N, --constraint, another partition), or let the program use float16 and its own attention"),
         ),
         matches="RuntimeError: FlashAttention only supports Ampere GPUs or newer.\nValueError: Your setup doesn't support bf16/gpu. You need Ampere GPU with cuda>=11.0\n",
     ),
@@ -113,7 +113,7 @@ SYMPTOMS = (
     ),
     Symptom(
         id="no-opengl",
-        title="a program wants OpenGL, and the node has no screen for it",
+        title="a program needs OpenGL, and the node has no screen for it",
         docs="Programs that render without a screen use EGL, by the driver of the GPU, or OSMesa, by the processor.\n",
         printed_by="MuJoCo, PyOpenGL, pyrender, VTK, ParaView, Blender, Gymnasium",
         releases="all releases",
@@ -127,7 +127,7 @@ SYMPTOMS = (
     Symptom(
         id="openmp-runtimes",
         title="two libraries of OpenMP in one process",
-        docs="Packages bring a library of OpenMP of their own (libiomp5, libgomp): conda's MKL beside pip's torch, as a rule.\n",
+        docs="Packages bring a library of OpenMP of their own (libiomp5, libgomp): usually conda's MKL beside pip's torch.\n",
         printed_by="Intel MKL, libiomp",
         releases="all releases",
         role="cause",
@@ -151,7 +151,7 @@ SYMPTOMS = (
         patterns=(r"is not in the sudoers file|sudo: (?:a (?:password|terminal) is required|no tty present|effective uid|unable to|command not found|must be)|are you root\?|(?:must be|are not) root\b",),
         causes=(
             Cause("script", "script", "the script wants to be root, which a job cannot", "leave sudo out: install into an environment of your own (conda, spack, pip --user) or into an image of a container", script=lambda job, event: shown(commands(job, "sudo", "apt", "apt-get", "yum", "dnf"))),
-            Cause("program", "code", "a program wants to be root, which a job cannot", "install what it wants into an environment of your own, or into an image of a container, beforehand"),
+            Cause("program", "code", "a program wants to be root, which a job cannot", "install what it needs into an environment of your own, or into an image of a container, beforehand"),
         ),
         matches="sudo: a terminal is required to read the password; either use the -S option\nE: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied) are you root?\n",
         others="sudo: using the cached credentials\n",

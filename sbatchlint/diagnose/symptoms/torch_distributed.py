@@ -320,9 +320,9 @@ socket.gaierror: [Errno -2] Name or service not known
         patterns=(r"environment variable (?P<name>\w+) expected, but not set", r"KeyError: '(?P<name>RANK|LOCAL_RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT|SLURM_\w+)'"),
         causes=(
             Cause("not-exported", "script", "{name} is set in the script, but not for the program", "export it", codes=("SB408", "SB508", "SB515", "SB324", "SB401", "SB405", "SB409", "SB316", "SB413")),
-            Cause("no-launcher", "script", "the program wants {name}, which nothing that starts it sets", "start it with torchrun, or set RANK from SLURM_PROCID, LOCAL_RANK from SLURM_LOCALID and WORLD_SIZE from SLURM_NTASKS in each task", codes=("SB333", "SB311", "SB312", "SB609", "SB514"), script=steps("possible")),
-            Cause("not-by-slurm", "submission", "the program wants {name}, which Slurm sets in its jobs and steps, and was not started by it", "start it with srun, in a job", log=lambda event: None if event.groups.get("name", "").startswith("SLURM_") else False),
-            Cause("started-alone", "code", "the program wants {name}, which nothing that starts it sets", "start it with torchrun, or let it take its rank from Slurm"),
+            Cause("no-launcher", "script", "the program needs {name}, which nothing that starts it sets", "start it with torchrun, or set RANK from SLURM_PROCID, LOCAL_RANK from SLURM_LOCALID and WORLD_SIZE from SLURM_NTASKS in each task", codes=("SB333", "SB311", "SB312", "SB609", "SB514"), script=steps("possible")),
+            Cause("not-by-slurm", "submission", "the program needs {name}, which Slurm sets in its jobs and steps, and was not started by it", "start it with srun, in a job", log=lambda event: None if event.groups.get("name", "").startswith("SLURM_") else False),
+            Cause("started-alone", "code", "the program needs {name}, which nothing that starts it sets", "start it with torchrun, or let it take its rank from Slurm"),
         ),
         matches="""\
 ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK expected, but not set
@@ -332,7 +332,7 @@ KeyError: 'SLURM_PROCID'
     ),
     Symptom(
         id="no-gpus-for-nccl",
-        title="the process group wants GPUs, and there are none",
+        title="the process group needs GPUs, and there are none",
         docs="The process sees no GPU: see `no-gpu`.\n",
         printed_by="torch (ProcessGroupNCCL.cpp)",
         releases="torch 1.8 and later",
