@@ -47,7 +47,7 @@ HAPPENS = {
     "lost": "close the outer string, so the program never sees them",
     "split": "close the outer string, which is split at the space",
     "command": "close the outer string, and bash runs the rest of the line as a command",
-    "pattern": "close the outer string, so the shell replaces what is between them by file names",
+    "pattern": "close the outer string, so the shell replaces what is between them with file names",
 }
 
 
@@ -336,7 +336,7 @@ CASES = [
         EXTRA="--qos long"
         sbatch --time=50 --wrap="snakemake --default-resources \\"slurm_extra=$EXTRA\\" --jobs 20"
         """,
-        title="a blank in the value of a variable",
+        title="a space in the value of a variable",
     ),
     Good(
         """\

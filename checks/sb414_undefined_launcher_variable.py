@@ -82,7 +82,7 @@ _OPTIONS = frozenset(
     | {"num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_gpus", "num_nodes", "np", "n"}
 )
 _SETTING = Regex(r"\s(?:-e|--env)[ =](\w+)=[\"']?$")
-# What is in a word before and after a variable.
+# The text of a word before and after a variable.
 _WORD_BEFORE = Regex(r"([\w.${}-]*)\Z")
 _WORD_AFTER = Regex(r"[\w./-]+")
 _SHORTEST_PATH = 5  # of a path after a variable that tells which one was meant: `$BIN/mdrun`
@@ -313,7 +313,7 @@ def _is_made_of(assigned: VariableAssignment, name: str) -> bool:
 
 
 def _in_same_word(job: Job, read: VariableRead) -> Span | None:
-    """Where the same word is with a similar variable that is set: a file's name that was meant to be the same."""
+    """Where the same word occurs with a similar variable that is set: a file's name that was meant to be the same."""
     text, (start, end) = job.source.text, read.span
     before, after = _WORD_BEFORE.search(text[max(start - 200, 0) : start]), _WORD_AFTER.match(text, end)
     if before is None or after is None or min(len(after[0]), len(read.name)) < 2:
@@ -538,6 +538,6 @@ CASES = [
         #SBATCH --nodes=2
         srun torchrun --nnodes $NNODES --nproc_per_node $GPUS train.py
         """,
-        title="a script that is given everything",
+        title="a script that gets everything from outside",
     ),
 ]

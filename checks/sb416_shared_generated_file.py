@@ -4,8 +4,8 @@
 another element of its array, writes the same file while the first still uses it; bash reads a script while it runs it,
 so a job may even continue in the middle of the other's. With `>>` each run appends the whole text again.
 
-So it is with a list of nodes, `scontrol show hostnames > hostfile`: a job that reads it after another one has written
-it starts its processes on the other's nodes.
+The same holds for a list of nodes, `scontrol show hostnames > hostfile`: a job that reads it after another one has
+written it starts its processes on the other's nodes.
 
 Advice, as a job that is alone is not affected; but a warning where the jobs write different things: the list of their
 nodes, or, in an array, the index of the task, since one may then use the file of another. Not reported for names that

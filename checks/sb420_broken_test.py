@@ -79,7 +79,7 @@ _DECIMAL = Regex(r"[\"']?\d*\.\d+[\"']?")
 _UNARY = Regex(r"-[a-hkprstuwxGLNOSznovR]")
 _BINARY = Regex(r"==?|!=|=~|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
 _NUMERIC = Regex(r"-(?:eq|ne|lt|le|gt|ge)")
-# What no arithmetic of bash can be: a text, or a number with a decimal point.
+# What arithmetic of bash cannot contain: text, or a number with a decimal point.
 _NO_NUMBER = Regex(r"[\w.+-]*[A-Za-z][\w.+-]*|\d*\.\d+")
 # What is a number whatever a script does: a length, a count, arithmetic.
 _NUMBER = Regex(r"\"?(?:\$\{#[^{}]+\}|\$#|\$\(\([^()]*\)\))\"?")
@@ -206,7 +206,7 @@ _TESTING = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge",
 
 
 def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator[Finding]:
-    """`[[ $mode -eq fast ]]`: numbers are compared, and a text is none."""
+    """`[[ $mode -eq fast ]]`: numbers are compared, and text is not one."""
     for left, operator, right in zip(words, words[1:], words[2:], strict=False):
         name = unquoted_text(operator) or ""
         if not _NUMERIC.fullmatch(name):

@@ -50,7 +50,7 @@ CARD = Card(
 
 _SILENT = Regex(r"-\w*f\w*|--force|--ignore-missing")
 _PATTERN = Regex(r"[*?]")
-# What expands a text again.
+# Commands that expand text again.
 _EXPANDING = frozenset({"eval", "envsubst"})
 _AS_A_PATH = Regex(r"[\w./*?${}\"+:@%=~-]+")
 

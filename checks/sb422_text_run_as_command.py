@@ -6,7 +6,7 @@ train.py"` is the same mistake in work that was meant to be done: in quotes the 
 with a space in it, which srun, timeout and mpirun do not find either; nor do they find `srun "python train.py"`. And
 `$(SLURM_ARRAY_TASK_ID)` is how make writes a variable: bash runs a command of that name, and the word is empty.
 
-So is a note that lost its `#`: `Set the input folder before you run this`.
+The same happens to a note that lost its `#`: `Set the input folder before you run this`.
 
 A line with the sign of another language's comment (`// load data`, `% load data`) or of a prompt (`$ python train.py`)
 is a command as well, which is called `//`, `%` or `$`: it fails, and what comes after a prompt is not run. `cd "cd

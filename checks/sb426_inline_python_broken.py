@@ -1,4 +1,4 @@
-"""Python gets another program: quotes inside `python -c "…"` end the string for bash.
+"""Python gets a different program: quotes inside `python -c "…"` end the string for bash.
 
 In `python -c "print("done")"` the inner quotes close and open the outer ones: Python reads `print(done)`, which is a
 NameError, and if there is a space between them, only the first word is the program, a SyntaxError. The step that should

@@ -34,7 +34,7 @@ CARD = Card(
     when=Commands("sh", "bash", "dash", "zsh", "ksh") | Submitted(), seen="a public script, run with bash 5.2",
 )  # fmt: skip
 
-# What changes the arguments, or reads them with care.
+# Commands that change the arguments, or read them with care.
 _OWN = frozenset({"set", "shift", "getopts", "getopt", "source", ".", "eval"})
 _ARGUMENT = Regex(r"[1-9][0-9]?|[@*]")
 
@@ -108,9 +108,7 @@ def _missing(job: Job, text: Text, program: Program, count: int, why: str) -> It
         )
 
 
-def _lost(
-    job: Job, command: Invocation, text: Text, program: Program, passed: Sequence[Pieces]
-) -> Iterator[Finding]:
+def _lost(job: Job, command: Invocation, text: Text, program: Program, passed: Sequence[Pieces]) -> Iterator[Finding]:
     """The finding on a parameter of an outer shell, in a text that reads none of the words passed to its own shell."""
     early = [each for each in expansions(text.field) if _ARGUMENT.fullmatch(each.name)]
     if not early or not any(piece.expansion is None for piece in text.field):

@@ -45,7 +45,7 @@ _OTHER = frozenset({"cd", "pushd", "popd", "mkdir", "[", "[[", "test", "rm", "ex
 
 # What a program puts in place of before the job is submitted: `REPLACE-PWD`, `WORK_DIR`, `@DIR@`, `__DIR__`.
 _SLOT = Regex(r"[A-Z]+(?:[-_][A-Z]+)+|[@_%{]+\w+[@_%}]+|X{3,}\w+X{3,}")
-# No relative path, or one that something else fills in.
+# Not a relative path, or one that something else fills in.
 _SLOTTED = Regex(r"[/$~.]|[A-Z_]+(?:/|$)")
 _TEMPORARY = frozenset({"TMPDIR", "TMP", "TEMP"})
 _VARIABLE = Regex(r"\$\{?(\w+)\}?[\"']?$")

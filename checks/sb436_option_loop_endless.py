@@ -1,7 +1,7 @@
 """The job hangs: the loop over the script's options never ends.
 
 `while [ $# -gt 0 ]; do case $1 in --size) SIZE=$2; shift 2;; esac; done` drops what it knows from the arguments; a word
-that no branch accepts, or whose branch has no `shift`, stays the first one for ever. So does an option whose value was
+that no branch accepts, or whose branch has no `shift`, stays the first one forever. So does an option whose value was
 forgotten, as the last word: `shift 2` with one argument left drops nothing in bash. The job then does nothing until its
 time limit, and its log is empty.
 

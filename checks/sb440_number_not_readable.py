@@ -1,10 +1,11 @@
 """Arithmetic gets a text that bash cannot read as a whole number: `08`, `12 list.txt`, `0.5`.
 
-A number that begins with 0 is octal, and 08 and 09 are none: `$(( $(date +%m) + 1 ))` fails in August and September,
-`$(($(date +%N) % 1000))` in one run of ten or so, `for i in {01..12}` with `$((i + 1))` from the eighth iteration on,
-a port made of the last digits of the job's id (`tail -c 4`) in one job of twenty, and what `printf %03d` made in tasks
-8 and 9 of an array; 010 counts as 8. `N=$(wc -l list.txt)` is a number and the name of the file. bash has no decimal
-numbers. In each case bash prints an error, the command with the arithmetic is not run, and the script goes on.
+A number that begins with 0 is octal, and 08 and 09 are not octal numbers: `$(( $(date +%m) + 1 ))` fails in August and
+September, `$(($(date +%N) % 1000))` in one run of ten or so, `for i in {01..12}` with `$((i + 1))` from the eighth
+iteration on, a port made of the last digits of the job's id (`tail -c 4`) in one job of twenty, and what `printf %03d`
+made in tasks 8 and 9 of an array; 010 counts as 8. `N=$(wc -l list.txt)` is a number and the name of the file. bash has
+no decimal numbers. In each case bash prints an error, the command with the arithmetic is not run, and the script goes
+on.
 
 A warning where only some runs or values meet it.
 

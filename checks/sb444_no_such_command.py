@@ -1,4 +1,4 @@
-"""A command is not found: the word that bash runs is a folder, a mistyped name, or no name of a program at all.
+"""A command is not found: the word that bash runs is a folder, a mistyped name, or not the name of a program at all.
 
 bash takes the first word of a line for a command. `/scratch/run7/` alone is a folder, which it cannot run ("Is a
 directory", 126): `cd` was forgotten. `mkdit out`, `uptime8` and `d $SLURM_SUBMIT_DIR` are found nowhere (127). So is a
@@ -9,7 +9,7 @@ what was meant: in the folder where it was, or without the folder that it needs.
 the last command it makes every good job FAILED.
 
 bash looks for a name without a slash in PATH only, so `mpicc -o hello hello.c` and then `hello`, or `run.sh` where that
-file lies beside the script, need `./hello` and `./run.sh`; srun and mpirun look in the folder of the job as well.
+file is beside the script, need `./hello` and `./run.sh`; srun and mpirun look in the folder of the job as well.
 
 A word counts as mistyped only where it is one letter away from a usual command: swapped, doubled, left out or wrong.
 A folder counts where the line is only its name, and the script uses the name as a folder elsewhere, or a slash ends it.
@@ -158,12 +158,7 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
 def _file(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     """The finding on a file of the folder of the job that is called by its bare name."""
     name = text_of(command.argv[0]) or ""
-    if (
-        not _FILE.fullmatch(name)
-        or name in ("test", "time")
-        or not written.startswith(name)
-        or name in _KNOWN
-    ):
+    if not _FILE.fullmatch(name) or name in ("test", "time") or not written.startswith(name) or name in _KNOWN:
         return
     if any(each.name == "PATH" for each in job.assignments) or unclear_sources(job):
         return

@@ -1,4 +1,4 @@
-"""A builtin of the shell does nothing: it is outside of the loop or the function that it is for.
+"""A builtin of the shell does nothing: it is outside the loop or the function that it is for.
 
 `break` and `continue` outside of a loop print "only meaningful in a loop" and succeed: the script goes on, often
 without the input whose absence it has just found. In a subshell, `[ -f $x ] || (echo "no $x"; continue)`, and in an

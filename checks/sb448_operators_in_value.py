@@ -59,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
         ):
             continue
         if command.children:
-            continue  # asked for what it starts
+            continue  # reported at what it starts
         yield from _of_words(job, command)
 
 

@@ -32,7 +32,7 @@ from sbatchlint.triggers import Commands, Launchers, Steps
 _READERS = frozenset(
     {"cat", "head", "tail", "wc", "sort", "uniq", "less", "cp", "mv", "md5sum", "sha256sum", "gzip", "awk", "cut"}
 )
-# Those that read a program, and of whose further words nothing is known.
+# Those that read a program, and whose further words are unknown.
 _INTERPRETERS = frozenset({"source", ".", "bash", "sh", "python", "python3", "Rscript", "perl"})
 # Those that only print the file to the log.
 _PRINTERS = frozenset({"cat", "head", "tail", "wc", "less"})

@@ -9,7 +9,7 @@ A warning; the file may happen to hold only what both shells understand.
 
 ## Fix
 
-None: there is mostly a file for bash beside it (`compilervars.sh`, `activate`, ~/.bashrc).
+None: there is usually a file for bash beside it (`compilervars.sh`, `activate`, ~/.bashrc).
 
 ## References
 

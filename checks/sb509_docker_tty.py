@@ -86,7 +86,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 @once
 def _serves_other_machines(job: Job) -> bool:
-    """Whether a test of the machine decides between sbatch or srun, and docker: by that the script runs elsewhere."""
+    """Whether a test of the machine chooses between sbatch or srun, and docker: the script runs elsewhere, too."""
     tested = {each.name for each in job.invocations if _is_guarded_by_machine(each)}
     return not tested.isdisjoint(_ENGINES) and not tested.isdisjoint(_OF_SLURM)
 
@@ -227,7 +227,7 @@ CASES = [
         podman run --rm train:1 python train.py
         """,
         severity="info",
-        title="podman warns and goes on",
+        title="podman warns and continues",
     ),
     Bad(
         """\

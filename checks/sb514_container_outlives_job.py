@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
         if not start.is_certain and _ENDING.search(job.source.text):
             continue  # `$EXTRA_ARGS` may contain the option
         if not start.flag("detach") and job.request.asks_for_gpus is False and gpu_access(start).kind == "none":
-            continue  # it has no GPU to keep, and ends as its client does, or with its program
+            continue  # it holds no GPU, and ends with its client or its program
         later = next((each for each in stops if each.index > start.invocation.index), None)
         if start.flag("detach") and later is not None:
             message = (

@@ -6,7 +6,7 @@ same order.
 
 ## Fix
 
-The other way round. Safe: as written it cannot work.
+Swaps them. Safe: as written it cannot work.
 
 ## References
 

@@ -1,8 +1,8 @@
 """A container gets a search path of the host instead of its own.
 
 In `bash -c "export PATH=/opt/app/bin:$PATH; app"` the shell outside of the container expands `$PATH`. The container
-gets the folders of the host, most of which it does not have, and loses those of its image: `python` is another one, or
-"command not found". The host's PYTHONPATH and LD_LIBRARY_PATH are worse: where its folders are mounted, packages and
+gets the folders of the host, most of which it does not have, and loses those of its image: `python` is a different one,
+or "command not found". The host's PYTHONPATH and LD_LIBRARY_PATH are worse: where its folders are mounted, packages and
 libraries of the host hide those of the image.
 
 ## Fix

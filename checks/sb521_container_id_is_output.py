@@ -33,10 +33,10 @@ CARD = Card(
 )  # fmt: skip
 
 _CLIENTS = frozenset({"docker", "nvidia-docker", "podman", "sudo"})
-# What is asked of a container that has ended.
+# Commands that are used on a container that has ended.
 _AFTERWARDS = frozenset({"commit", "cp", "export", "inspect", "logs"})
 _ENDING = frozenset({"kill", "rm", "stop"})
-# What is done to a container by its id.
+# Commands that take the ID of a container.
 _BY_ID = frozenset(
     {"attach", "commit", "cp", "exec", "export", "inspect", "kill", "logs", "pause", "port", "rm", "restart", "start"}
     | {"stop", "top", "unpause", "update", "wait"}

@@ -6,8 +6,8 @@ program with a path runs without what the script has exported. The same holds fo
 
 sbatch passes its own `--export` on to every srun of the job (SLURM_EXPORT_ENV), unless it is ALL. The batch script
 itself gets an environment like that of a login, so it works, and only the steps fail: for an sbatch that submits
-another file, this is advice unless that starts steps. Nothing is reported of it after a sourced file that cannot be
-read here, or a site's module for Slurm, whose purpose may be to repair just that.
+another file, this is advice unless that starts steps. Nothing is reported after a sourced file that cannot be read
+here, or a site's module for Slurm, whose purpose may be to repair just that.
 
 ## Fix
 

@@ -169,7 +169,7 @@ def _history(job: Job, command: Invocation) -> tuple[Invocation | None, Invocati
 
 
 def _is_activated_after(job: Job, command: Invocation) -> bool:
-    """Whether the same shell goes on, and activates an environment in another way before it does any work."""
+    """Whether the same shell goes on, and activates an environment differently before it does any work."""
     process = _process(command.context.shell)
     for after in job.invocations[command.index + 1 :] if not command.state.option("errexit") else ():
         if _process(after.context.shell) is process:
@@ -254,7 +254,7 @@ CASES = [
         eval "$(conda shell.bash hook)"
         conda activate train
         """,
-        title="taught",
+        title="set up first",
     ),
     Bad(
         """\

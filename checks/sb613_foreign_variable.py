@@ -63,7 +63,7 @@ _NUMBERS = (
 )
 # Two characters of a name beside a variable: `x_$ID`, `$ID.log`.
 _IN_NAME = Regex(r"[\w.-]{2}")
-# They count slots: with `--ntasks=1 --cpus-per-task=8` a job of Grid Engine had 8, and SLURM_NTASKS is 1.
+# These count slots: with `--ntasks=1 --cpus-per-task=8` a job of Grid Engine had 8, and SLURM_NTASKS is 1.
 SLOTS = frozenset({"NSLOTS", "PBS_NP", "LSB_DJOB_NUMPROC"})
 
 

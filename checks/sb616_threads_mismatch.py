@@ -9,7 +9,7 @@ Options are multiplied where a program does so: `bismark_genome_preparation --pa
 the background of the batch shell count together; so do the workers in a program that the script itself holds
 (`Pool(16)`, `mc.cores=16`, `parpool(16)`).
 
-A warning from twice as many on; advice below that, and where the job says nothing of CPUs or tasks, or has GPUs, as
+A warning from twice as many on; advice below that, and where the job does not set CPUs or tasks, or has GPUs, as
 partitions may add some for each GPU (DefCpuPerGPU) or allocate whole nodes; with a profile of the cluster
 (docs/site.md) it is known which do, and how many. Only numbers for one process are compared; the number of tasks may be
 meant for all of them.
@@ -82,7 +82,7 @@ def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if request.has_any_option(UNCLEAR) or request.foreign_settings():
         return
-    # CPUs, or several tasks that one process has to itself; a lone `-n 1` says nothing of threads
+    # CPUs, or several tasks that one process has to itself; a lone `-n 1` does not set threads
     tasks = (request.effective_tasks() or 0) > 1 and not any(map(_works, job.steps)) and not job.launches
     for command in job.invocations if "_THREADS" in job.source.text else _with_threads(job):
         step = enclosing_step(command.context)

@@ -153,7 +153,7 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
 
 
 def _is_for_one_command(job: Job, assignment: VariableAssignment) -> bool:
-    """Whether an assignment is before a command, and holds for that alone."""
+    """Whether an assignment precedes a command, and holds only for that."""
     line = job.source.line_of(assignment.span.end)
     before = job.source.text[line.start : assignment.span.start].split()
     after = job.source.text[assignment.span.end : line.end].split()
@@ -188,5 +188,5 @@ CASES = [
     ),
     Good("#!/bin/bash\n#SBATCH -n4\nexport PATH=$HOME/apps/bin:$PATH\nsrun ./relax\n"),
     Good("#!/bin/bash\n#SBATCH -n4\nexport PATH=/opt/relax/bin:/usr/bin:/bin\nsrun ./relax\n", title="all of it"),
-    Good("#!/bin/bash\n#SBATCH -n4\nPATH=/opt/relax/bin\n/usr/bin/srun ./relax\n", title="nothing is looked for"),
+    Good("#!/bin/bash\n#SBATCH -n4\nPATH=/opt/relax/bin\n/usr/bin/srun ./relax\n", title="no later command"),
 ]

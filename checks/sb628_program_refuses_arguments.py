@@ -167,7 +167,7 @@ CASES = [
             args, others = parser.parse_known_args()
             """
         },
-        title="the rest is for somebody else",
+        title="the rest is for another program",
     ),
     Good(
         """\

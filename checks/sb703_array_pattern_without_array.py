@@ -72,7 +72,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _only_prints_index(job: Job) -> bool:
-    """Whether the script does nothing with the variables of an array, but print them."""
+    """Whether the script only prints the variables of an array."""
     return _ELEMENT.search(_MESSAGE.sub("", job.source.own.text)) is None
 
 
@@ -96,7 +96,7 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH -o «%x-%a-%j.out»\n#SBATCH -e %x-%a-%j.out\nsrun ./a.out\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH -o %x-%j.out\n#SBATCH -e %x-%j.out\nsrun ./a.out\n",
-        title="two names alike are reported once",
+        title="two equal names are reported once",
     ),
     Good("#!/bin/bash\n#SBATCH --array=1-9\n#SBATCH --output=run_%A_%a.out\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n"),
     Bad(

@@ -100,7 +100,7 @@ def _with_array_id(path: str) -> str:
 
 
 def _is_read(job: Job, path: str) -> bool:
-    """Whether the script names the log elsewhere, or removes files that are called so."""
+    """Whether the script names the log elsewhere, or removes files with that name."""
     name = posixpath.basename(path)
     for command in by_program(job).get("rm", ()):
         if any(fits(name, posixpath.basename(word)) for word in command.words[1:] if word[:1] != "-"):

@@ -106,7 +106,7 @@ def _paths(job: Job) -> Iterator[tuple[str, Span]]:
 
 CASES = [
     Bad("#!/bin/bash\n#SBATCH --output=«run-%Y%m%d.log»\nsrun ./a.out\n"),
-    Bad("#!/bin/bash\n#SBATCH --output=«run-%X-%j.log»\nsrun ./a.out\n", title="letters are large or small"),
+    Bad("#!/bin/bash\n#SBATCH --output=«run-%X-%j.log»\nsrun ./a.out\n", title="case matters"),
     Bad(
         "#!/bin/bash\n#SBATCH --requeue --open-mode=append\n#SBATCH --output=«run-%j-%r.log»\nsrun ./a.out\n",
         settings={"slurm-version": "24.05-26.05"},

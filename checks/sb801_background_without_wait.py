@@ -15,7 +15,7 @@ A run of the same program is no reason to believe that it lasts longer.
 An error where Slurm certainly kills work; a warning where it may have ended before; advice where another program of
 Python decides when the job ends.
 
-The log tells nothing of it; `sbatchlint diagnose` names it from the script where a log tells of no failure.
+The log says nothing about it; `sbatchlint diagnose` finds it in the script where a log reports no failure.
 
 ## Fix
 

@@ -249,7 +249,7 @@ CASES = [
         mkdir -p "runs/$NAME" "$(basename "$0").files/1"
         srun ./a.out $WORDS --log="${0##*/}.log"
         """,
-        title="the copy will do, and its name is no path",
+        title="the copy will do, and its name is not a path",
     ),
     Good(
         """\

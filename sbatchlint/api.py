@@ -11,7 +11,7 @@ hold there count, files beside it are read as the command line reads them, and i
 with scripts in it. With `root`, nothing outside of this folder is read.
 
 Nothing is ever run, written or sent, and nothing is kept from one call to the next that would change an answer. Calls
-from several threads take turns. What cannot be used (an unreadable file, bytes that are no text, unknown settings)
+from several threads take turns. What cannot be used (an unreadable file, bytes that are not text, unknown settings)
 raises `InputError`, the only exception that is meant.
 
 What is in docs/api.md stays as it is within a major version; attributes may be added.

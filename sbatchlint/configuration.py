@@ -145,7 +145,7 @@ def merge_tables(tables: Iterable[Mapping[str, object]]) -> dict[str, object]:
 
 
 def check_table(table: Mapping[str, object], where: str) -> None:
-    """Raises `InputError` for unknown keys and values of the wrong type; it tells of all."""
+    """Raises `InputError` for unknown keys and values of the wrong type; it reports all of them."""
     if not table:
         return
     from sbatchlint.keys import problems  # heavy, and many runs have no configuration

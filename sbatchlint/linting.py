@@ -18,7 +18,7 @@ def holds_scripts(source: Source) -> bool:
 
 
 def inspect_file(source: Source, settings: Settings, ask: Question | None = None) -> Inspection:
-    """The findings in a file. `ask`: what else to ask of the job, where the file is no document."""
+    """The findings in a file. `ask`: what else to ask of the job, where the file is not a document."""
     if holds_scripts(source):
         from sbatchlint.documents import inspect_document  # few files are documents
 

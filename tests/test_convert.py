@@ -131,7 +131,7 @@ def test_the_difference_of_a_plain_script_is_short(command: Command) -> None:
         ("torchrun --nproc-per-node=8 $ARGS\n", "", "not all words of torchrun on line 2 are known"),
         ("torchrun --nproc-per-node=8 a.py\ntorchrun --nproc-per-node=1 b.py\n", "", "line 2 and line 3 start"),
         ("torchrun --nproc-per-node=8 a.py &\ntorchrun --nproc-per-node=8 b.py\n", "", "in the background"),
-        ("for i in 1 2; do torchrun --nproc-per-node=$i a.py; done\n", "", "others in each turn of its loop"),
+        ("for i in 1 2; do torchrun --nproc-per-node=$i a.py; done\n", "", "differ in each iteration of its loop"),
         ("C='torchrun --nproc-per-node=8 a'\n[ $X ] && C='torchrun --nproc-per-node=8 b'\n$C\n", "", "one command"),
         ("docker run x torchrun --nproc-per-node=8 a.py\n", "", "line 2: docker is converted to"),
         ("accelerate launch --config_file a.yaml --num_processes 8 --rdzv_backend etcd a.py\n", "", "are not known"),

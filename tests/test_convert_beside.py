@@ -100,7 +100,7 @@ def test_what_else_the_file_runs_is_told(command: Command) -> None:
          "--main_process_port=${MASTER_PORT:-29500} --num_processes=${NUM_PROCESSES:-2} there")),
         ("torchrun --nnodes 1 --nproc_per_node=2 train.py\n", "", "write --nnodes=${NNODES:-1} there"),
         ("torchrun --standalone --nproc_per_node=2 train.py\n", "", "has --standalone"),
-        ("torchrun --nproc_per_node=2 train.py\n", "--to srun", "torchrun stands in a file of its own"),
+        ("torchrun --nproc_per_node=2 train.py\n", "--to srun", "torchrun is in a file of its own"),
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_told(command: Command, file: str, options: str, reason: str) -> None:

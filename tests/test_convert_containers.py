@@ -334,7 +334,7 @@ def test_docker_under_srun_and_beside_the_launcher(command: Command) -> None:
         ("docker exec x torchrun --nproc-per-node=2 a.py\n", "enters x, a container that the script does not start"),
         ("srun $OPTIONS docker run nvcr.io/a/b torchrun --nproc-per-node=2 a.py\n", "options of the srun on line 3"),
         ("docker run nvcr.io/a/b\ntorchrun --nproc-per-node=2 a.py\n", "it runs the image's own program"),
-        ("bash -c 'docker run nvcr.io/a/b torchrun --nproc-per-node=2 a.py'\n", "stands inside of a string"),
+        ("bash -c 'docker run nvcr.io/a/b torchrun --nproc-per-node=2 a.py'\n", "is inside a string"),
         (("docker run -d --name x nvcr.io/a/b sleep 9\ndocker exec x pip install y\n"
           "docker exec x torchrun --nproc-per-node=2 a.py\n"), "lines 4, 5 run commands in the container x: write one"),
         ("docker run -d --name x nvcr.io/a/b ./s\ndocker exec x torchrun --nproc-per-node=2 a.py\n", "runs ./s in"),

@@ -151,7 +151,7 @@ def test_the_rank_of_one_node_goes(command: Command) -> None:
 @pytest.mark.parametrize(
     ("sizes", "nodes", "told"),
     [
-        ("--global-batch-size 24 --micro-batch-size 3", 2, "a global batch of 24 is no multiple of 3 × 16 replicas"),
+        ("--global-batch-size 24 --micro-batch-size 3", 2, "a global batch of 24 is not a multiple of 3 × 16 replicas"),
         ("--global-batch-size 96 --micro-batch-size 3", 2, ""),
         ("--tensor-model-parallel-size 3", 2, ""),
         ("--tensor-model-parallel-size 5 --micro-batch-size 1 --global-batch-size 80", 2, "do not divide into parts"),

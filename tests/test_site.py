@@ -213,7 +213,7 @@ BROKEN = {
     "format = 1\nmax-array-size = -1": "max-array-size: must be 0 or more",
     "format = 1\nrelease = '17.02'": "release: '17.02' is not a Slurm release",
     "format = 1\ngpus = 'some'": "gpus: must be gres or whole-node",
-    "format = 1\n[partitions.a]\nmax-time = 'soon'": "partitions.a.max-time: 'soon' is no time",
+    "format = 1\n[partitions.a]\nmax-time = 'soon'": "partitions.a.max-time: 'soon' is not a time",
     "format = 1\n[partitions.a]\nnodes = 'two'": "partitions.a.nodes: Expected `int",
     "format = 1\npartitions = ['a']": "partitions: must be a table of tables",
     "format = 1\n[partitions.a]\n[[nodes]]\ncount = 1\npartitions = ['b']": "there is no [partitions.b]",

@@ -1,4 +1,4 @@
-"""Answers that fit: what a model reads costs it room, so each answer has a size that it never exceeds."""
+"""Answers that fit: what a model reads takes up room, so each answer has a size that it never exceeds."""
 
 import json
 from collections.abc import Sequence

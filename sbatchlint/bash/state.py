@@ -303,7 +303,7 @@ def _join_variable(name: str, arms: list[tuple[int, Variable | None, Guards]], p
     known = [version for _, version, _ in arms if version is not None]
     choices = [_UNSET if version is None else version.alternatives or _UNSET for _, version, _ in arms]
     associative = ["A" in version.flags if version is not None else False for _, version, _ in arms]
-    if any(associative) and not all(associative):  # what a subscript means is not known where it is no such array
+    if any(associative) and not all(associative):  # what a subscript means is not known where it is not such an array
         unknown = Piece(None, *known[0].span, Expansion(name, known[0].span, phase), open=True)
         choices = [
             each if is_keyed else (Alternative(((unknown,),)),)

@@ -545,9 +545,9 @@ def _keeps_nothing() -> bool:
 
 
 def _why_not(path: str, data: bytes | None, named: bool) -> str:
-    """Why a file is no batch script; "" where nobody would take it for one."""
+    """Why a file is not a batch script; "" where nobody would take it for one."""
     if data is None:
-        return "it is no text, or larger than 4 MB" if path.endswith((".sh", *BATCH_ENDINGS)) else ""
+        return "it is not text, or larger than 4 MB" if path.endswith((".sh", *BATCH_ENDINGS)) else ""
     if is_document(path, data):
         return "it is a document that the setting `include` does not name"
     if b"#SBATCH" in data:

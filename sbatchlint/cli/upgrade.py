@@ -1,7 +1,7 @@
 """`--upgrade-to`: what changes for scripts between two releases of Slurm.
 
 Nothing is known here of single changes: each script is linted and planned under both releases, and what differs is
-said, with the variables that only one of them sets.
+reported, with the variables that only one of them sets.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The processes that share the files of a run: none outlives it, and the death of one costs its file alone."""
+"""The processes that share the files of a run: none outlives it, and the death of one costs only its file."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ Work = Callable[[Script], Outcome]
 
 # How often a worker asks whether its parent lives, and how long it may then take to finish what it is writing.
 _ASKED_EVERY, _LEFT = 0.2, 0.5
-# After so many scripts another process takes the place of one, whose memory grew by what lies between freed pieces.
+# After this many scripts a new process replaces one, whose memory has grown by what lies between freed pieces.
 _SCRIPTS = 2000
 
 
@@ -142,7 +142,7 @@ def _end(number: int, frame: object) -> None:
 
 
 def _end_with_parent() -> None:
-    """Waits for the end of the parent, of which a process that was killed tells nobody."""
+    """Waits for the end of the parent, which a process that was killed reports to nobody."""
     parent = parent_process()
     assert parent is not None
     while os.getppid() == parent.pid:

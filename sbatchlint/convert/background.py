@@ -82,9 +82,7 @@ def _removal(job: Job, command: Invocation) -> Edit:
     outer = [command, *command.ancestors()][-1]
     text = job.source.own.text
     if outer.span.end > len(text):
-        raise NotConvertible(
-            f"{command.name} on line {job.line(command.span.start)} does not stand in the script itself"
-        )
+        raise NotConvertible(f"{command.name} on line {job.line(command.span.start)} is not in the script itself")
     start, end = job.source.line_of(outer.span.start).start, job.source.line_of(outer.span.end).end
     after = text[outer.span.end : end].replace(" ", "").replace("2>/dev/null", "").replace(">/dev/null", "")
     if text[start : outer.span.start].strip() or after not in ("", "||true", "||:", "2>&1||true", "2>&1"):

@@ -164,7 +164,7 @@ class _Start:
             start = first.start if first is not None and words.first.name == "sudo" else start
         end = words.span(self.last)
         if end is None:
-            raise docker.refuse("the name of the image stands in one word with others")
+            raise docker.refuse("the name of the image is in one word with others")
         span = Span(start, end.end)
         gap = self._gap(span)
         before = self._lines()

@@ -412,7 +412,7 @@ def _in_file(job: Job, launch: Launch, target: str, gpus: int) -> LauncherInFile
     launcher = launch.launcher
     if target != launcher.kind:
         line = job.line(launcher.span.start)
-        raise NotConvertible(f"{launcher.name} stands in a file of its own (line {line}): convert that one")
+        raise NotConvertible(f"{launcher.name} is in a file of its own (line {line}): convert that one")
     return LauncherInFile(job, launch, gpus)
 
 
@@ -450,7 +450,7 @@ def _changed_words_of(first: dict[str, Any], then: dict[str, Any]) -> list[str]:
         if now and IMPLIED_MODULES.fullmatch(now.split()[-1]):
             return []
         if was and now and SHELLS.isdisjoint((was.split()[0], now.split()[0])) and was.split()[-1] != now.split()[-1]:
-            raise NotConvertible(f"{now} would run in the place of {was}")
+            raise NotConvertible(f"{now} would run instead of {was}")
         return []  # a shell, and a command that it runs
     old, new = (each.get("argv") or [] for each in (first, then))
     least = min(len(old), len(new))

@@ -29,7 +29,7 @@ def header(job: Job, goal: Goal, tasks: int, gpus: int, of_one_cpu: bool = False
     if request.heterogeneous:
         raise NotConvertible("a heterogeneous job has components of different kinds: write one of one component")
     if directives.foreign is not None and directives.foreign.settings:
-        raise NotConvertible("its options stand in lines of another scheduler: write them as #SBATCH lines")
+        raise NotConvertible("its options are in lines of another scheduler: write them as #SBATCH lines")
     if not directives.certain:
         raise NotConvertible("its #SBATCH lines cannot all be read: see what sbatchlint says of them")
     for name in _PLACING:

@@ -173,7 +173,7 @@ def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
         elif _is_other(setting, option, value) and (edit := words.other_value(setting, value)):
             edits.append(edit)
     if words.quote and launch.step is None:
-        raise NotConvertible("the words of the launcher stand in a string: write them as a command")
+        raise NotConvertible("the words of the launcher are in a string: write them as a command")
     if launcher.kind == "llamafactory" and exported(launch.invocation, "FORCE_TORCHRUN") is None:
         lines.append("export FORCE_TORCHRUN=1")  # else one of a single GPU runs without it
     in_string = job.in_quoted_text(name_span(launch).start)

@@ -109,7 +109,7 @@ class LauncherInFile:
     def _is_quoted(self, span: Span) -> bool:
         before = self.job.source.text[span.start - 1 : span.start]
         if before == "'":
-            raise NotConvertible("a value that has to change stands in single quotes: write double ones")
+            raise NotConvertible("a value that has to change is in single quotes: write double ones")
         return before == '"'
 
     def _before(self, span: Span) -> str:

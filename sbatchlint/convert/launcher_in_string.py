@@ -35,7 +35,7 @@ class InsideWords(CommandWords):
 
     def start(self, command: Invocation, name: Span) -> int:
         if name.end > len(self.text):
-            raise NotConvertible("the launcher does not stand in the script itself: write it there")
+            raise NotConvertible("the launcher is not in the script itself: write it there")
         if self.launch.container is not None and not self.launch.container.passes("SLURM_NODEID"):
             raise NotConvertible("its container does not get the environment of the job, and cannot know its node")
         return command.name_span.start
@@ -69,10 +69,10 @@ class InsideWords(CommandWords):
             edits = [*before, insert(end, f" {option.replace('$', dollar)}{words}")]
             if is_proven(self.job, self.launch, [*edits, *removed], accept):
                 return edits
-        raise NotConvertible(f"{self.launcher.name} cannot be told its node inside of this string")
+        raise NotConvertible(f"{self.launcher.name} cannot be told its node inside this string")
 
     def replaced(self, shell: str, end: int) -> Edit:
-        raise NotConvertible(f"{self.launcher.name} stands inside of a string: start it by itself")
+        raise NotConvertible(f"{self.launcher.name} is inside a string: start it on its own")
 
 
 def told_in_string(words: CommandWords, variable: str) -> Iterator[Edit]:
@@ -96,7 +96,7 @@ def told_in_string(words: CommandWords, variable: str) -> Iterator[Edit]:
         if is_proven(job, launch, edits, accept):
             yield from edits
             return
-    raise NotConvertible(f"{launch.launcher.name} cannot be told its node inside of this string")
+    raise NotConvertible(f"{launch.launcher.name} cannot be told its node inside this string")
 
 
 def _knows_node(launch: Launch, name: str) -> bool:

@@ -133,4 +133,4 @@ def _place(field: Pieces, index: int) -> int:
         if index < size:
             return piece.offset(index)
         index -= size
-    raise NotConvertible("the number of a node does not stand in the script")
+    raise NotConvertible("the number of a node is not in the script")

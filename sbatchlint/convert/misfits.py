@@ -95,7 +95,7 @@ def _of_megatron(job: Job, words: Argv, size: int) -> str:
     whole, micro, replicas = sizes[_WHOLE] or 0, sizes[_MICRO] or 0, size // parts
     if micro and whole % (micro * replicas):
         counts = f"{micro} × {replicas} replicas of the model"
-        return f"line {lines[_WHOLE]}: a global batch of {whole} is no multiple of {counts}"
+        return f"line {lines[_WHOLE]}: a global batch of {whole} is not a multiple of {counts}"
     return ""
 
 

@@ -60,7 +60,7 @@ def program_of(job: Job) -> Program:
         raise NotConvertible(_unknown_start(job))
     if len({each.span for _, each in found}) == 1 and found[0][1].context.may_repeat:
         raise NotConvertible(
-            f"the program on line {lines} is started several times, in a loop: convert it with one turn"
+            f"the program on line {lines} is started several times, in a loop: convert it with one iteration"
         )
     if len({each.span for _, each in found}) > 1:
         raise NotConvertible(
@@ -70,7 +70,7 @@ def program_of(job: Job) -> Program:
     spawning = spawning_of(job, invocation)
     if spawning is not None:
         if number >= 0:
-            raise NotConvertible(f"the program on line {lines} stands under srun: leave that out; a new one is written")
+            raise NotConvertible(f"the program on line {lines} is under srun: leave that out; a new one is written")
         of_node = RankSign(spawning.kind, spawning.words, invocation.name_span, spawning.devices)
         return Program(invocation, of_node, False, number, spawning)
     sign = rank_sign(job, invocation)
@@ -215,5 +215,5 @@ def todos_of(job: Job, program: Program) -> list[str]:
 def _changed(job: Job, value: Pieces, content: str) -> Edit:
     span, text = span_of(value), job.source.own.text
     if span.end > len(text) or text[span.start : span.end] != text_of(value):
-        raise NotConvertible("a number of the program's words stands elsewhere than after its option: write it there")
+        raise NotConvertible("a number of the program's words does not follow its option: write it there")
     return Edit(span, content if text[span.start - 1] not in "\"'" else content.strip('"'))

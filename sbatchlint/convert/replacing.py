@@ -75,7 +75,7 @@ def start_other(job: Job, launch: Launch, target: str, goal: Goal, gpus: int) ->
     if others:
         raise NotConvertible(f"{target} has no counterpart of --{others[0]} of {launcher.name}: leave it out")
     if goal.rendezvous == "c10d":
-        raise NotConvertible("a launcher in the place of another meets by a static rendezvous only: leave out --rdzv")
+        raise NotConvertible("a launcher that replaces another meets by a static rendezvous only: leave out --rdzv")
     words = CommandWords(job, launch)
     yield from without_geometry(job, launch.step)
     lines = meeting(launch.invocation, _port(launch))

@@ -146,7 +146,7 @@ def _start_of_launch(job: Job, worlds: Sequence[LaunchWorld]) -> Start:
             raise NotConvertible(f"not all options of the srun on line {job.line(launch.step.span.start)} are known")
     words = {tuple(map(shown_text, each.launcher.argv[: each.launcher.program])) for each in worlds}
     if len(words) > 1 and any(each.invocation.context.may_repeat for each in worlds):
-        raise NotConvertible(f"the options of {launcher.name} on line {line} are others in each turn of its loop")
+        raise NotConvertible(f"the options of {launcher.name} on line {line} differ in each iteration of its loop")
     return Start(worlds[0].launch)
 
 

@@ -73,7 +73,7 @@ def start_ranks(job: Job, launch: Launch) -> Iterator[Edit]:
         elif not _is_needless(option.name, text_of(option.value or ())):
             raise NotConvertible(f"what {launcher.name} is told by -{option.name} is not converted: leave it out")
     if launch.step is not None:
-        raise NotConvertible(f"{launcher.name} stands under srun: leave one of them out")
+        raise NotConvertible(f"{launcher.name} is under srun: leave one of them out")
     words = CommandWords(job, launch)
     bound = "--cpu-bind=none " if any(each.name.startswith("bind-to") for each in launcher.all_options) else ""
     words.srun += f"--mpi=pmix {bound}"

@@ -171,9 +171,7 @@ class CommandWords:
     def start(self, command: Invocation, name: Span) -> int:
         """The start of the command that starts the launcher."""
         if not command.name_span.start <= name.start < name.end <= len(self.text):
-            raise NotConvertible(
-                "the launcher's words stand elsewhere than in the command that starts it: write them there"
-            )
+            raise NotConvertible("the launcher's words are not in the command that starts it: write them there")
         if self.written(command.name_span) in ("exec", "time", "command"):
             return name.start if command is self.launch.invocation else command.argv[1][0].start
         return command.name_span.start
@@ -225,7 +223,7 @@ class CommandWords:
                 return None
             piece = self._expanded(setting)
         if piece is None:
-            raise NotConvertible(f"the value of {setting.name} does not stand in the script: write it as a number")
+            raise NotConvertible(f"the value of {setting.name} is not in the script: write it as a number")
         return self._replaced(piece, value)
 
     def times_nodes(self, setting: Setting) -> Edit | None:
@@ -249,7 +247,7 @@ class CommandWords:
         quote = self.text[piece.start - 1 : piece.start]
         around = self.words.quote_around(piece.start)
         if "'" in (quote, around) and (self.reader is None or around != self.quote):
-            raise NotConvertible("a value that has to change stands in single quotes: write double ones")
+            raise NotConvertible("a value that has to change is in single quotes: write double ones")
         return Edit(piece, value if quote == '"' or around or value.isdigit() or value == ADDRESS else f'"{value}"')
 
     def _literal(self, field: Pieces | None) -> Span | None:
@@ -316,7 +314,7 @@ class CommandWords:
         srun, prefix, inside = self.srun, self.prefix, self._inside()
         first = []
         if self.job.in_quoted_text(prefix.start if inside is None else inside):
-            raise NotConvertible(f"{self.launcher.name} cannot be told its node inside of this string")
+            raise NotConvertible(f"{self.launcher.name} cannot be told its node inside this string")
         if inside is not None:
             # The shell runs in the container, so the words before it do not change.
             at = prefix.start
@@ -354,7 +352,7 @@ class CommandWords:
             start = self.command.span.start
             if not self.srun or self.command.context.parent is not None:
                 raise NotConvertible(
-                    "the words of the srun and of the launcher stand in different places: write both where they start"
+                    "the words of the srun and of the launcher are in different places: write both where they start"
                 )
             return insert(start, self.srun + _passed_on(self.command, self.prefix.end, options))
         if not self.srun or plain:
@@ -390,7 +388,7 @@ class CommandWords:
             before = ""
         if self.quote and self.reader is None:
             raise NotConvertible(
-                f"{self.launcher.name} stands in a string that is split into words: write its words where it is started"
+                f"{self.launcher.name} is in a string that is split into words: write its words where it is started"
             )
         if "\n" in gap.replace("\\\n", ""):
             raise NotConvertible(

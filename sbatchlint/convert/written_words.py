@@ -27,7 +27,7 @@ class WrittenWords:
         name = known.at(command.name_span.start)
         row = None if name is None else known.row(name)
         if row is None or not isinstance(row.owner, Simple) or job.in_quoted_text(command.name_span.start):
-            raise NotConvertible(f"{command.name} on line {job.line(command.span.start)} stands inside of a string")
+            raise NotConvertible(f"{command.name} on line {job.line(command.span.start)} is inside a string")
         words = [word for word in row.words if isinstance(word, Word)]
         first = command
         while first.context.parent is not None and _holds(job, words, first.context.parent.name_span.start):

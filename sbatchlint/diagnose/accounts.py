@@ -48,7 +48,7 @@ def _records(text: str, path: str) -> list[Mapping[str, str]]:
         try:
             records = _of_json(json.loads(stripped))
         except (ValueError, RecursionError):
-            raise InputError(f"{path}: this is no JSON of sacct or scontrol") from None
+            raise InputError(f"{path}: this is not JSON of sacct or scontrol") from None
     elif re.search(r"\bJobId=\S", stripped):
         records = [dict(re.findall(r"([A-Z][A-Za-z:/]*)=(\S*)", part)) for part in re.split(r"\n\s*\n", stripped)]
     else:

@@ -17,7 +17,7 @@ from sbatchlint.source.numbers import counted
 from sbatchlint.source.secrets import masked
 from sbatchlint.source.text import Source, Span
 
-# The most messages of noise, lines of the script, and rows of the decisive line that are shown.
+# The maximum number of messages of noise, lines of the script, and rows of the decisive line that are shown.
 MOST_NOISE, MOST_ROWS, MOST_TEXT = 6, 6, 4
 _COLOURS = {"certain": "error", "likely": "warning", "possible": "info"}
 _WHERE = {

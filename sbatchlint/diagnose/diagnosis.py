@@ -20,7 +20,7 @@ from sbatchlint.diagnose.submitters import of_own_job, with_command, with_settin
 from sbatchlint.diagnose.symptom import Account, Cause, Event
 from sbatchlint.diagnose.unread import off, unread
 
-# The most alternatives that are named if the cause is not certain.
+# The maximum number of alternatives that are named if the cause is not certain.
 MOST_ALTERNATIVES = 2
 
 
@@ -86,7 +86,7 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
 
 
 def _complained(best: list[Answer], picture: Picture | None) -> list[Answer]:
-    """The answers for what a process complained of before its end, where the log otherwise only tells of this end."""
+    """The answers for what a process complained of before its end, where the log otherwise only reports this end."""
     if not best or best[0].proven or best[0].confidence != "possible" or not best[0].event.symptom.tells_end:
         return []
     event = last_complaint(best[0].event)

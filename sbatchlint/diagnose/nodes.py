@@ -10,7 +10,7 @@ _NODE = re.compile(
     r"^srun: error: ([\w.-]+): tasks? [\d,-]+:|failed on node ([\w.-]+)|Node failure on ([\w.-]+)|^on node ([\w.-]+)"
     r"|^([A-Za-z][\w.-]*\d[\w.-]*):\d+:\d+ \[\d+\] "
 )
-# Labels before lines that are no nodes.
+# Labels before lines that are not nodes.
 IS_RANK = re.compile(r"rank|default|trainer|worker")
 # How a script, or a program, says where it runs: `on gn17`, `hostname: n3`, `node wheeler214`.
 _SAYS_WHERE = re.compile(

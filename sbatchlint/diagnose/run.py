@@ -126,7 +126,7 @@ def _found(paths: list[str], known: dict[str, list[Candidate]] | None) -> tuple[
 
 
 def _add_account(account: Account, path: str, file: int, events: dict[tuple[str, str], Event]) -> Event | None:
-    """Adds the record of sacct as an event after those of all logs, and returns it; None if it tells of no failure."""
+    """Adds the record of sacct as an event after those of all logs, and returns it; None if it reports no failure."""
     text = f"JobState={account.state} Reason={account.reason or 'None'} ExitCode={account.exit_code}"
     for symptom in symptoms().values():
         match = symptom.search(text)

@@ -14,7 +14,7 @@ _END_BYTES = 65_536
 
 SILENT = Symptom(
     id="nothing-said",
-    title="the log tells of no failure, and the script has a fault of which none would",
+    title="the log reports no failure, but the script has a fault that no log would show",
     docs="""\
 A job that ends before its work is done, as COMPLETED: what runs in the background is ended with the script, a step
 reads the list that a loop is to read. The line that is shown is the last one of the log.
@@ -28,7 +28,7 @@ reads the list that a loop is to read. The line that is shown is the last one of
         Cause(
             "ends-early",
             "script",
-            "the job ends before its work is done, and no message tells of it",
+            "the job ends before its work is done, and no message says so",
             "see the finding",
             codes=("SB801", "SB803", "SB726"),
         ),
@@ -55,7 +55,7 @@ def last_line(stream: BinaryIO, path: str, file: int, row: int) -> Event | None:
 
 
 def silent_answers(last: Event | None, picture: Picture | None) -> list[Answer]:
-    """The answer for a log that tells of no failure, from findings on the script; empty without one."""
+    """The answer for a log that reports no failure, from findings on the script; empty without one."""
     if last is None or picture is None:
         return []
     cause = SILENT.causes[0]

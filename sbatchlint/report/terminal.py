@@ -26,7 +26,7 @@ REDACTED = "secrets are shown as ***; outside of CI, a file or a pipe gets the w
 class Terminal:
     """The abilities of an output; `width` in cells, `colour` and `links`: whether escape sequences may be written.
 
-    `height`: the lines of a screen; 0 for what is no terminal.
+    `height`: the lines of a screen; 0 for what is not a terminal.
     """
 
     def __init__(self, width: int = 100, colour: bool = False, links: bool = False, height: int = 0) -> None:

@@ -120,7 +120,7 @@ def _problem_in(value: object, kind: type[Struct]) -> str:
         except ValidationError as error:
             return f".{name}: {error}"
         if name.endswith("-time") and each.upper() not in _NO_TIME and minutes(each) is None:
-            return f".{name}: {each!r} is no time, such as 1-00:00:00"
+            return f".{name}: {each!r} is not a time, such as 1-00:00:00"
         if isinstance(each, (int, float)) and each < 0:
             return f".{name}: must be 0 or more"
     missing = [name for name, field in known.items() if field.required and name not in value]

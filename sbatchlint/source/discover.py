@@ -202,13 +202,13 @@ def _walk(folder: str, excluded: Excluded, unreadable: Unreadable, left_out: Lef
 
 
 def _tell_if_wanted(path: str, why: str, left_out: LeftOut | None) -> None:
-    """Tells of a folder that is left out, or of a file that may be a batch script by its name."""
+    """Reports a folder that is left out, or of a file that may be a batch script by its name."""
     if left_out is not None and (path.endswith("/") or is_batch_name(path)):
         left_out(path.rstrip("/"), why)
 
 
 def _tell_if_locked(path: str, unreadable: Unreadable) -> None:
-    """Tells of a file that git tracks in a folder that cannot be looked into; one that is deleted is no fault."""
+    """Reports a file that git tracks in a folder that cannot be looked into; one that is deleted is not a fault."""
     try:
         os.stat(path)
     except PermissionError as error:

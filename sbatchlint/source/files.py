@@ -18,7 +18,7 @@ class InputError(Exception):
 
     @classmethod
     def of_several(cls, said: list[str]) -> "InputError":
-        """One that tells of all: the first is its message, the others are its notes."""
+        """One for several errors: the first is its message, the others are its notes."""
         error = cls(said[0])
         for each in said[1:]:
             error.add_note(f"error: {each}")

@@ -166,7 +166,7 @@ def assume_unchanged(begins: bool) -> None:
 def _kept(
     path: str, about: About, is_kind: Callable[[int], bool], take: Callable[[str, About], Content]
 ) -> Content | None:
-    """What a file or folder holds, read once while it stays as it is; None where it is no such one, or unreadable."""
+    """What a file or folder holds, read once while it stays as it is; None where it is not one, or unreadable."""
     known = _recent.get((path, about))
     found: Content
     if known is not None and _at_rest:

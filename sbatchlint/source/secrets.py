@@ -136,7 +136,7 @@ def _entropy(string: str) -> float:
 
 # --- what reports and logs do not show ---------------------------------------------------------------------
 
-# What is no pattern, where a name may mean a personal access token as well.
+# What is not a pattern, where a name may mean a personal access token as well.
 _DRAWN = Regex(r"(?=.{0,40}[0-9])(?=.{0,40}[A-Za-z])[\w.-]{20,}")
 _PASSWORDS = Regex(r"\w*(?:password|passwd|passphrase|\wpass|pwd?)", re.IGNORECASE)
 _LONG_WORD = Regex(r"[_-][A-Za-z0-9]{20}")

@@ -10,7 +10,7 @@ from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import Setting
 
 # Options that only affect what is reported about a job, and where: mail, its name, the names of its logs.
-_TOLD = frozenset({
+_REPORTING = frozenset({
     "admin-comment", "comment", "error", "job-name", "mail-type", "mail-user", "open-mode", "output", "wckey",
 })  # fmt: skip
 # Options that say how many tasks there are, and where: for a job without steps they come to a number of CPUs.
@@ -53,7 +53,7 @@ def severity_of_loss(job: Job, settings: Iterable[Setting], block: Directives | 
         return None
     if names and names <= _SIZES and job.request.has_any_option(_SIZES) and not job.steps and not job.launches:
         return "warning"  # the size that is set is enough for the batch shell alone
-    if not lost or names - _TOLD - _OF_SOME_RUNS:
+    if not lost or names - _REPORTING - _OF_SOME_RUNS:
         return None
     return "warning"
 
@@ -72,7 +72,7 @@ def rivals(block: Directives, settings: Iterable[Setting]) -> list[Setting]:
 
 def are_only_told(names: Iterable[str]) -> bool:
     """Whether options only affect what is reported about a job: mail, its name, the names of its logs."""
-    return _TOLD.issuperset(names)
+    return _REPORTING.issuperset(names)
 
 
 def is_repeated(block: Directives, setting: Setting) -> bool:

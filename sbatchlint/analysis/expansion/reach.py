@@ -35,7 +35,7 @@ class Reach(IntEnum):
 
 
 def reach_of(job: Job, read: VariableRead) -> Reach:
-    """What depends on the value of a variable where it is read, also through the variables that it sets."""
+    """What depends on the value of a variable where it is read, including through the variables that it sets."""
     return _reach(job, read, ())
 
 

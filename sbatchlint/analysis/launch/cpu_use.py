@@ -95,7 +95,7 @@ def cpus_of_rank(job: Job, command: Invocation) -> int | None:
 
 
 def ranks_of(job: Job, command: Invocation) -> tuple[int, Span | None] | None:
-    """As how many ranks a program starts, and what decides that; None where that is not known."""
+    """The number of ranks as which a program starts, and what decides that; None where that is not known."""
     step = enclosing_step(command.context)
     if step is not None:
         reason = step.geometry.reason

@@ -13,7 +13,7 @@ _PROGRAMS = Regex(
 _LAMMPS = Regex(r"lmp(?:_\w+)?")
 _HOROVOD = Regex(r"--?(?:use[-_])?(?:horovod|hvd)")
 _LAMMPS_THREADS = Regex(r"-(?:sf|suffix) (?:omp|intel|hybrid|kk|kokkos)|-(?:k|kokkos) on|-(?:pk|package) (?:omp|intel)")
-# Options with which a program only tells of itself.
+# Options with which a program only prints something about itself.
 _TELLING = frozenset({"-h", "--help", "-help", "--version", "-v"})
 
 

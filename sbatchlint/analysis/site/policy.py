@@ -152,7 +152,7 @@ class Given(NamedTuple):
 
 
 def given_minutes(target: Target, name: str, demand: Demand) -> Given | None:
-    """What a job without --time has in a partition without DefaultTime; None where that is no limit, or not known.
+    """What a job without --time has in a partition without DefaultTime; None where that is not a limit, or not known.
 
     `_set_time_limit()`: the limits of time, and those of resources times minutes, become the time of the job, also
     where the partition allows less and then refuses it. Of an account alone: the first, if no QOS has DenyOnLimit.

@@ -27,7 +27,7 @@ _PRINTING = frozenset({"-p", "-x", "-px", "-xp"})
 def _printing(
     interpreter: Interpreter, words: Sequence[Word], redirects: tuple[Redirection, ...], scope: Scope
 ) -> list[Invocation]:
-    """The invocation of a declaration that declares nothing and prints all variables; others are no commands."""
+    """The invocation of a declaration that declares nothing and prints all variables; others are not commands."""
     if not all(isinstance(word, Word) and scope.written(word) in _PRINTING for word in words[1:]):
         return []
     argv = tuple([interpreter.expander.single_value(word, scope) for word in words])

@@ -101,8 +101,8 @@ srun: Job 71 step creation still disabled, retrying (Required node not available
     ),
     Symptom(
         id="cpu-binding-outside",
-        title="the CPUs to bind to are not those of the step",
-        docs="A step inside of a step inherits SLURM_CPU_BIND, whose masks are those of the outer one; or a mask was written by hand for other nodes.\n",
+        title="the CPUs to bind to do not belong to the step",
+        docs="A step inside a step inherits SLURM_CPU_BIND, whose masks are those of the outer one; or a mask was written by hand for other nodes.\n",
         printed_by="slurmd, by way of srun",
         releases="src/plugins/task/affinity, 21.08 to 26.05",
         role="cause",
@@ -140,7 +140,7 @@ salloc: Prolog failure on node gpu07
     ),
     Symptom(
         id="credential",
-        title="the node does not take the controller's credential",
+        title="the node rejects the controller's credential",
         docs="Clocks that differ, keys of munge that differ, or a step that starts long after it was made.\n",
         printed_by="srun, slurmd",
         releases="src/common/slurm_errno.c, all releases",
@@ -179,7 +179,7 @@ slurmstepd: error: Could not open output file /data/slurm-7.out: Permission deni
     Symptom(
         id="cpus-above-job",
         title="a step asks for more CPUs per task than the job has",
-        docs="srun warns, and may wait for ever.\n",
+        docs="srun warns, and may wait forever.\n",
         printed_by="srun",
         releases="src/common/slurm_opt.c, 22.05 to 26.05",
         role="consequence",
@@ -193,7 +193,7 @@ slurmstepd: error: Could not open output file /data/slurm-7.out: Permission deni
     ),
     Symptom(
         id="task-illegal-instruction",
-        title="a program uses instructions that the processor has not",
+        title="a program uses instructions that the processor does not have",
         docs="It was built for newer processors (`-march=native` on the login node).\n",
         printed_by="srun, bash",
         releases="all releases",
@@ -333,7 +333,7 @@ Exception: process 0 terminated with signal SIGKILL
     Symptom(
         id="task-failed",
         title="a task ended with an error",
-        docs="srun only reports the exit code of a program; what failed is above, in the program's own words. 137 is SIGKILL (usually memory), 139 SIGSEGV, 134 SIGABRT, 143 SIGTERM.\n",
+        docs="srun only reports the exit code of a program; the error is above, in the program's own words. 137 is SIGKILL (usually memory), 139 SIGSEGV, 134 SIGABRT, 143 SIGTERM.\n",
         printed_by="srun",
         releases="src/srun/libsrun/launch.c, all releases",
         tells_end=True,
@@ -391,7 +391,7 @@ srun: StepId=7.0 aborted before step completely launched.
     Symptom(
         id="plugin-failed",
         title="a plugin of the site failed",
-        docs="SPANK plugins (pyxis is one) add options to srun and work on the nodes. What failed is in the lines above.\n",
+        docs="SPANK plugins (pyxis is one) add options to srun and work on the nodes. The error is in the lines above.\n",
         printed_by="srun, sbatch, slurmstepd",
         releases="src/common/spank.c, plugstack.c, all releases",
         role="consequence",

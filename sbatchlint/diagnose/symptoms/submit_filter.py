@@ -51,7 +51,7 @@ srun: error: cli_filter plugin terminated with error
     ),
     Symptom(
         id="submission-refused",
-        title="the job was not taken",
+        title="the job was not accepted",
         docs="The text after the last colon is the controller's reason (a text of slurm_errno.c).\n",
         printed_by="sbatch, srun, salloc",
         releases="all releases",
@@ -59,8 +59,8 @@ srun: error: cli_filter plugin terminated with error
         literals=("submission failed:", "allocate resources:", "submit/allocate failed:", "Unable to create step for job", "Unable to confirm allocation for job"),
         patterns=(r"(?:submission failed|allocate resources|submit/allocate failed|(?:create step|confirm allocation) for job \d+): (?P<reason>.+)",),
         causes=(
-            Cause("controller", "cluster", "Slurm could not take it: {reason}", "try again later; tell your administrators if it persists", log=_not_for_the_job),
-            Cause("refused", "submission", "Slurm did not take it: {reason}", "see sbatch(1) for what the reason is about", script=submits()),
+            Cause("controller", "cluster", "Slurm could not accept it: {reason}", "try again later; tell your administrators if it persists", log=_not_for_the_job),
+            Cause("refused", "submission", "Slurm did not accept it: {reason}", "see sbatch(1) for what the reason is about", script=submits()),
         ),
         matches="""\
 sbatch: error: Batch job submission failed: Burst Buffer request invalid

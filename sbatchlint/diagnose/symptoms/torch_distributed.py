@@ -35,7 +35,7 @@ def _several_failed(event: Event) -> bool | None:
 
 
 def _ephemeral(event: Event) -> bool | None:
-    """Ports from 32768 on are those that Linux hands out by itself (net.ipv4.ip_local_port_range)."""
+    """Ports from 32768 on are those that Linux assigns by itself (net.ipv4.ip_local_port_range)."""
     port = number(event, "port")
     return None if port is None else port >= 32768
 
@@ -137,7 +137,7 @@ def _low_port(job: Job, event: Event) -> Verdict:
 
 
 def _of_rank_zero(event: Event) -> bool | None:
-    """Other ranks wait for the identity that rank 0 hands out before the first collective."""
+    """Other ranks wait for the identity that rank 0 distributes before the first collective."""
     return possible(re.search(r"ncclUniqueId from \[0\]", event.text))
 
 
@@ -168,7 +168,7 @@ torch.distributed.DistNetworkError: The server socket has failed to listen on an
     ),
     Symptom(
         id="address-in-use",
-        title="the port of the rendezvous is taken",
+        title="the port of the rendezvous is in use",
         docs="""\
 The process that is to listen for all others cannot: another process of the node has the port. Where all tasks of a node
 but one say so, each task starts a launcher of its own. Where one says so, another job of the node has the same port.
@@ -190,7 +190,7 @@ but one say so, each task starts a launcher of its own. Where one says so, anoth
             Cause("port-of-two-launchers", "script", "two launchers of this job take the same port", "give each its own port", codes=("SB332",)),
             Cause("one-node-rank", "script", "the launchers of the nodes do not agree on one server and its port", "see the finding", codes=("SB308", "SB305")),
             Cause("several-launchers", "submission", "several tasks of a node start a launcher each, and only the first can have the port", "start one task for each node, and let the launcher start the processes", log=_several_failed),
-            Cause("ephemeral-port", "cluster", "port {port} is one of those that Linux hands out by itself: any program of the node may have it", "take a port from 10000 to 32767, or let the rendezvous choose one", log=_ephemeral),
+            Cause("ephemeral-port", "cluster", "port {port} is one of those that Linux assigns by itself: any program of the node may have it", "take a port from 10000 to 32767, or let the rendezvous choose one", log=_ephemeral),
             Cause("fixed-port", "script", "port {port} is in the script, and another job of the node has it", "derive the port from the job: MASTER_PORT=$((10000 + SLURM_JOB_ID % 20000))", codes=("SB322",), script=_fixed_port),
             Cause("port-of-script", "script", "port {port} is in the script, and another program of the node, of this job or of another, has it", "derive the port from the job: PORT=$((10000 + SLURM_JOB_ID % 20000)), and give each program of the job its own", script=_port_in_script),
             Cause("launcher-of-program", "code", "the program that the script calls starts a launcher itself, which takes its default port {port}, and another job of the node has it", "let the program start it with --standalone, or hand it a port of the job (MASTER_PORT, --master_port)", script=_no_launcher, log=_in_launcher),
@@ -234,7 +234,7 @@ OSError: [Errno 99] Cannot assign requested address
     ),
     Symptom(
         id="store-unreachable",
-        title="nobody listens at the address of the rendezvous",
+        title="nothing listens at the address of the rendezvous",
         docs="""\
 The processes look for rank 0's store at MASTER_ADDR and MASTER_PORT, or at `--rdzv_endpoint`. It is not there when the address is not
 that of a node of the job (the submit host, localhost), when no process of that node was started, or when a firewall lies between.
@@ -251,13 +251,13 @@ that of a node of the job (the submit host, localhost), when no process of that 
             r"Timed out after \d+ seconds waiting for clients",
         ),
         causes=(
-            Cause("submit-host", "script", "the address is not that of a node of the job, so nobody listens at {host}", "take the first node: scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n1", script=_submit_host),
+            Cause("submit-host", "script", "the address is not that of a node of the job, so nothing listens at {host}", "take the first node: scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n1", script=_submit_host),
             Cause("rendezvous-apart", "script", "the processes look for each other at different addresses", "see the finding", codes=("SB306", "SB309", "SB401", "SB402", "SB403", "SB404", "SB405", "SB417", "SB418", "SB321")),
-            Cause("not-all-started", "script", "not all processes that are waited for are started", "see the finding", codes=("SB312", "SB304", "SB307", "SB308", "SB311", "SB313", "SB324", "SB303")),
+            Cause("not-all-started", "script", "not all of the expected processes are started", "see the finding", codes=("SB312", "SB304", "SB307", "SB308", "SB311", "SB313", "SB324", "SB303")),
             Cause("one-node", "script", "the batch shell starts the launcher on the first node only, and it waits for the others", "start it with srun, once on each node", script=_first_node_only),
             Cause("container-network", "script", "the processes run in containers with a network of their own", "give docker --network=host", codes=("SB510",)),
-            Cause("address-of-script", "script", "nobody listens at {host}, the address that the script gives", "take the first node of the job, and look whether rank 0 started", script=_address),
-            Cause("rank-zero", "cluster", "nobody listens at {host}: rank 0 did not start or ended before, or a firewall lies between the nodes", "look at the log of rank 0, and whether the nodes reach each other there"),
+            Cause("address-of-script", "script", "nothing listens at {host}, the address that the script gives", "take the first node of the job, and look whether rank 0 started", script=_address),
+            Cause("rank-zero", "cluster", "nothing listens at {host}: rank 0 did not start or ended before, or a firewall lies between the nodes", "look at the log of rank 0, and whether the nodes reach each other there"),
         ),
         matches="""\
 [E socket.cpp:860] [c10d] The client socket has timed out after 900s while trying to connect to (head-1, 12234)
@@ -279,7 +279,7 @@ torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clien
         literals=("cannot be retrieved (gai error",),
         patterns=(r"addresses of \((?P<host>[^,]+), \d+\) cannot be retrieved \(gai error",),
         causes=(
-            Cause("not-a-host", "script", "{host} is not a name of a host: the script makes something else of it", "see the finding", codes=("SB418", "SB404", "SB403", "SB401", "SB417", "SB419", "SB405", "SB409", "SB306")),
+            Cause("not-a-host", "script", "{host} is not the name of a host: the script turns it into something else", "see the finding", codes=("SB418", "SB404", "SB403", "SB401", "SB417", "SB419", "SB405", "SB409", "SB306")),
             Cause("name-of-script", "script", "the nodes do not know {host}, the name that the script gives", "take the name of a node as `scontrol show hostnames` prints it", script=_submit_host),
             Cause("dns", "cluster", "the node cannot resolve the name {host}", "let the site put it into DNS or /etc/hosts, or use the address"),
         ),
@@ -298,10 +298,10 @@ torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clien
             r"Name or service not known|failure in name resolution|No address associated with hostname|nodename nor servname",
         ),
         causes=(
-            Cause("not-a-host", "script", "{host} is not a name of a host: the script makes something else of it", "see the finding", codes=("SB418", "SB404", "SB403", "SB401", "SB417", "SB419", "SB405", "SB409", "SB306", "SB335", "SB441")),
+            Cause("not-a-host", "script", "{host} is not the name of a host: the script turns it into something else", "see the finding", codes=("SB418", "SB404", "SB403", "SB401", "SB417", "SB419", "SB405", "SB409", "SB306", "SB335", "SB441")),
             Cause("name-of-script", "script", "the nodes do not know {host}, the name that the script gives", "take the name of a node as `scontrol show hostnames` prints it", script=_submit_host),
             Cause("container-network", "script", "the container has a network of its own, in which the names of the nodes are not known", "give docker run --network=host", codes=("SB510",), script=_own_network),
-            Cause("no-internet", "cluster", "the compute node has no way to the network outside", "download before the job, or use the site's proxy", log=lambda event: None if any(word in event.text + " ".join(event.above[-4:]) for word in ("http", "urllib", "huggingface", "wandb", "pypi", "git")) else False),
+            Cause("no-internet", "cluster", "the compute node has no access to the internet", "download before the job, or use the site's proxy", log=lambda event: None if any(word in event.text + " ".join(event.above[-4:]) for word in ("http", "urllib", "huggingface", "wandb", "pypi", "git")) else False),
             Cause("dns", "cluster", "the node cannot resolve the name {host}", "let the site put it into DNS or /etc/hosts, or use the address"),
         ),
         matches="""\
@@ -332,7 +332,7 @@ KeyError: 'SLURM_PROCID'
     ),
     Symptom(
         id="no-gpus-for-nccl",
-        title="the process group needs GPUs, and there are none",
+        title="the process group needs GPUs, but there are none",
         docs="The process sees no GPU: see `no-gpu`.\n",
         printed_by="torch (ProcessGroupNCCL.cpp)",
         releases="torch 1.8 and later",

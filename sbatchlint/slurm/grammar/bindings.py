@@ -69,7 +69,7 @@ def _cpu_freq(value: str, version: str) -> Refusal | None:
     if "-" in last:
         return None
     first, dash, second = head.partition("-")
-    unknown = "`{}` is no frequency: a number of kilohertz, low, medium, high or highm1"
+    unknown = "`{}` is not a frequency: a number of kilohertz, low, medium, high or highm1"
     low: int | None = None
     if governor(first) is not None:
         if colon:
@@ -91,7 +91,7 @@ def _cpu_freq(value: str, version: str) -> Refusal | None:
     if colon:
         chosen = governor(last)
         if chosen is None:
-            return wrong(f"`{last}` is no governor")
+            return wrong(f"`{last}` is not a governor")
         if not dash and (chosen != "userspace" or is_before(version, "23.11")):
             return wrong(f"{chosen} needs a range, low-high:{chosen}")
         if dash and chosen == "userspace" and not is_before(version, "23.11"):
@@ -278,7 +278,7 @@ def _tres_bind(value: str, version: str) -> Refusal | None:
         message = "Batch job submission failed: Invalid Trackable RESource (TRES) specification"
         reason = "a binding is written gres/NAME:BINDING, several are joined by `+`"
         if name.startswith("gres/") and colon:
-            reason = f"`{rest}` is no binding of {name}"
+            reason = f"`{rest}` is not a binding of {name}"
         return Refusal("choice", message, reason, None, "controller")
     return None
 

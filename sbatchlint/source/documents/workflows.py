@@ -188,7 +188,7 @@ def scripts_in_nextflow(source: Source) -> list[Snippet]:
 
 
 def _directive(source: Source, literal: re.Match[str], is_part: bool) -> Snippet | None:
-    """The directive that Nextflow writes for a string; None for what is no option."""
+    """The directive that Nextflow writes for a string; None for what is not an option."""
     number = 1 if literal[1] is not None else 2
     start, end = literal.span(number)
     found: Characters = []
