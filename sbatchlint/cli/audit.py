@@ -13,6 +13,7 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache, partial
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
@@ -42,6 +43,8 @@ FORMATS = ("text", "json")
 VERSION = 1
 # Options that make more of a job than one task on one node.
 _MORE = frozenset({"nodes", "ntasks", "ntasks-per-node", "ntasks-per-gpu", "ntasks-per-tres", "nodelist", "nodefile"})
+# So many scripts a single process reads itself; further ones a process that is replaced now and then.
+_FEW = 100
 # How many rows of a table are shown as text.
 _ROWS = 20
 
@@ -109,7 +112,9 @@ def audit(arguments: list[str]) -> int:
     with _State(options.state, totals) as state:
         mine = partial(_is_mine, options.shard, state.done)
         items = _queue(mine) if options.queue else _files(options, mine)
-        for _, outcome in worked(items, partial(_examined, resolver=resolver), options.jobs or cpus()):
+        work, jobs = partial(_examined, resolver=resolver), options.jobs or cpus()
+        few = worked(islice(items, _FEW), work, 1) if jobs == 1 else ()
+        for _, outcome in chain(few, worked(items, work, jobs, many=True)):
             state.keep(outcome)
     _show(totals, options.output_format)
     return 0

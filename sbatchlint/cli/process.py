@@ -154,11 +154,12 @@ def _processed(
 
 
 def worked(
-    scripts: Iterable[Item], work: Callable[[Item], Outcome], jobs: int, unchanged: bool = True
+    scripts: Iterable[Item], work: Callable[[Item], Outcome], jobs: int, unchanged: bool = True, many: bool = False
 ) -> Iterator[tuple[int, Outcome]]:
     """The outcomes of any work, with the numbers of their scripts, as they are done; a script is read when its turn
-    comes. `unchanged`: whether no file changes meanwhile."""
-    if jobs < 2:
+    comes. `unchanged`: whether no file changes meanwhile. `many`: they may be so many that even a single process has to
+    be replaced, as its memory grows."""
+    if jobs < 2 and not many:
         lookups.assume_unchanged(unchanged)
         try:
             yield from enumerate(map(work, scripts))
