@@ -33,8 +33,11 @@ from sbatchlint.analysis.directives.lost_options import is_repeated, severity_of
 from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import EXPANSION
 from sbatchlint.analysis.script.conflicts import conflict_marker
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.job.command_lines import command_lines
+from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.lines import DirectiveLine
 from sbatchlint.slurm.model import StopLine
 from sbatchlint.slurm.rewriting import insertion
@@ -127,7 +130,20 @@ def check(job: Job) -> Iterator[Finding]:
         related = [(stop.span, "the first command, where sbatch stops reading")]
         severity = "info" if kept else _severity(job, lines)
         fix = None if kept or _is_given_up(job, lines) else _fix(job, lines)
+        trap = _late_trap(job, lines)
+        if trap is not None:  # the signal would end the job before the trap is set
+            message += f", and the `trap` of line {job.line(trap.span.start)} too"
+            fix = None
         yield Finding(span, message, severity, related, fix)
+
+
+def _late_trap(job: Job, lines: list[DirectiveLine]) -> Invocation | None:
+    """The `trap` for the signal that one of these lines requests, where work runs before it is set."""
+    if all(each.name != "signal" for line in lines for each in job.directives.read_line(line)[0]):
+        return None
+    trap = next(iter(commands_named(job, "trap")), None)
+    works = trap is not None and any(weight(job, each) >= Weight.PROGRAM for each in job.invocations[: trap.index])
+    return trap if works else None
 
 
 def _set_again(job: Job, lines: list[DirectiveLine]) -> tuple[bool, list[str]]:

@@ -183,6 +183,10 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         fix = Fix("write `=` before the value", [insert(span.start + glued.end(), "=")])
         fits = span.end - span.start == len(written)
         return Finding(span, f"{failure}; write `=` before the value: --{glued[1]}={value}", fix=fix if fits else None)
+    slip = _other_case(job, block, problem)
+    if slip is not None:
+        fix = Fix(f"write {slip}", [replace(span, slip)], safe=False) if span.end - span.start == len(written) else None
+        return Finding(span, f"{failure}; did you mean {slip}?", fix=fix)
     near = _nearest(_folded(written), _all_names(job, block.command)) if written.startswith("--") else ()
     if near:
         return Finding(span, f"{failure}; did you mean {' or '.join(f'--{name}' for name in near)}?")
@@ -207,6 +211,17 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
     source = f"the {plugin} plugin" if plugin else "a plugin of your site"
     message = f"{refusal} unless {source} adds it; if so, list it in the plugin-options setting"
     return Finding(span, message, "warning")
+
+
+def _other_case(job: Job, block: Directives, problem: Problem) -> str | None:
+    """The small letter for a capital that is no option, where the block does not set it: `-P long` for `-p long`."""
+    written = problem.written
+    if len(written) != 2 or not written[1].isupper():
+        return None
+    option = table(block.command, job.versions.majors[-1]).letters.get(written[1].swapcase())
+    if option is None or option.name not in _names(job, block.command) or block.last(option.name) is not None:
+        return None
+    return written.swapcase() if _fits_value(job, block.command, problem, f"--{option.name}") else None
 
 
 def _meant(job: Job, command: str, written: str) -> tuple[str, int, bool] | None:

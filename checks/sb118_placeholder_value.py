@@ -239,6 +239,9 @@ def _in_value(
     severity = "error" if refused else SEVERITIES.get(setting.name, "error" if certain else "warning")
     wanted = WANTED.get(setting.name, f"a value for --{setting.name}")
     message = f"`{string[left:right]}` is a placeholder: {consequence}; write {wanted}"
+    if setting.name == "mail-user" and not refused and not job.request.has_option("mail-type"):
+        consequence, severity = "no mail is sent (no --mail-type)", "info"
+        message = f"`{string[left:right]}` is a placeholder: {consequence}; write {wanted}"
     is_template = is_slot or REDACTED.search(string, left, right) is not None
     is_template = is_template or is_filled_in_beside(job, string[left:right])
     yield Finding(job.directives.text.span(left, right), message, "info" if is_template else severity)

@@ -54,7 +54,9 @@ def check(job: Job) -> Iterator[Finding]:
             written = f"{option}={wrong.instead}" if wrong.instead else option
             message = f"{message}; write {written}"
             fix = Fix(f"write {written}", wrong.edits) if wrong.edits else None
-        yield Finding(wrong.span, message, fix=fix, versions=wrong.versions)
+        # what the site decides
+        severity = "warning" if "unless the site" in message else None
+        yield Finding(wrong.span, message, severity, fix=fix, versions=wrong.versions)
     for block in option_blocks(job):
         for problem in block.problems:
             if problem.kind == "missing-value":

@@ -104,8 +104,17 @@ def check(job: Job) -> Iterator[Finding]:
         idle = f"{nodes - 1} of {nodes} nodes {'stays' if nodes == 2 else 'stay'} idle"
         if setting is tasks:
             idle = f"these tasks need {nodes} nodes, and only one works"
+        many = tasks is not None and (whole(tasks.value) or 2) > nodes
         advice = "--ntasks=1" if setting is tasks else "--nodes=1"
-        unless = f"unless `{name}` on line {line} starts work there; write {advice}, or start it with srun"
+        if many and setting is not tasks:  # all tasks would have to fit one node
+            number = whole(tasks.value) if tasks is not None else None
+            cpus = f" --cpus-per-task={number // nodes}" if number and number % nodes == 0 and number > nodes else ""
+            given = job.request.has_any_option(("cpus-per-task", "ntasks-per-node", "cpus-per-gpu"))
+            advice = f"--nodes=1 --ntasks=1{'' if given else cpus}"
+        # srun would start as many copies as there are tasks
+        copies = many or (job.request.effective_tasks() or nodes) > nodes
+        either = f"write {advice}, or {'use the others' if copies else 'start it with srun'}"
+        unless = f"unless `{name}` on line {line} starts work there; {either}"
         if step is not None:
             unless = f"as `{name}` on line {line} runs on one; write {advice}, or let srun use all"
         yield Finding(setting.span, f"{idle}, {unless}", related=related)

@@ -104,6 +104,8 @@ def _tasks_of_steps(job: Job) -> Iterator[Finding]:
         leaves = [each for each in step.program if not each.children]
         if all(has_trait(each.name, "looks", "node") for each in leaves):
             continue
+        if any(has_trait(each.name, "repeats") for each in step.invocation.ancestors()):
+            return  # several at once
         working += 1
         if option is None or option.span is None or not step.certain or step.in_other_job or not step.tasks:
             return

@@ -3,7 +3,8 @@
 `apptainer exec` with an image and nothing after it, `srun` with options only, `timeout 2h` alone: each ends at once
 with an error. Mostly the backslash before the next line is missing, so that the program runs outside the container or
 the step, on the host, or with one task. Sometimes its author believes that `apptainer exec` enters the container for
-all that follows: each command needs its own `apptainer exec`.
+all that follows: each command needs its own `apptainer exec`. A warning where the program runs just there: a step of
+one task on the first node.
 
 ## Fix
 
@@ -17,10 +18,11 @@ RobertsLab/resources#2019.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.reads import assignments_by_name
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Pieces, is_open
+from sbatchlint.bash.values import Pieces, is_open, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.job.argv import variable_name
+from sbatchlint.job.argv import program_options, variable_name
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -35,6 +37,9 @@ _OTHERWISE = frozenset(
     {"--help", "--version", "--usage", "--multi-prog", "--test-only", "--bcast", "--attach"}
     | {"-h", "-V", "-a", "--mpi=list"}
 )
+_SIZES = frozenset({"-n", "--ntasks", "-N", "--nodes", "-w", "--nodelist", "--container-image"})
+_NODELIST = Regex(r"(?:-w|--nodelist)[ =]?(\S+)")
+_VARIABLE = Regex(r"\$\{?([A-Za-z_]\w*)")
 _IMAGE = Regex(r"(?i)ima?ge?|sif|container")
 _VERBS = {"apptainer": "exec", "singularity": "exec", "conda": "run"}
 
@@ -56,7 +61,28 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         command.name_span,
         f"`{name}` fails: it gets no program to run, and the lines below run without it; write the program on "
         "the same line",
+        "warning" if _runs_the_same(job, command) else None,
     )
+
+
+def _runs_the_same(job: Job, command: Invocation) -> bool:
+    """Whether a step was for one task on the first node of the job, where the batch shell runs the lines below."""
+    if command.name != "srun":
+        return False
+    options = {name: (value, word) for name, value, word in program_options(command.argv, _SIZES.__contains__)}
+    sizes = {name: text_of(value or ()) for name, (value, _) in options.items()}
+    tasks = sizes.get("-n", sizes.get("--ntasks", str(job.request.effective_tasks())))
+    if tasks != "1" or "--container-image" in options:
+        return False
+    if job.request.exact_nodes() == 1:
+        return True
+    nodelist = options.get("-w", options.get("--nodelist"))
+    if nodelist is None or sizes.get("-N", sizes.get("--nodes")) != "1":
+        return False
+    written = job.source.slice(command.span)
+    names = [each for word in _NODELIST.findall(written) for each in _VARIABLE.findall(word)]
+    values = [job.source.slice(each.span) for name in names for each in assignments_by_name(job).get(name, ())]
+    return bool(values) and all("[0]" in value or "head -n" in value for value in values)
 
 
 def _is_one_word(field: Pieces) -> bool:

@@ -30,6 +30,7 @@ from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.containers import Container
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
@@ -43,6 +44,9 @@ _OPENINGS = Regex(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
 _WORD_SIGN = Regex(r"\w")
 # A value that begins with `$1` and goes on: the `$` is a slip.
 _GLUED = Regex(r"\A\w+=[\"']?\$[0-9]\w")
+
+# What stands before a folder for output.
+_FOLDER_OPTION = Regex(r"(?:^|[ \t])--?(?:out(?:put)?|work|results?)[-_]?(?:dir|folder|path)?[ =][\"']?\$?\{?$")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -101,9 +105,21 @@ def _read_empty(job: Job, span: Span, reads: list[VariableRead]) -> Finding:
     return Finding(
         span,
         f"{name} is not exported, so {who} {verb} it empty{where}; {advice}",
+        "warning" if all(_is_entered(job, each) for each in reads) else None,
         related=[(each.span, "empty here") for each in reads[:3] if each.span != span],
         fix=fix,
     )
+
+
+def _is_entered(job: Job, read: VariableRead) -> bool:
+    """Whether a program gets a variable as its folder for output, which the script has entered.
+
+    Most programs take an empty path for the current folder: `tool --outdir=$OUT` after `cd $OUT`.
+    """
+    if _FOLDER_OPTION.search(job.source.text[max(read.span.start - 40, 0) : read.span.start]) is None:
+        return False
+    entered = (each for each in commands_named(job, "cd") if each.index < read.order and len(each.argv) == 2)
+    return any(f"${read.name}" in job.source.slice(each.span).replace("{", "") for each in entered)
 
 
 def _not_exporting(read: VariableRead) -> Invocation | None:

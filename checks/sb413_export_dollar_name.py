@@ -17,8 +17,10 @@ bash(1), "export"; seen with bash 5.2.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import assignments_by_name
+from sbatchlint.analysis.expansion.reach import Reach, reach_of_name
+from sbatchlint.analysis.expansion.reads import assignments_by_name, reads_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.outcome.after_work import is_after_all_work
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.interpreter.builtins import DECLARATIONS
@@ -59,8 +61,16 @@ def check(job: Job) -> Iterator[Finding]:
                     place = text.span(parameter.start, parameter.end)
                     found = _finding(job, place, command if declares else "", parameter.name, sorted(values))
                     run = next(reversed([*_commands(job).around(place)]), None)
-                    # a branch that only some jobs take
-                    yield found if run is None or not depends_on_test(run) else found._replace(severity="warning")
+                    # a branch that only some jobs take, or nothing that depends on the value
+                    mild = run is not None and (depends_on_test(run) or is_after_all_work(job, run))
+                    mild = mild or not declares and _reaches_little(job, parameter.name, place)
+                    yield found._replace(severity="warning") if mild else found
+
+
+def _reaches_little(job: Job, name: str, place: Span) -> bool:
+    """Whether the value is read after a place, and then only for messages and the names of logs."""
+    read = any(each.span.start > place.end for each in reads_of(job).get(name, ()))
+    return read and reach_of_name(job, name, place.end) <= Reach.LOG
 
 
 @once

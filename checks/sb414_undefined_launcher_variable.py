@@ -59,7 +59,14 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     unset_reads,
     unusual_names,
 )
-from sbatchlint.analysis.expansion.reads import DEFAULTS, assigned_names, enclosing_assignment, guarded_names, use_of
+from sbatchlint.analysis.expansion.reads import (
+    DEFAULTS,
+    assigned_names,
+    enclosing_assignment,
+    guarded_names,
+    reads_of,
+    use_of,
+)
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.bash.values import Expansion, Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
@@ -150,7 +157,13 @@ def _constants(job: Job) -> Iterator[Finding]:
             message = (
                 f"`${name}` is a variable that nothing sets, so it is empty here; write `{name}` without the dollar"
             )
-            yield Finding(found[name].span, message, "error")
+            assigned = enclosing_assignment(job, found[name].span)
+            reads = [] if assigned is None else reads_of(job).get(assigned.name, [])
+            # an option that takes no value is right without one
+            severity = "error" if any(use_of(job, each).kind == "test" for each in reads) else "info"
+            if severity == "info":
+                message = message.replace(" without the dollar", ", or nothing where the option takes no value")
+            yield Finding(found[name].span, message, severity)
 
 
 def _commented_out(job: Job) -> Iterator[Finding]:

@@ -22,6 +22,8 @@ sbatch(1), "--wrap" and the example with a heredoc; seen with Slurm 22.05 and 26
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.reach import is_for_absent_program
+from sbatchlint.analysis.expansion.reads import enclosing_assignment
 from sbatchlint.analysis.expansion.varying import of_task
 from sbatchlint.bash.syntax.tree import For
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -93,6 +95,9 @@ def check(job: Job) -> Iterator[Finding]:
             in_array = outer.request.has_option("array") or not cause.name.startswith("SLURM_ARRAY")
             if not of_task(cause) and in_array:
                 severity = "info"  # a job may well pass its own id to the next
+        set_here = enclosing_assignment(job, expansion.span)
+        if set_here is not None and is_for_absent_program(job, set_here.name):
+            severity = "info" if severity == "warning" else "warning"
         edits: list[Edit] = []
         pattern = _PATTERNS.get(expansion.name) if directive and _LOG.search(line) else None
         if pattern is not None:

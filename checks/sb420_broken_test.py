@@ -60,6 +60,7 @@ from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Nested
 
@@ -96,10 +97,11 @@ def check(job: Job) -> Iterator[Finding]:
         lists = Nested((text.span(each.left.start, each.left.end), each) for each in nodes_of(program, AndOr))
         for finding in _in_program(job, text, program):
             severity, choices = finding.severity, list(conditions.around(finding.span))
-            if severity is None and _matters_to_some(job, finding, choices):
+            ends = _guards_an_end(choices, lists.around(finding.span))
+            meant = not ends and _is_meant_anyway(job, finding)
+            if severity is None and (meant or _matters_to_some(job, finding, choices)):
                 severity = "warning"
-            kept = finding.fix is None or not _guards_an_end(choices, lists.around(finding.span))
-            yield finding._replace(severity=severity, fix=finding.fix if kept else None)
+            yield finding._replace(severity=severity, fix=None if ends else finding.fix)
 
 
 def _conditions(text: Text, program: Program) -> Iterator[tuple[Span, tuple[If, int]]]:
@@ -118,14 +120,35 @@ def _matters_to_some(job: Job, finding: Finding, choices: list[tuple[If, int]]) 
     test = next(reversed([*_tests(job).around(finding.span)]), None)
     if test is not None and depends_on_test(test) and not any(number for _, number in choices):
         return True
-    if _FALSE not in finding.message:
-        return False
     for choice, _ in reversed(choices):
         _, body = choice.branches[0]
         if not choice.otherwise and len(choice.branches) == 1:
             names = [unquoted_text(each.words[0]) if isinstance(each, Simple) and each.words else None for each in body]
-            return names[-1] in ("exit", "return") and all(has_trait(each, "tells") for each in names[:-1])
+            if all(has_trait(each, "tells") for each in names):
+                return True
+            if _FALSE not in finding.message:
+                return False
+            # old files stay, or who submits the job wrongly gets no message
+            leaves = names[-1] in ("exit", "return") and all(has_trait(each, "tells") for each in names[:-1])
+            return leaves or all(each in ("rm", "rmdir") or has_trait(each, "tells") for each in names)
     return False
+
+
+def _is_meant_anyway(job: Job, finding: Finding) -> bool:
+    """Whether a test that bash takes for true is true as it was meant, or whether it is, only a job's values decide."""
+    match = _REDIRECTED.search(finding.message)
+    if match is None:
+        return False
+    tests = [each for each in _tests(job).around(finding.span) if each.name == "["]
+    values = [text_of(each.argv[1]) if len(each.argv) > 1 else None for each in tests]
+    numbers = [parse_integer(each) if each is not None and is_number(each) else None for each in values]
+    if len(tests) != 1 or tests[0].alternatives > 1 or tests[0].context.loops:
+        return False
+    limit, number = parse_integer(match[2]), numbers[0]
+    return number is None or (number > limit if match[1] == "gt" else number < limit)
+
+
+_REDIRECTED = Regex(r"is a redirect here.*; write `-(gt|lt) (\d+)`")
 
 
 @once
@@ -235,7 +258,10 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
                 advice = f"write `{instead}`" if instead else "compare with a number"
             edits = [replace(place, instead or "")]
             fix = _fix(advice.replace("`", ""), edits, place, text, operator) if instead else None
-            yield Finding(place, f"{happens}; {advice}", fix=fix)
+            other = left if word is right else right
+            name_of_other = other.parts[0].name if isinstance(other.parts[0], Parameter) else ""
+            same = name == "-eq" and opening == "[[" and _has_only(job, name_of_other, part.text)
+            yield Finding(place, f"{happens}; {advice}", "warning" if same else None, fix=fix)
             break
 
 
@@ -560,6 +586,8 @@ CASES = [
             srun python train.py
         fi
         """,
+        severity="warning",
+        title="only the job's values decide whether it is true as it was meant",
     ),
     Bad(
         """\

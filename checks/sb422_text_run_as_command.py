@@ -31,6 +31,8 @@ bash(1), "Word Splitting"; seen with bash 5.2: "No such file or directory", exit
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import assigned_names
+from sbatchlint.analysis.outcome.after_work import is_after_all_work
+from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.script.pipeline_runs import ends_script
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
@@ -89,7 +91,7 @@ def check(job: Job) -> Iterator[Finding]:
             ends = ends_script(job, command)
             what = "and under `set -e` the job ends here" if ends else "and does not find it"
             message = f"bash runs `{first}` as a command, {what}; write `#` before the text"
-            yield Finding(command.span, message, "error" if ends else "warning")
+            yield Finding(command.span, message, "error" if ends and _costs_work(job, command) else "warning")
             continue
         if _is_sign(job, command, first) and command.span not in seen:
             seen.add(command.span)
@@ -105,6 +107,8 @@ def check(job: Job) -> Iterator[Finding]:
                 what, severity = "and under `set -e` the job ends here", "error"
             elif _is_last(job, command):
                 what, severity = "and the job ends with status 127 (not found)", "error"
+            if _is_prose(written) and not _costs_work(job, command):
+                severity = "warning"
             message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
             if not written.strip("'\"\\ \n\t"):
                 severity = "warning"
@@ -152,7 +156,12 @@ def _sign(job: Job, command: Invocation, first: str) -> Finding:
     what = "and under `set -e` the job ends here" if ends else "which does not exist"
     fix = Fix("write `#`", [replace(rest, "#")], safe=True)
     message = f"bash runs `{first}` as a command, {what}; a comment starts with `#`"
-    return Finding(rest, message, "error" if ends else "warning", fix=fix)
+    return Finding(rest, message, "error" if ends and _costs_work(job, command) else "warning", fix=fix)
+
+
+def _costs_work(job: Job, command: Invocation) -> bool:
+    """Whether a failure costs some of the work, or something reads the state in which the job ends."""
+    return not is_after_all_work(job, command) or state_reader(job, command) is not None
 
 
 def _is_work(word: str) -> bool:

@@ -21,6 +21,7 @@ bash(1), "Parameters"; a review of public scripts.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import is_common_name
+from sbatchlint.analysis.expansion.reach import Reach, reach_of
 from sbatchlint.analysis.expansion.reads import (
     DEFAULTS,
     assigned_names,
@@ -94,7 +95,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             read.span,
             f"{name} is empty here because it is assigned only on line {line}; {advice}",
-            "info" if sourced or _prints(job, read) else "warning",
+            "info" if sourced or _prints(job, read) or reach_of(job, read) is Reach.MESSAGE else "warning",
             related=related,
         )
 

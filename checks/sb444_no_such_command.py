@@ -32,10 +32,11 @@ from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.storage.written_paths import values_in
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, known_prefix, shown_text, text_of
+from sbatchlint.bash.values import Phase, expansions, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove, replace
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
+from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import PROGRAMS, has_trait
 from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.source.regex import Regex
@@ -75,6 +76,8 @@ _KNOW_ASSIGNMENTS = frozenset(
     {"env", "sudo", "doas", "ssh", "eval", "conda", "mamba", "micromamba", "parallel", "watch"}
 )
 
+# Words with which `module` only prints something.
+_LISTS = frozenset({"list", "avail", "spider", "show", "whatis", "help"})
 # The names of programs that the linter knows.
 _KNOWN = frozenset(name for names in PROGRAMS for name in names.split())
 
@@ -138,7 +141,7 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
         fix = Fix("remove `!`", [remove(Span(span.start, span.start + 1))], safe=False)
         message = f"`{word}` is a command only in notebooks, and bash does not find it; write `{word[1:]}`"
         plain = not (command.redirects or command.piped_to or command.context.captured)
-        only_tells = plain and has_trait(word[1:], "tells", "looks") and word[1:] not in _MATTERS
+        only_tells = plain and has_trait(word[1:], "tells", "looks", "installs") and word[1:] not in _MATTERS
         yield Finding(place, message, _severity(job, command) if only_tells else None, fix=fix)
     elif _RULE.fullmatch(written) and not job.program.errors:
         fix = Fix("write `#`", [insert(span.start, "# ")], safe=True)
@@ -151,8 +154,19 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
         meant = _meant(job, command, word, written)
         if meant is not None:
             fix = Fix(f"write {meant}", [replace(place, meant)], safe=False)
-            severity = "error" if meant in _MATTERS or meant == "cd" else _severity(job, command)
+            matters = meant in _MATTERS and not _LISTS.intersection(command.words[1:3])
+            matters = matters or meant == "cd" and not _is_entered_anyway(job, command)
+            severity = "error" if matters else _severity(job, command)
             yield Finding(place, f"bash does not find a command named `{word}`; write `{meant}`", severity, fix=fix)
+
+
+def _is_entered_anyway(job: Job, command: Invocation) -> bool:
+    """Whether a mistyped `cd` was to enter the folder in which Slurm starts the job, and nothing has left it."""
+    field = command.argv[1] if len(command.argv) == 2 else ()
+    submitted = [each.name for each in expansions(field)] == ["SLURM_SUBMIT_DIR"] and len(field) == 1
+    if not submitted and text_of(field) != "." or job.request.has_option("chdir"):
+        return False
+    return not any(each.index < command.index for each in commands_named(job, "cd", "pushd"))
 
 
 def _file(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
@@ -300,6 +314,7 @@ CASES = [
         pip install numpy
         python train.py
         """,
+        severity="warning",
         title="a line of a notebook",
     ),
     Bad(

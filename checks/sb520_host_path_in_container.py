@@ -33,6 +33,9 @@ _PATHS = frozenset({"PATH", "PYTHONPATH", "LD_LIBRARY_PATH"})
 _ASSIGNS = Regex(r"\b(?P<name>PATH|PYTHONPATH|LD_LIBRARY_PATH)=[\"'\\]*[^\s;&|]*$")
 _REST = Regex(r"[^\s;&|\"']*")
 
+# Options with which apptainer passes no variables of the host.
+_CLEAN = frozenset({"-C", "--cleanenv", "--contain", "--containall"})
+
 
 def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
@@ -91,6 +94,14 @@ def _activates(command: Invocation) -> bool:
     return command.text is not None and "activate" in command.text.string
 
 
+def _gets_it_anyway(command: Invocation, name: str) -> bool:
+    """Whether the container has the host's value by itself: of PYTHONPATH, whose folders may be missing."""
+    container = container_of(command)
+    apptainer = container is not None and container.kind in ("apptainer", "singularity")
+    words = {word for each in command.ancestors() for word in each.words[1:]}
+    return apptainer and name == "PYTHONPATH" and _CLEAN.isdisjoint(words)
+
+
 def _finding(job: Job, place: Span, name: str, command: Invocation) -> Finding:
     written = job.source.slice(place)
     is_text = command.text is not None and written.startswith("$")
@@ -99,7 +110,7 @@ def _finding(job: Job, place: Span, name: str, command: Invocation) -> Finding:
     return Finding(
         place,
         f"the container gets the host's {name}, but may lack these folders; {advice}",
-        "info" if _activates(command) and name == "PATH" else None,
+        "info" if _activates(command) and name == "PATH" or _gets_it_anyway(command, name) else None,
         fix=fix,
     )
 

@@ -60,6 +60,7 @@ SETTINGS = {"site": {"profile": "example"}}
 
 # A few more than there are CPUs cost nothing.
 _A_FEW_MORE = 1.1
+_LARGEST_NODE = 128  # CPUs that most sites have on a node; more are rather not requested
 _BUILDERS = frozenset({"scram", "scramv1", "scons", "bazel", "cargo", "spack", "b2", "bjam"})
 # What only one process of several does, before the others begin.
 _OF_ONE = Regex(r"(?i)preproc|tokeni|download|dataset")
@@ -68,7 +69,8 @@ _OF_ONE = Regex(r"(?i)preproc|tokeni|download|dataset")
 class Use(NamedTuple):
     """The CPUs that a command is set to use: the words that say so, their place, and the number.
 
-    `of_job`: whether it is the job's own number. `multiplied`: whether it is more than what the words say.
+    `of_job`: whether it is the job's own number. `multiplied`: whether it is more than what the words say; `own`: what
+    they say, 0 where that is not known.
     """
 
     shown: str
@@ -76,6 +78,7 @@ class Use(NamedTuple):
     number: int
     of_job: bool = False
     multiplied: bool = False
+    own: int = 0
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -86,8 +89,8 @@ def check(job: Job) -> Iterator[Finding]:
     tasks = (request.effective_tasks() or 0) > 1 and not any(map(_works, job.steps)) and not job.launches
     for command in job.invocations if "_THREADS" in job.source.text else _with_threads(job):
         step = enclosing_step(command.context)
-        if command.context.captured or not command.argv:
-            continue
+        if command.context.captured or not command.argv or command.words[0].startswith("-"):
+            continue  # the options of a command whose line has no backslash are none
         rank = step is None and command.kind == "mpi"
         inner = {each.name for each in command.descendants()}
         if inner and (not has_trait(command.name, "repeats") or "srun" in inner):
@@ -121,7 +124,7 @@ def check(job: Job) -> Iterator[Finding]:
                 available = f"{'a task has' if requested and not tasks and not rank else who} {cpus} here"
             if given is not None:
                 available = f"the job gets {given} on a node"
-            remedy = f"request {number} with `--cpus-per-task`, or lower it" if not in_whole_nodes(job) else "lower it"
+            remedy = _remedy(job, use, step, cpus, rank=rank)
             said = requested or given is not None or _says_one(job) and not rank and step is None
             # loaders of several processes wait for most of their time
             several = 4 if use.multiplied and processes_of(job, command) is not None else 2
@@ -134,6 +137,33 @@ def check(job: Job) -> Iterator[Finding]:
         finding = _at_once(job, group)
         if finding is not None:
             yield finding
+
+
+def _remedy(job: Job, use: Use, step: Step | None, cpus: int, *, rank: bool) -> str:
+    """What to write: as many CPUs for each task as make the number, whatever tasks the job has, or fewer threads."""
+    fewer = cpus * use.own // use.number if use.multiplied and use.own else 0
+    lower = f"lower it to {fewer}" if fewer else "lower it"
+    if in_whole_nodes(job) or use.number > _LARGEST_NODE:
+        return lower
+    if fewer:
+        return f"{lower}, or request {use.number} CPUs"
+    if step is not None or rank:
+        return f"request {use.number} with `--cpus-per-task`, or {lower}"
+    return f"{_request(job, use.number)}, or {lower}"
+
+
+def _request(job: Job, number: int) -> str:
+    """What to write for a number of CPUs for what the batch shell starts, whatever tasks the job has."""
+    request = job.request
+    tasks = request.tasks_on_each_node() or request.effective_tasks() or 1
+    if tasks == 1:
+        return f"request {number} with `--cpus-per-task`"
+    if any(map(_works, job.steps)) or job.launches:
+        return f"write `--cpus-per-task={-(-number // tasks)}`, as the job has {tasks} tasks"
+    single = " ".join(f"--{name}=1" for name in ("ntasks", "ntasks-per-node") if request.has_option(name))
+    if not single:  # a task for each node
+        return f"request {number} with `--cpus-per-task`"
+    return f"write `{single} --cpus-per-task={number}`"
 
 
 def _only_builds(job: Job, command: Invocation) -> bool:
@@ -182,8 +212,8 @@ def _at_once(job: Job, group: AtOnce) -> Finding | None:
     has = counted(cpus, "CPU")
     return Finding(
         group.first.name_span,
-        f"{group.number} programs run here at once{each} on the {has} of the job; request {total} with "
-        "`--cpus-per-task`, or start fewer",
+        f"{group.number} programs run here at once{each} on the {has} of the job; "
+        f"{_request(job, total)}, or start fewer",
         "warning" if are_set and total >= 2 * cpus else "info",
     )
 
@@ -196,7 +226,11 @@ def _uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]:
             yield use
         else:
             yield use._replace(
-                shown=f"{use.shown}` in `{around[1]}", number=use.number * around[0], of_job=False, multiplied=True
+                shown=f"{use.shown}` in `{around[1]}",
+                number=use.number * around[0],
+                of_job=False,
+                multiplied=True,
+                own=use.number,
             )
 
 

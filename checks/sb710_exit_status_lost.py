@@ -339,7 +339,9 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     many = f" (or {other_things(others, 'command')})" if others else ""
     each = "after each that matters" if others > _FEW else "after each" if others else "here"
     leave = f"`|| exit` {each}" if found.risky else "`set -e` near the top"
-    if others and _are_independent(found) or _cleans_up_after(job, loss):
+    # an iteration needs no other, but what follows may take each for done
+    goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
+    if others and _are_independent(found) or _cleans_up_after(job, loss) or goes_on:
         leave = f"`|| status=1` {each} and end with `exit ${{status:-0}}`"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)

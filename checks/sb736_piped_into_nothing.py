@@ -4,7 +4,7 @@
 goes on; the program dies as soon as it prints something, as nobody reads the pipe. `./solve || exit 1` ends the script
 if the program fails. `./list | echo` prints nothing of the list; `cat` does.
 
-An error where a program of the job is cut off, otherwise a warning.
+Whether a program of the job is cut off depends on what it prints, so this is a warning.
 
 ## Fix
 
@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import Pipeline, Simple
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Text
@@ -27,7 +26,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB736", "piped-into-nothing", severity="error", fix="sometimes", since="0.1.0", batch=True,
+    "SB736", "piped-into-nothing", severity="warning", fix="sometimes", since="0.1.0", batch=True,
     when=Commands("break", "cd", "continue", "date", "echo", "exit", "export", "printf", "return", "sleep"),
     seen="a run of bash 5.2", unseen="A program that ends early, perhaps with `Broken pipe`.",
 )  # fmt: skip
@@ -52,8 +51,6 @@ def _of_pair(job: Job, text: Text, before: Simple, after: Simple) -> Iterator[Fi
     reads = any(each.operator[:1] == "<" for each in after.redirects) or any(each in written for each in _READING)
     if name not in _DEAF or reads:
         return
-    source = text.span(before.words[0].start, before.words[-1].end)
-    serious = any(weight(job, each) >= Weight.PROGRAM for each in job.invocations if each.span == source)
     if name in _LEAVING:
         what = f"{name} ends only its side of the pipe, and what writes to it dies; write `|| {name}`"
     elif name in ("cd", "export"):
@@ -65,7 +62,7 @@ def _of_pair(job: Job, text: Text, before: Simple, after: Simple) -> Iterator[Fi
     yield Finding(
         text.span(word.start, word.end),
         what,
-        "error" if serious and name in _LEAVING else "warning",
+        "warning",
         fix=fix if name in _LEAVING and bar.strip() == "|" else None,
     )
 

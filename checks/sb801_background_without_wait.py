@@ -483,6 +483,7 @@ def _fails(job: Job, lost: Abandoned) -> bool:
 def _has_others(job: Job, group: list[Abandoned]) -> bool:
     """Whether a bare `wait` would also await something else, which may never end."""
     home, spans = group[-1].home, {each.shell.span for each in group}
+    same = set(filter(None, (_program(each.work) for each in group)))  # work of the same kind ends as this does
     waits = [
         command
         for command in job.invocations
@@ -496,6 +497,7 @@ def _has_others(job: Job, group: list[Abandoned]) -> bool:
         and shell.span not in spans
         and not any(wait.index > commands[0].index for wait in waits)
         and not all(_is_quick(each) or each.name == "sbatch" for each in commands)
+        and same.isdisjoint(map(_program, commands))
         for shell, commands in _backgrounds(job).values()
     )
 

@@ -26,6 +26,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.expansion.reads import guarded_names
 from sbatchlint.analysis.script.submit_lines import is_submitted_from_elsewhere
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Phase, Pieces, shown_text
@@ -94,14 +95,16 @@ def check(job: Job) -> Iterator[Finding]:
     for read, found in uses.items():
         use = next((each for each in found if each.certain), found[0])
         other = is_submitted_from_elsewhere(job) or any(each.leaves for each in found)
-        advice = "build the path from `$SLURM_SUBMIT_DIR`" if other else "write `$SLURM_SUBMIT_DIR`"
+        fix = None if other else _fix(job, read)
+        folder = _submission_folder(job, read)
+        advice = "build the path from `$SLURM_SUBMIT_DIR`" if other else f"write `{folder}`"
         yield Finding(
             read,
             "Slurm runs a copy of the script from its spool folder, so line "
             f"{job.line(use.command.span.start)} {use.what}; {advice}",
             None if use.certain else "warning",
             related=[(use.command.span, "needs the folder")],
-            fix=None if other else _fix(job, read),
+            fix=fix,
         )
 
 
@@ -180,8 +183,19 @@ def _fix(job: Job, read: Span) -> Fix | None:
     for found in _FOLDER.finditer(job.source.text, line.start, line.end):
         if found.start() <= read.start and read.end <= found.end():
             span = Span(*found.span())
-            return Fix("use the submission folder", [replace(span, "$SLURM_SUBMIT_DIR")], safe=False)
+            return Fix("use the submission folder", [replace(span, _submission_folder(job, read))], safe=False)
     return None
+
+
+def _submission_folder(job: Job, read: Span) -> str:
+    """What to write for the script's folder: with its own words as the default, if it runs without Slurm too."""
+    if not any(each.startswith("SLURM_") for each in guarded_names(job)):
+        return "$SLURM_SUBMIT_DIR"
+    line = job.source.line_of(read.start)
+    for found in _FOLDER.finditer(job.source.text, line.start, line.end):
+        if found.start() <= read.start and read.end <= found.end():
+            return f"${{SLURM_SUBMIT_DIR:-{found[0]}}}"
+    return "$SLURM_SUBMIT_DIR"
 
 
 CASES = [

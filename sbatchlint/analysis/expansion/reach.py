@@ -9,6 +9,7 @@ from enum import IntEnum
 from sbatchlint.analysis.expansion.reads import enclosing_assignment, reads_of, use_of
 from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.job import Job
+from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
@@ -23,6 +24,18 @@ _LOG = Regex(r"(?i)logs?(?![a-z])|\.(?:err|out|stdout|stderr)(?![a-z])")
 _TOLD = Regex(r"(?:^|\s)(?:-[oeJ][ =]?|--(?:output|error|job-name|comment)[ =])[\"']?[^\s;&|]*$")
 _STARTERS = frozenset({"sbatch", "srun"})
 _BLANKS = " \t\n;&|"
+# Variables for compilers and linkers, for debuggers, and for readers of manuals.
+_FOR_BUILDS = Regex(
+    r"[A-Z_]*(?:FLAGS|LDLIBS)|LIBRARY_PATH|CPATH|INCLUDE|(?:C|CPLUS|OBJC)_INCLUDE_PATH|PKG_CONFIG_PATH|CMAKE_PREFIX_PATH"
+)
+_FOR_READERS = Regex(r"MANPATH|INFOPATH")
+_FOR_DEBUGGERS = Regex(r"TVSEARCHPATH|TVLIB|LM_DEBUG\w*")
+# Programs that build, by their names: what else is called may call one of them.
+_BUILDS = Regex(
+    r"(?i).*(?:make|cc\d*|\+\+|clang|fort(?:ran)?|build|compile|config|install|setup|scons|ninja|cargo|spack|pip3?)"
+    r"(?:\W.*)?"
+)
+_DEBUGGERS = frozenset({"totalview", "tv8", "totalviewcli", "ddt", "map", "forge"})
 
 
 class Reach(IntEnum):
@@ -45,6 +58,27 @@ def reach_of_name(job: Job, name: str, after: int = 0) -> Reach:
     return max((reach_of(job, each) for each in reads), default=Reach.MESSAGE)
 
 
+def is_for_absent_program(job: Job, name: str) -> bool:
+    """Whether a variable is only for compilers, debuggers or readers of manuals, and the job runs none of them."""
+    if _FOR_READERS.fullmatch(name):
+        return True
+    if _FOR_DEBUGGERS.fullmatch(name):
+        return not any(each.name in _DEBUGGERS for each in job.invocations)
+    return _FOR_BUILDS.fullmatch(name) is not None and not _builds(job)
+
+
+@once
+def _builds(job: Job) -> bool:
+    """Whether the job may build something: a script that cannot be read may, too, if its name says so."""
+    return any(_BUILDS.fullmatch(word.rpartition("/")[2]) for each in job.invocations for word in _first_words(each))
+
+
+def _first_words(command: Invocation) -> list[str]:
+    """The name of a command, with those of the script and the module that a shell or Python gets."""
+    starts = command.words[:1] and (has_trait(command.name, "shell") or is_python(command.argv[0]))
+    return command.words[: 3 if starts else 1]
+
+
 def _reach(job: Job, read: VariableRead, through: tuple[str, ...]) -> Reach:
     use = use_of(job, read)
     if use.kind == "print":
@@ -56,6 +90,8 @@ def _reach(job: Job, read: VariableRead, through: tuple[str, ...]) -> Reach:
     if use.command is not None and use.command.name == "mkdir":
         return Reach.FOLDER
     assigned = enclosing_assignment(job, read.span)
+    if assigned is not None and use.kind == "assignment" and is_for_absent_program(job, assigned.name):
+        return Reach.MESSAGE
     if assigned is None or use.kind != "assignment" or assigned.exported or assigned.name in through:
         return Reach.WORK
     if len(through) == _MOST_HANDED_ON:

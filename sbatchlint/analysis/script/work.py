@@ -6,7 +6,7 @@ Any command may be work. Listed are those that are not: commands that inspect, p
 from enum import IntEnum
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.bash.values import Phase, Pieces, shown_text, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
@@ -69,6 +69,8 @@ def weight(job: Job, command: Invocation) -> Weight:
         return _of_minor(command)  # most commands; none of these is a launcher
     if name == "trap":
         return Weight.NONE  # its commands run later
+    if len(command.argv) == 1 and command.phase is Phase.BATCH and _is_slot(command.argv[0]):
+        return Weight.NONE  # perhaps a directive, or nothing
     if _is_argument(command):
         return Weight.STEP
     below = command.descendants() if command.children else _called(job, command) if calls else []
@@ -80,6 +82,12 @@ def weight(job: Job, command: Invocation) -> Weight:
     starts = starts or not starters.isdisjoint(map(id, below))
     heaviest = max(map(_of_leaf, leaves))
     return Weight.STEP if starts and heaviest is Weight.PROGRAM else heaviest
+
+
+def _is_slot(field: Pieces) -> bool:
+    """Whether the submitting shell puts something unknown in place of a whole line."""
+    expansion = field[0].expansion
+    return len(field) == 1 and field[0].text is None and expansion is not None and expansion.phase is Phase.SUBMIT
 
 
 def _is_argument(command: Invocation) -> bool:
