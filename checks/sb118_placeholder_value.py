@@ -339,7 +339,7 @@ def _read_as_redirections(text: Text, program: Program) -> Iterator[Span]:
 
 
 def _in_error(string: str, program: Program, at: int) -> bool:
-    """Whether the parser could not read the place, which is outside of quotes and comments as far as its line shows."""
+    """Whether the parser could not read the place, which is outside quotes and comments as far as its line shows."""
     if not any(start <= at < end for start, end in program.errors):
         return False
     line = string.rfind("\n", 0, at) + 1

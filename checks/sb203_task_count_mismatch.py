@@ -27,7 +27,7 @@ CARD = Card(
     when=Options("ntasks"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
-# A comment at `--ntasks` that speaks of nodes.
+# A comment at `--ntasks` that mentions nodes.
 _NODES = Regex(r"(?i)\b(?:nodes?|computers?|machines?|hosts?)\b")
 
 

@@ -74,7 +74,7 @@ def _faults(job: Job, world: World) -> Iterator[tuple[str, Finding]]:
 
 
 def _stays_outside(launch: Launch, *names: str) -> bool:
-    """Whether one of these variables is set outside of a container that does not get it.
+    """Whether one of these variables is set outside a container that does not get it.
 
     container-env-not-passed reports those.
     """

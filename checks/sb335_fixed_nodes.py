@@ -15,8 +15,8 @@ None: the format differs between launchers. `scontrol show hostnames "$SLURM_JOB
 
 ## References
 
-`fetch_hostfile()` in deepspeed/launcher/runner.py (0.16); orte/util/hostfile/help-hostfile.txt of Open MPI 4.1;
-a live run of Slurm 22.05 (srun for a node outside of the job)
+`fetch_hostfile()` in deepspeed/launcher/runner.py (0.16); orte/util/hostfile/help-hostfile.txt of Open MPI 4.1; a live
+run of Slurm 22.05 (srun for a node outside the job)
 """
 
 from collections.abc import Iterator

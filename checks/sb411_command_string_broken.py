@@ -156,7 +156,7 @@ def _ends_in_escaped_space(command: Simple, string: str) -> bool:
 
 
 def _is_doubled(command: Simple, string: str) -> bool:
-    """Whether the last word is a literal backslash, written as two: `\\\\` in single quotes, or outside of quotes."""
+    """Whether the last word is a literal backslash, written as two: `\\\\` in single quotes, or outside quotes."""
     last = command.words[-1]
     return last.end == command.end and string[last.start : last.end] == "\\\\"
 

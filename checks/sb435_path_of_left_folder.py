@@ -89,7 +89,7 @@ def _above(job: Job, command: Invocation) -> str:
 
 
 def _others_break(commands: Sequence[Invocation], folder: str) -> bool:
-    """Whether other paths of these commands begin as a folder does, but are outside of it: `data/raw`, `data/x`."""
+    """Whether other paths of these commands begin as a folder does, but are outside it: `data/raw`, `data/x`."""
     first = f"{folder.partition('/')[0]}/"
     words = (shown_text(field).removeprefix("./") for each in commands for field in each.argv[1:])
     return "/" in folder and any(each.startswith(first) and not each.startswith(f"{folder}/") for each in words)
@@ -152,7 +152,7 @@ def _is_plain(cd: Invocation) -> bool:
 
 
 def _enters(cd: Invocation, folder: str) -> bool:
-    """Whether a `cd` enters a folder, or one inside of it, whose name a path begins with."""
+    """Whether a `cd` enters a folder, or one inside it, whose name a path begins with."""
     entered = key(cd.argv[1])
     return entered == folder or entered.startswith(f"{folder}/") or folder.startswith(f"{entered}/")
 

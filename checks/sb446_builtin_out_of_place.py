@@ -1,10 +1,9 @@
 """A builtin of the shell does nothing: it is outside the loop or the function that it is for.
 
-`break` and `continue` outside of a loop print "only meaningful in a loop" and succeed: the script goes on, often
-without the input whose absence it has just found. In a subshell, `[ -f $x ] || (echo "no $x"; continue)`, and in an
-element of a pipeline they do not reach the loop around it either, which goes on with the same item; nor, since
-bash 4.4, in a function. `local OUT=results` outside of a function fails, and OUT is not set. After `unset OUT=1` bash
-still has OUT.
+`break` and `continue` outside a loop print "only meaningful in a loop" and succeed: the script goes on, often without
+the input whose absence it has just found. In a subshell, `[ -f $x ] || (echo "no $x"; continue)`, and in an element of
+a pipeline they do not reach the loop around it either, which goes on with the same item; nor, since bash 4.4, in a
+function. `local OUT=results` outside a function fails, and OUT is not set. After `unset OUT=1` bash still has OUT.
 
 An error for a variable that the script reads, which is empty then, or whose loss ends the script under `set -e`;
 otherwise a warning.
@@ -100,7 +99,7 @@ def _unset(command: Invocation) -> Iterator[Finding]:
 
 
 def _local(job: Job) -> Iterator[Finding]:
-    """Findings on `local` outside of functions."""
+    """Findings on `local` outside functions."""
     for command in nodes_of(job.program, Simple):
         if not command.words or unquoted_text(command.words[0]) != "local":
             continue

@@ -1,8 +1,8 @@
 """A container gets a search path of the host instead of its own.
 
-In `bash -c "export PATH=/opt/app/bin:$PATH; app"` the shell outside of the container expands `$PATH`. The container
-gets the folders of the host, most of which it does not have, and loses those of its image: `python` is a different one,
-or "command not found". The host's PYTHONPATH and LD_LIBRARY_PATH are worse: where its folders are mounted, packages and
+In `bash -c "export PATH=/opt/app/bin:$PATH; app"` the shell outside the container expands `$PATH`. The container gets
+the folders of the host, most of which it does not have, and loses those of its image: `python` is a different one, or
+"command not found". The host's PYTHONPATH and LD_LIBRARY_PATH are worse: where its folders are mounted, packages and
 libraries of the host hide those of the image.
 
 ## Fix
@@ -74,7 +74,7 @@ def _place_in(job: Job, command: Invocation, expansion: Expansion) -> Span | Non
 
 
 def _sets_own(job: Job, expansion: Expansion) -> bool:
-    """Whether the expansion is part of the new value of the same variable, outside of the container."""
+    """Whether the expansion is part of the new value of the same variable, outside the container."""
     own = (each for each in job.assignments if each.name == expansion.name and each.context.parent is None)
     return any(each.span.contains(expansion.span) for each in own)
 

@@ -5,7 +5,7 @@ run. Its libraries and programs are not found, or others are used.
 
 Reported only for a relative folder that begins like one of the root (`usr/`, `opt/`, or the first folder of another in
 the list), and comes after others. A `~` within quotes is such a folder, too: bash puts the home folder in its place
-only outside of quotes. So is `$HOME` in single quotes.
+only outside quotes. So is `$HOME` in single quotes.
 
 ## Fix
 

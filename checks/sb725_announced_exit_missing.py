@@ -7,7 +7,7 @@ of a function does not end a script either. `[ -f $INPUT ] || (echo "no input"; 
 parentheses start, and an `exit` in `find … | while read file; do …; done` only that loop.
 
 A warning, too, for a branch that only prints something and leaves a variable unset that all other branches set. Advice
-for a message that only speaks of an error.
+for a message that only mentions an error.
 
 ## Fix
 
@@ -146,7 +146,7 @@ def _assignments(job: Job, body: Sequence[Statement]) -> Iterator[VariableAssign
 
 
 def _of_return(job: Job) -> Iterator[Finding]:
-    """The finding on `return` outside of functions, which bash refuses, and goes on unless something asks for that."""
+    """The finding on `return` outside functions, which bash refuses, and goes on unless something asks for that."""
     for command in by_program(job).get("return", ()):
         context = command.context
         if context.calls or context.parent is not None or context.handler or context.shell.depth or command.redirects:

@@ -163,7 +163,7 @@ def _without_program(job: Job, command: Invocation, words: list[str]) -> Iterato
 
 
 def _program(job: Job, text: str) -> str | None:
-    """The m-file that a text calls first, where it lies beside the script."""
+    """The m-file that a text calls first, where it is beside the script."""
     called = _CALLED.match(text)
     for folder in project_folders(job)[:1] if called else ():
         data = lookups.read(os.path.join(folder, f"{called[1]}.m"), _MOST_BYTES) if called else None

@@ -88,7 +88,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _is_mentioned(job: Job, function: Function) -> bool:
-    """Whether the script has the name of a function outside of it, also in a comment that turns a call off."""
+    """Whether the script has the name of a function outside it, also in a comment that turns a call off."""
     string, name, end = job.text.string, function.name, function.end
     line = string.find("\n", end)
     after = string[end : line if line >= 0 else len(string)]

@@ -8,7 +8,7 @@ another name than the script.
 Nothing is reported where it depends on a test, a status, a loop, the handler of a signal that is sent before the time
 limit, or on `--begin`, for jobs that are meant to run once a day.
 
-Only advice: a job submitted with `--dependency=afterok` stays pending for ever if the first one fails, unless
+Only advice: a job submitted with `--dependency=afterok` stays pending forever if the first one fails, unless
 `--kill-on-invalid-dep=yes` is set or the site configures it (kill_invalid_depend). A warning where a job that resumes
 its work submits the next one with afterok on itself: a run that its time limit ends is TIMEOUT, which afterok does not
 take, and the chain stops just where it should go on.

@@ -1,4 +1,4 @@
-"""Programs run outside of the job: the script starts them by ssh, where Slurm does not control them.
+"""Programs run outside the job: the script starts them by ssh, where Slurm does not control them.
 
 What ssh, pdsh or clush starts is a child of the node's sshd: it has neither the job's limits nor its environment and
 GPUs, does not appear in its accounting, and keeps running after the job has ended, unless the site adopts such

@@ -8,7 +8,7 @@
 A script is a text (`str` or `bytes`), or an `os.PathLike` of a file. A text alone is judged by itself: no file of this
 machine is looked at, and no configuration file is read. `path` says where it is, or will stand: then the settings that
 hold there count, files beside it are read as the command line reads them, and its ending says whether it is a document
-with scripts in it. With `root`, nothing outside of this folder is read.
+with scripts in it. With `root`, nothing outside this folder is read.
 
 Nothing is ever run, written or sent, and nothing is kept from one call to the next that would change an answer. Calls
 from several threads take turns. What cannot be used (an unreadable file, bytes that are not text, unknown settings)
@@ -576,7 +576,7 @@ def _bytes(text: Text, root: str | os.PathLike[str] | None) -> bytes:
 
 
 def _is_below(path: str, folder: str) -> bool:
-    """Whether a path lies in a folder, wherever its links lead."""
+    """Whether a path is in a folder, wherever its links lead."""
     return os.path.realpath(path).startswith(os.path.join(os.path.realpath(folder), ""))
 
 

@@ -28,7 +28,7 @@ from sbatchlint.triggers import IgnoreComments, Index
 if TYPE_CHECKING:
     from sbatchlint.source.documents.snippet import Snippet
 
-# Words of a comment that speaks of a number of things.
+# Words of a comment that mentions a number of things.
 _OF_COUNTS = Regex(r"(?i)\b(?:gpu|task|node|cpu|core|rank|process|thread|worker)(?:s|es)?\b")
 # Numbers, and the names of options.
 _COUNTED = Regex(r"\d+|--[a-z][a-z-]*")
@@ -452,7 +452,7 @@ def drops_comment(text: str, fix: Fix) -> bool:
 
 
 def belies_comment(text: str, fix: Fix) -> bool:
-    """Whether a fix changes a number or an option of a directive whose comment may speak of it: `# number of GPUs`."""
+    """Whether a fix changes a number or an option of a directive whose comment may mention it: `# number of GPUs`."""
     for (start, end), content in fix.edits:
         line = text.rfind("\n", 0, start) + 1
         if start == end or not text.startswith("#SBATCH", line):

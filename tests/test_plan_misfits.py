@@ -36,7 +36,7 @@ srun torchrun --nnodes=$SLURM_NNODES --nproc-per-node=4 --rdzv-backend=c10d --rd
         (f"{HEAD}#SBATCH --array=0-3\nsrun ./a\n", 4, ["each element of --array=0-3 takes 4 nodes"]),
         (MEGATRON, 8, []),
         (MEGATRON, 3, ["line 5: 12 processes do not divide into parts of 8, as the model is divided"]),
-        (MEGATRON, 12, ["line 6: a global batch of 100 is no multiple of 5 × 6 replicas of the model"]),
+        (MEGATRON, 12, ["line 6: a global batch of 100 is not a multiple of 5 × 6 replicas of the model"]),
     ],
 )
 def test_misfits(command: Command, script: str, nodes: int, misfits: list[str]) -> None:

@@ -17,7 +17,7 @@ class Folder:
             raise InputError(f"--root: {path} is not a folder")
 
     def parts(self, path: str) -> list[str]:
-        """The names that lead from the folder to a path in it. Raises `InputError` for one that lies elsewhere."""
+        """The names that lead from the folder to a path in it. Raises `InputError` for one that is elsewhere."""
         try:
             below = os.fsdecode(path.encode("utf-8", "surrogateescape"))  # the agent's text, whatever the locale
         except UnicodeEncodeError:
@@ -32,11 +32,11 @@ class Folder:
         return names
 
     def full(self, path: str) -> str:
-        """The absolute path of one that lies below."""
+        """The absolute path of one that is below."""
         return os.path.join(self.path, *self.parts(path))
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file. Raises `InputError` for one that lies elsewhere, and where a link leads to it."""
+        """The bytes of a file. Raises `InputError` for one that is elsewhere, and where a link leads to it."""
         names = self.parts(path)
         at = os.open(self.path, _FLAGS | os.O_DIRECTORY)
         try:

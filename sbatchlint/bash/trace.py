@@ -278,9 +278,9 @@ def is_set(invocation: Invocation, name: str) -> bool:
 class PipelineRun:
     """A pipeline that runs (also of one command), by the invocations of its elements.
 
-    Of an element that is a group or a subshell, the commands inside of it stand there.
-    `errexit`, `pipefail`: whether the options are on there (None: not certain). `tested`: something looks at its
-    status (`if`, `&&`, `||`, `!`). `order`: its place among the pipelines.
+    Of an element that is a group or a subshell, the commands inside it stand there. `errexit`, `pipefail`: whether the
+    options are on there (None: not certain). `tested`: something looks at its status (`if`, `&&`, `||`, `!`). `order`:
+    its place among the pipelines.
     """
 
     def __init__(

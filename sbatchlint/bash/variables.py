@@ -72,7 +72,7 @@ def merge_guards(first: Guards, second: Guards) -> Guards | None:
 
 
 def _in_common(guards: Guards) -> Guards | None:
-    """Guards of which some speak of the same loop or word, with what these have in common; None for nothing."""
+    """Guards of which some mention the same loop or word, with what these have in common; None for nothing."""
     found: dict[Hashable, Arm] = {}
     for key, arm in guards:
         other = found.get(key, arm)
@@ -96,7 +96,7 @@ def is_loop(key: Hashable) -> bool:
 
 
 def iterations_of(guards: Guards) -> dict[Hashable, int]:
-    """The iterations of each loop that guards speak of."""
+    """The iterations of each loop that guards mention."""
     return {key: arm for key, arm in guards if is_loop(key) and isinstance(arm, int)}
 
 

@@ -26,7 +26,7 @@ class _Output(io.FileIO):
             try:
                 while (written := super().write(data)) is None:
                     self._wait()
-                if not written and memoryview(data).nbytes:  # the buffer would try for ever
+                if not written and memoryview(data).nbytes:  # the buffer would try forever
                     raise OSError(errno.EIO, os.strerror(errno.EIO))
                 return written
             except OSError as error:

@@ -19,7 +19,7 @@ Work = Callable[[Script], Outcome]
 
 # How often a worker asks whether its parent lives, and how long it may then take to finish what it is writing.
 _ASKED_EVERY, _LEFT = 0.2, 0.5
-# After this many scripts a new process replaces one, whose memory has grown by what lies between freed pieces.
+# After this many scripts a new process replaces one, whose memory has grown by what is between freed pieces.
 _SCRIPTS = 2000
 
 

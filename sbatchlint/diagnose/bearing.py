@@ -1,4 +1,4 @@
-"""Which findings on the script bear on a message: those of the checks that a cause names, and those that speak of what
+"""Which findings on the script bear on a message: those of the checks that a cause names, and those that mention what
 the message names."""
 
 import re
@@ -34,7 +34,7 @@ def names_in(event: Event) -> list[str]:
 def bearing(cause: Cause, event: Event, findings: Sequence[Diagnostic], source: Source) -> list[Diagnostic]:
     """The findings by which a cause is confirmed.
 
-    Where the message names an option that the script has, only those at this option count; where some of them speak of
+    Where the message names an option that the script has, only those at this option count; where some of them mention
     another thing that it names, only these do.
     """
     found = [each for each in findings if each.code in cause.codes and re.search(cause.told, each.message)]
@@ -60,7 +60,7 @@ def advised(event: Event, found: Iterable[Diagnostic]) -> Confidence:
 
 
 def speaking_of(event: Event, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The findings that speak of a variable, an option or a command that the message names, those of most weight."""
+    """The findings that mention a variable, an option or a command that the message names, those of most weight."""
     names = [each for each in names_in(event) if each.startswith("--") or "_" in each or each == _command(event)]
     found = [each for each in findings if not each.code.startswith(_NEVER) and _speaks(each, names)]
     return [each for each in found if each.severity != "info"] or found
@@ -71,6 +71,6 @@ def _command(event: Event) -> str:
 
 
 def _speaks(finding: Diagnostic, names: Iterable[str]) -> bool:
-    """Whether a finding speaks of one of these; a name that ends with `_` is the beginning of a variable's."""
+    """Whether a finding mentions one of these; a name that ends with `_` is the beginning of a variable's."""
     ended = (re.escape(each) + ("" if each.endswith("_") else r"(?![\w-])") for each in names)
     return any(re.search(rf"(?<![\w-]){each}", finding.message) for each in ended)

@@ -197,7 +197,7 @@ _SPOKEN_OF = Cause(
 
 
 def spoken_of(answer: Answer, picture: Picture) -> Answer | None:
-    """The findings that speak of what the message of an unproven answer names; None without any."""
+    """The findings that mention what the message of an unproven answer names; None without any."""
     found = speaking_of(answer.event, picture.findings)
     if not found or all(each.severity == "info" for each in found) and answer.confidence != "possible":
         return None

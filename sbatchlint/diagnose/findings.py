@@ -10,13 +10,14 @@ from sbatchlint.diagnose.pasted import Pasted
 from sbatchlint.diagnose.prefilter import compiled, parts
 from sbatchlint.diagnose.symptom import Event, Symptom
 
-# The most lines remembered without their numbers, and their length; the most texts of a symptom; of tasks counted.
+# The maximum number of lines remembered without their numbers, their length, texts of a symptom, and
+# tasks counted.
 MOST_KNOWN, LONGEST_KNOWN, MOST_VARIANTS, MOST_TASKS = 20_000, 600, 40, 20_000
 # How many lines with the same literals in the same order are looked at; of the others only the last one is.
 MOST_ALIKE, MOST_SHAPES = 20_000, 10_000
 # Symptoms that count only within this many lines from the end are searched only in the last part of a log.
 FEW_LINES = 10
-# The most spaces before a line that is quoted from another log.
+# The maximum number of spaces before a line that is quoted from another log.
 DEEPEST = 8
 # After this many lines only the first literal is compared, and this many lines with it are looked at.
 MOST_LOOKED, FEW_ALIKE = 300_000, 200

@@ -8,7 +8,7 @@ from sbatchlint.report.model import shown_path
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.secrets import masked
 
-# The most jobs that are shown one by one, and named in a row.
+# The maximum number of jobs that are shown one by one, and named in a row.
 MOST_JOBS, MOST_NAMED = 20, 4
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-# The most characters of a line that are looked at.
+# The maximum number of characters of a line that are looked at.
 LONGEST = 4096
 
 # ECMA-48: control sequences, strings for the terminal (titles, links), and short sequences.

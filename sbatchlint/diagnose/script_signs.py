@@ -1,5 +1,5 @@
 """Signs in a script that explain a message: the folder it changes to, the variable that sets an option, the value
-that a path lies below, an option that gets nothing.
+that a path is below, an option that gets nothing.
 
 Like those of `signs`, they are looked for where neither a finding nor the log proves what the symptom itself says.
 """
@@ -313,7 +313,7 @@ def _word_objected(first: Answer, picture: Picture) -> Answer | None:
 
 
 def _names(text: str, name: str) -> bool:
-    """Whether a message speaks of an option: by its dashes, in quotes, or by a name that no sentence has."""
+    """Whether a message mentions an option: by its dashes, in quotes, or by a name that no sentence has."""
     quoted = rf"['\"`‘“]-{{0,2}}{re.escape(name)}(?:=[^'\"`]{{0,80}})?['\"`’”]|(?<![\w-])--?{re.escape(name)}(?![\w-])"
     if re.search(quoted, text):
         return True

@@ -17,7 +17,7 @@ TITLE = "What you see when it bites"
 # The example of a message that a reader meets when sbatch does not read a directive.
 _REFUSED = "time-limit-invalid"
 _LONGEST = 110
-# The most messages on the page of a check.
+# The maximum number of messages on the page of a check.
 MOST = 4
 # Of more checks than these, one message of a symptom is rarely that of the check at hand.
 _MOST_CODES = 4

@@ -185,7 +185,7 @@ def variable_words(job: Job, path: str) -> Iterator[tuple[re.Match[str], re.Matc
 
 @once
 def _words_with_variables(job: Job) -> tuple[re.Match[str], ...]:
-    """The words with variables in the script's text, outside of comments."""
+    """The words with variables in the script's text, outside comments."""
     text = job.source.text
     found = _WITH_VARIABLES.finditer(text)
     return tuple(

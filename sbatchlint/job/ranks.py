@@ -282,7 +282,7 @@ def _counts(launcher: Launcher) -> bool:
 
 # Launchers that number their processes by that of their node, where they are told it.
 _BY_NODE_RANK = ("composer", "fabric")
-# The most processes of one task that are computed; no node has as many.
+# The maximum number of processes of one task that are computed; no node has as many.
 MOST_PROCESSES = 1024
 
 

@@ -39,7 +39,7 @@ class JobEnvironment:
         # whether the command line of sbatch is taken to say how many tasks there are where no directive does
         self.sized_elsewhere = sized_elsewhere
         self.unset = unset
-        # set while a branch is walked that runs outside of jobs only
+        # set while a branch is walked that runs outside jobs only
         self.is_outside = False
         self.answers_of_jobs = 0
         self._in_batch: dict[str, str | bool | None] = {}

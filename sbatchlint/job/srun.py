@@ -21,7 +21,7 @@ from sbatchlint.slurm.versions import Range
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.text import Span
 
-# The most components of a step (MAX_HET_JOB_COMPONENTS of src/common/slurm_protocol_defs.h).
+# The maximum number of components of a step (MAX_HET_JOB_COMPONENTS of src/common/slurm_protocol_defs.h).
 MOST_COMPONENTS = 128
 
 

@@ -11,7 +11,7 @@ from sbatchlint.report.terminal import Terminal
 from sbatchlint.slurm.versions import OLDEST_USUAL
 from sbatchlint.source.numbers import counted
 
-# The most checks that the summary names as those whose findings were repaired.
+# The maximum number of checks that the summary names as those whose findings were repaired.
 _MOST_CODES = 4
 
 

@@ -42,7 +42,7 @@ class Positions:
         return 2 if ord(character) > 0xFFFF else 1
 
     def offset(self, position: types.Position) -> int:
-        """The offset of a place; one outside of the text is the nearest in it."""
+        """The offset of a place; one outside the text is the nearest in it."""
         if position.line >= len(self._starts):
             return len(self._text)
         start, end = self._starts[position.line], self._line_end(position.line)

@@ -49,13 +49,13 @@ def mark_uncertain() -> None:
         _record.lasting = False
 
 
-# The folders outside of which nothing is looked at; None for no bounds.
+# The folders outside which nothing is looked at; None for no bounds.
 _bounds: tuple[str, ...] | None = None
 
 
 @contextmanager
 def confined(folders: Sequence[str]) -> Iterator[None]:
-    """Inside of it, nothing seems to be there but what lies in one of these folders; programs are found as ever."""
+    """Inside of it, nothing seems to be there but what is in one of these folders; programs are found as ever."""
     global _bounds
     before = _bounds
     _bounds = tuple(os.path.join(os.path.realpath(each), "") for each in folders)

@@ -19,7 +19,7 @@ class Span(NamedTuple):
     end: int
 
     def contains(self, inner: "Span") -> bool:
-        """Whether a span lies in this one, or is the same."""
+        """Whether a span is in this one, or is the same."""
         return self.start <= inner.start and inner.end <= self.end
 
 

@@ -25,7 +25,7 @@ from sbatchlint.source.text import Span
 
 TORCHRUN = programs_with("torch")
 HEAD_NODE = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
-# Differs between jobs, and lies below the ephemeral ports.
+# Differs between jobs, and is below the ephemeral ports.
 PORT = "$((20000 + SLURM_JOB_ID % 20000))"
 _LOCAL = Regex(r"localhost(?:\.localdomain)?|127(?:\.\d+){3}|0\.0\.0\.0|\[?::1?\]?", 2)
 _LOCAL_WORD = Regex(r"(?:localhost|127\.0\.0\.1)")

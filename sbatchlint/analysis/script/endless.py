@@ -1,4 +1,4 @@
-"""Ends that a script does not reach: it sleeps up to the time limit, follows a file for ever, or loops without an end.
+"""Ends that a script does not reach: it sleeps up to the time limit, follows a file forever, or loops without an end.
 
 Such a job ends as TIMEOUT, or somebody cancels it: no command's exit status counts.
 """

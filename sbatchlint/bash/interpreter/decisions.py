@@ -47,7 +47,7 @@ class Decisions:
     `key`: that of the guards of its iterations. `loop`: where it is written. `before`: the variables before it;
     `parent`: as in `Context`.
 
-    A condition is noted at all places of `places_in`, as loops inside of this one may be walked or recorded.
+    A condition is noted at all places of `places_in`, as loops inside this one may be walked or recorded.
     """
 
     def __init__(self, key: Hashable, loop: Span, before: Variables, parent: Invocation | None) -> None:

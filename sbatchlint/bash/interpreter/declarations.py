@@ -66,7 +66,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
                 break
             options.append(text)
     declared = _declared(command, tuple(options), state.restored is not None)
-    if command == "local" and state.restored is None:  # bash refuses it outside of functions
+    if command == "local" and state.restored is None:  # bash refuses it outside functions
         state.status = 1
         return
     # all words are expanded before the first of them is assigned

@@ -153,7 +153,7 @@ class Assignment(Node):
 class Heredoc(Node):
     """The body of `<<WORD`: parts (one literal where the delimiter is quoted; tabs of `<<-` are left out).
 
-    `body` ends before the delimiter's line and lies outside the range of its redirect. `closed`: whether that line was
+    `body` ends before the delimiter's line and is outside the range of its redirect. `closed`: whether that line was
     found; without it bash warns and takes the rest of the text.
     """
 

@@ -203,7 +203,7 @@ under srun, or NODE_RANK is set. Every rank several times: one task per node whe
         causes=(
             Cause("fewer-gpus", "script", "the program needs the GPUs [{wanted}], and each task sees fewer", "ask for as many GPUs on a node, and do not bind them to tasks", codes=("SB211", "SB201"), script=_gpu_options, log=lambda event: None if "equested" in event.text or "machine" in event.text else False),
             Cause("option-of-script", "script", "--{option}={slurm} of the job is not what the Trainer is given", "write --nodes as num_nodes and --ntasks-per-node as devices; no --ntasks", codes=("SB310", "SB304", "SB203"), script=lambda job, event: shown(options(job, "ntasks-per-node", "nodes", "ntasks"), "certain"), log=lambda event: False if "machine" in event.text or "equested" in event.text else None),
-            Cause("ntasks", "submission", "Lightning runs in a job, or a shell of one, that was given --ntasks", "give --ntasks-per-node, or start it outside of the allocation's variables", log=lambda event: None if event.groups.get("option") == "ntasks" else False),
+            Cause("ntasks", "submission", "Lightning runs in a job, or a shell of one, that was given --ntasks", "give --ntasks-per-node, or start it outside the allocation's variables", log=lambda event: None if event.groups.get("option") == "ntasks" else False),
             Cause("trainer", "code", "the Trainer's num_nodes or devices are not those of the job", "take them from SLURM_NNODES and SLURM_NTASKS_PER_NODE"),
         ),
         matches="""\

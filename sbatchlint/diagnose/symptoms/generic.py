@@ -85,7 +85,7 @@ no Error: here
         id="error-message",
         title="a program reports an error",
         docs="""\
-A line of the form that programs give to errors, near the end of a log that says nothing else. What it speaks of, such as a
+A line of the form that programs give to errors, near the end of a log that says nothing else. What it mentions, such as a
 file, an option, or a number of processes, says where to look first.
 """,
         printed_by="any program",

@@ -1,4 +1,4 @@
-"""Open MPI, PRRTE, MPICH, Intel MPI and what lies between them and Slurm (PMI, PMIx)."""
+"""Open MPI, PRRTE, MPICH, Intel MPI and what is between them and Slurm (PMI, PMIx)."""
 
 import re
 
@@ -23,7 +23,7 @@ from sbatchlint.source.text import Span
 
 
 def _without_mpi(job: Job, event: Event) -> Verdict:
-    """Steps that say nothing of MPI: the site's default counts."""
+    """Steps that say nothing about MPI: the site's default counts."""
     found = tuple(each.span for each in job.steps if each.option("mpi") is None and each.tasks != 1)
     return shown(found, "certain") or shown(step_options(job, "mpi"))
 

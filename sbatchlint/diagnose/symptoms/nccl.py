@@ -208,7 +208,7 @@ RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 802: system not 
     Symptom(
         id="nccl-connection",
         title="a rank does not reach another one",
-        docs="The address is one that other nodes do not reach (a bridge, another network), a firewall lies between, or the other rank has ended.\n",
+        docs="The address is one that other nodes do not reach (a bridge, another network), a firewall is between, or the other rank has ended.\n",
         printed_by="NCCL (socket.cc)",
         releases="all releases",
         role="consequence",

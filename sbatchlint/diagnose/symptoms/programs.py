@@ -1,4 +1,4 @@
-"""Python: modules, libraries, arguments, and services outside of the cluster."""
+"""Python: modules, libraries, arguments, and services outside the cluster."""
 
 import re
 
@@ -208,7 +208,7 @@ AssertionError: Not equal to tolerance rtol=1e-07, atol=0
             Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it needs {library}", "load the release that it was built for", script=_other_release, log=says("libcu"), unproven="possible"),
             Cause("search-path", "script", "{library} is not found, or is not of the release that the program needs", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506", "SB619", "SB612", "SB609", "SB520"), script=_search_path),
             Cause("not-in-modules", "script", "the program needs {library}, and no module that the script loads brings it", "load inside the job the modules that the program was built with (`ldd` names what is missing), or add their folder to LD_LIBRARY_PATH", script=_modules_and_program, log=_brought, unproven="possible"),
-            Cause("slurm-in-container", "submission", "a command of Slurm is called where its libraries are not, as in a container", "call it outside of the container, or mount Slurm's folders into it", log=lambda event: None if event.groups.get("library", "").startswith("libslurm") and not event.text.startswith("slurm") else False),
+            Cause("slurm-in-container", "submission", "a command of Slurm is called where its libraries are not, as in a container", "call it outside the container, or mount Slurm's folders into it", log=lambda event: None if event.groups.get("library", "").startswith("libslurm") and not event.text.startswith("slurm") else False),
             Cause("built-elsewhere", "code", "the program was built on a system with {library}, which is newer than what it finds here", "build it on this system, or load the compiler's module inside the job; where an environment has the newer one, put it first (LD_LIBRARY_PATH=$CONDA_PREFIX/lib)", log=lambda event: None if re.search(r"version .?(?:GLIBC|CXXABI)", event.text) else False),
             Cause("not-loaded", "submission", "the program needs {library}, and nothing that was loaded in the job brings it", "load inside the job what the program was built with", script=lambda job, event: RULED_OUT, log=_brought),
             Cause("not-on-node", "cluster", "{library} is not on the node, or is not of the release that the program needs", "load the modules that it was built with; tell the site where another node has it"),

@@ -263,7 +263,7 @@ srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mu
         causes=(
             Cause("set-in-script", "script", "the script sets SLURM_CPUS_PER_TASK, and SLURM_TRES_PER_TASK still has the job's number", "give srun --cpus-per-task instead, or set a variable of another name", codes=("SB819",), script=_set_cpus),
             Cause("raised-cpus", "script", "the memory for each CPU is above what the site allows, so Slurm raised the CPUs of a task, and srun finds two numbers", "ask for --mem instead of --mem-per-cpu, or add `unset SLURM_TRES_PER_TASK` before srun", script=_raised_cpus),
-            Cause("inherited", "submission", "the job was submitted from inside another one: {one}={number} is that one's, and was passed on with the environment", "submit from a shell outside of jobs, or unset the variables that begin with SLURM_ before sbatch; in the script, `unset {one}` before srun", codes=("SB615", "SB220")),
+            Cause("inherited", "submission", "the job was submitted from inside another one: {one}={number} is that one's, and was passed on with the environment", "submit from a shell outside jobs, or unset the variables that begin with SLURM_ before sbatch; in the script, `unset {one}` before srun", codes=("SB615", "SB220")),
         ),
         matches="srun: fatal: cpus_per_task set by two different environment variables SLURM_CPUS_PER_TASK=4 != SLURM_TRES_PER_TASK=cpu=1\n",
         examples=(

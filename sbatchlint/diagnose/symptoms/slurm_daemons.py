@@ -17,7 +17,7 @@ SYMPTOMS = (
         title="the log of the job could not be opened",
         docs="""\
 The job ends before its first command, and leaves no log: sacct shows `0:53`, scontrol `RaisedSignal:53`. The folder of
-`--output` is missing (before 23.02) or may not be written; `mkdir` inside of the script comes too late. Without `--output`
+`--output` is missing (before 23.02) or may not be written; `mkdir` inside the script comes too late. Without `--output`
 the log goes into the folder where sbatch was called.
 """,
         printed_by="sacct, scontrol, slurmd",

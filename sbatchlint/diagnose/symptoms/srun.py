@@ -22,7 +22,7 @@ def _in_container(job: Job, event: Event) -> Verdict:
 
 
 def _several_steps(job: Job, event: Event) -> Verdict:
-    """Steps at the same time, or inside of each other, need options that let them share."""
+    """Steps at the same time, or inside each other, need options that let them share."""
     found = tuple(
         step.span
         for step in job.steps
@@ -79,7 +79,7 @@ SYMPTOMS = (
         id="step-waits",
         title="a step waits until others of its job are done",
         docs="""\
-Since 20.11 a step owns what it uses: a second one, or an srun inside of an srun, waits. `--overlap` lets it share; `--exact` with
+Since 20.11 a step owns what it uses: a second one, or an srun inside an srun, waits. `--overlap` lets it share; `--exact` with
 `-n`, `-c` and `--mem` lets several fit side by side. The message is harmless where `Step created` follows.
 """,
         printed_by="srun",
@@ -273,7 +273,7 @@ double free or corruption (!prev)
     Symptom(
         id="srun-own-job",
         title="srun asked for a job of its own",
-        docs="srun does so where it is not inside of one: a batch script that is run by hand, and not by sbatch, is read by a shell for which `#SBATCH` lines are comments.\n",
+        docs="srun does so where it is not inside one: a batch script that is run by hand, and not by sbatch, is read by a shell for which `#SBATCH` lines are comments.\n",
         printed_by="srun",
         releases="src/api/allocate.c, all releases",
         role="warning",
@@ -281,7 +281,7 @@ double free or corruption (!prev)
         patterns=(r"^srun: job \d+ (?:queued and waiting for resources|has been allocated resources)",),
         causes=(
             Cause("by-hand", "submission", "the script was run by hand, and not by sbatch: its directives did not count, and each srun asked for a job of its own", "submit it with sbatch", script=_batch_script),
-            Cause("outside", "submission", "srun was run outside of a job", "run it in a batch script, or give it all options of the job"),
+            Cause("outside", "submission", "srun was run outside a job", "run it in a batch script, or give it all options of the job"),
         ),
         matches="srun: job 22207 queued and waiting for resources\nsrun: job 22207 has been allocated resources\n",
         examples=(

@@ -237,7 +237,7 @@ OSError: [Errno 99] Cannot assign requested address
         title="nothing listens at the address of the rendezvous",
         docs="""\
 The processes look for rank 0's store at MASTER_ADDR and MASTER_PORT, or at `--rdzv_endpoint`. It is not there when the address is not
-that of a node of the job (the submit host, localhost), when no process of that node was started, or when a firewall lies between.
+that of a node of the job (the submit host, localhost), when no process of that node was started, or when a firewall is between.
 """,
         printed_by="torch (c10d socket, TCPStore)",
         releases="`The client socket has timed out after 900s` 1.10 and later; `TCP client failed to connect/validate to host` 2.5 and later; `connect() timed out` before 1.10",
@@ -257,7 +257,7 @@ that of a node of the job (the submit host, localhost), when no process of that 
             Cause("one-node", "script", "the batch shell starts the launcher on the first node only, and it waits for the others", "start it with srun, once on each node", script=_first_node_only),
             Cause("container-network", "script", "the processes run in containers with a network of their own", "give docker --network=host", codes=("SB510",)),
             Cause("address-of-script", "script", "nothing listens at {host}, the address that the script gives", "take the first node of the job, and look whether rank 0 started", script=_address),
-            Cause("rank-zero", "cluster", "nothing listens at {host}: rank 0 did not start or ended before, or a firewall lies between the nodes", "look at the log of rank 0, and whether the nodes reach each other there"),
+            Cause("rank-zero", "cluster", "nothing listens at {host}: rank 0 did not start or ended before, or a firewall is between the nodes", "look at the log of rank 0, and whether the nodes reach each other there"),
         ),
         matches="""\
 [E socket.cpp:860] [c10d] The client socket has timed out after 900s while trying to connect to (head-1, 12234)

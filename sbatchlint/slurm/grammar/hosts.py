@@ -8,7 +8,7 @@ from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.grammar.numbers import strtol
 from sbatchlint.slurm.versions import is_before
 
-# The most hosts of one range, and of the ranges before the last one (`MAX_RANGE`, `MAX_PREFIX_CNT`).
+# The maximum number of hosts of one range, and of the ranges before the last one (`MAX_RANGE`, `MAX_PREFIX_CNT`).
 _MAX_RANGE = 64 * 1024
 
 _SEPARATORS = "\t, \n"
@@ -101,7 +101,7 @@ def _names(string: str, version: str) -> list[str]:
 
 
 def _tokens(string: str) -> list[str]:
-    """The items, separated by commas and whitespace outside of brackets; an unclosed bracket protects nothing."""
+    """The items, separated by commas and whitespace outside brackets; an unclosed bracket protects nothing."""
     found: list[str] = []
     at, size = 0, len(string)
     while at < size:
