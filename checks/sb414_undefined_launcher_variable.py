@@ -376,9 +376,9 @@ def _removed(job: Job) -> Iterator[Finding]:
             name = expansion.name
             if is_set_by_site(name) or name in mentioned_names(job) or is_mentioned(job, name):
                 continue
-            reads = [each for each in job.trace.reads if each.name == name]
+            reads = reads_of(job).get(name, [])
             place = Span(field[0].start, field[0].end)
-            if not reads or {each.span for each in reads} != {place} or reads[0].operator:
+            if len(reads) != 1 or reads[0].span != place or reads[0].operator:
                 continue
             like = next((each for each in job.assignments if _has_same_beginning(each.name, name)), None)
             if like is not None and command.state.option("nounset") is False:

@@ -103,9 +103,10 @@ def _of_commands(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
 
 def _is_lost(command: Invocation) -> bool:
     """Whether no folder of the system is on PATH where a command is looked for."""
-    values = values_of(command, command.state.variables["PATH"])
+    path = command.state.variables.get("PATH")
+    values = values_of(command, path) if path is not None else ()
     folders = [_known_folders(each[0], "PATH") if each else None for each in values]
-    return all(each is not None and _SYSTEM.isdisjoint(each) for each in folders)
+    return bool(folders) and all(each is not None and _SYSTEM.isdisjoint(each) for each in folders)
 
 
 def _is_replaced_again(job: Job, assignment: VariableAssignment, lost: Invocation) -> bool:
@@ -189,4 +190,5 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH -n4\nexport PATH=$HOME/apps/bin:$PATH\nsrun ./relax\n"),
     Good("#!/bin/bash\n#SBATCH -n4\nexport PATH=/opt/relax/bin:/usr/bin:/bin\nsrun ./relax\n", title="all of it"),
     Good("#!/bin/bash\n#SBATCH -n4\nPATH=/opt/relax/bin\n/usr/bin/srun ./relax\n", title="no later command"),
+    Good("#!/bin/bash\n#SBATCH -n4\nPATH=/opt/relax/bin ./prepare\nsrun ./relax\n", title="for one command"),
 ]

@@ -58,6 +58,7 @@ def nested(begin: str) -> Callable[[int], str]:
 
 SHAPES: dict[str, Callable[[int], str]] = {
     "outputs of containers": repeated("x=$(docker run img a@); docker logs $x; docker rm $x\n"),
+    "removals of one variable": repeated("rm -rf $OUT\nsrunup@=\n"),
     "case: variables": case("a@) A@=x ;;\n"),
     "case: values": case("a@) B=$B-@; srun a@ ;;\n"),
     "case: functions": case("a@) f@() { srun a; } ;;\n"),
