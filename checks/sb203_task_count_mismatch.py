@@ -2,7 +2,8 @@
 
 `--ntasks` wins, and `--ntasks-per-node` becomes the maximum for a node. More tasks than that need more nodes than the
 job has: slurmctld refuses it with "Requested node configuration is not available". With fewer, some nodes run fewer
-than `--ntasks-per-node` says, which may well be intended; that is only reported as info.
+than `--ntasks-per-node` says, which may well be intended and is advice; a warning where `--ntasks` is that of one node
+of several.
 
 ## Fix
 
@@ -59,7 +60,8 @@ def check(job: Job) -> Iterator[Finding]:
                 f"the job has {tasks} {fill} in total, not {per_node} per node: with --ntasks, --ntasks-per-node is "
                 "only a maximum; remove one of the two options"
             )
-            yield Finding(last.span, message, "info", related)
+            # the total of one node, written for several
+            yield Finding(last.span, message, "warning" if tasks == per_node and most > 1 else "info", related)
 
 
 def _without_nodes(job: Job, tasks: int, per_node: int | None, first: Setting, second: Setting) -> Iterator[Finding]:

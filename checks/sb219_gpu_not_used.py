@@ -4,8 +4,9 @@ The GPUs are idle for the whole job, other jobs wait for them, and the work runs
 is copied, and in PyTorch when the model is never moved to the GPU.
 
 Reported where all programs of the job are next to the script and were read, with their own modules: nothing in them
-mentions CUDA, a GPU or a device, and none of the packages that they import uses GPUs by itself. A job that only copies,
-packs files or sleeps is advice.
+mentions CUDA, a GPU or a device, and none of the packages that they import uses GPUs by itself. So is a job that loads
+modules, activates an environment or installs packages, and starts nothing. A job that only copies, packs files or
+sleeps is advice.
 
 ## Fix
 
@@ -25,7 +26,7 @@ from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job import Phase
 from sbatchlint.job.programs import by_program
 from sbatchlint.job.python.program import PythonProgram, python_program
@@ -47,6 +48,24 @@ _PATIENT = programs_with("screen", "serves") | {"sleep", "tail", "read", "wait"}
 # A sleep of an hour or more.
 _LONG = Regex(r"inf(?:inity)?|[0-9]+[dh]|[0-9]{3,}m|[0-9]{4,}s?")
 _WORDS = ("cuda", "gpu", "device", "rocm", "xpu", "nvidia", "nvml", "backend", "subprocess", "ctypes", "system")
+# A program that is commented out.
+_KEPT = Regex(
+    r"(?m)^[ \t]*#+[ \t]*(?:srun|mpi(?:run|exec)|python[\d.]*|torchrun|accelerate|deepspeed|Rscript|julia"
+    r"|bash|sh|\./\S+)[ \t]+\S"
+)
+# What sets up a shell, tells something, or makes a folder.
+_HARMLESS = frozenset(
+    {"module", "ml", "cd", "export", "echo", "printf", "date", "hostname", "pwd", "mkdir", "set", "unset", "activate"}
+    | {"deactivate", "ulimit", "umask", "ls", "true", ":", "shopt"}
+)
+_SET_UP = Regex(
+    r"/activate$|(?:^|/)\.?(?:bashrc|bash_profile|profile|zshrc)$|/(?:conda|mamba|lmod|modules?)\.sh$|/init/\w+$"
+)
+_OF_CONDA = frozenset(
+    {"activate", "deactivate", "install", "create", "env", "update", "init", "info", "list", "config"}
+)
+# Packages that are built here, perhaps with a look at the GPU.
+_FROM_SOURCE = Regex(r"^\.|^-e$|^--(?:editable|no-build|no-binary)|git\+|flash|apex|^(?!-|https?:)[^=]*/")
 # Commands that prepare a program's environment.
 _PREPARING = UTILITIES | programs_with("installs") | {"activate", "if"}
 
@@ -60,6 +79,13 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"the requested GPUs stay idle: neither {copying.name} nor anything else here uses one"
         work = [(copying.name_span, "the work of this job")]
         yield Finding(settings[0].span, f"{message}; remove the request", "info", work)
+        return
+    prepares = _only_prepares(job)
+    if prepares is not None:
+        message = "the requested GPUs stay idle: the script only prepares an environment, and starts no program"
+        later = "info" if _KEPT.search(job.source.text) else None  # its programs are commented out
+        advice = "remove the request, or start one"
+        yield Finding(settings[0].span, f"{message}; {advice}", later, related=[(prepares, "the end")])
         return
     sleep = _only_sleep(job)
     if sleep is not None:
@@ -95,6 +121,33 @@ def _copying(job: Job) -> Invocation | None:
         return None
     unclear = any(each.state.sourced or _shows_gpu_use(each) for each in job.invocations)
     return None if unclear or not works else works[0]
+
+
+def _only_prepares(job: Job) -> Span | None:
+    """Where the last command stands of a job that prepares an environment, and does nothing else; None for others."""
+    if job.program.errors or job.text.string[:2] != "#!":
+        return None
+    commands = [each for each in job.invocations if each.argv]
+    prepares = any(each.name in ("conda", "mamba", "pip", "pip3", "activate", "module", "ml") for each in commands)
+    if not prepares or not all(map(_is_preparation, commands)):
+        return None
+    return commands[-1].name_span
+
+
+def _is_preparation(command: Invocation) -> bool:
+    """Whether a command certainly only sets up an environment, tells something, or installs packages by their names."""
+    words, name = command.words, command.name
+    if command.calls_function or command.state.functions or command.phase is Phase.SUBMIT or command.children:
+        return False
+    if name in _HARMLESS:
+        return True
+    if name in ("source", "."):
+        return len(words) > 1 and (words[1] == "activate" or _SET_UP.search(words[1]) is not None)
+    if name in ("conda", "mamba", "micromamba"):
+        return len(words) > 1 and words[1] in _OF_CONDA
+    if name in ("pip", "pip3") and words[1:2] == ["install"]:
+        return not any(_FROM_SOURCE.search(each) for each in words[2:])
+    return False
 
 
 def _only_sleep(job: Job) -> Invocation | None:

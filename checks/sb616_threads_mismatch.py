@@ -7,7 +7,8 @@ CPU. Where nothing is bound (TaskPlugin without task/cgroup and ConstrainCores),
 Options are multiplied where a program does so: `bismark_genome_preparation --parallel 8` uses 16 CPUs, `gmx mdrun
 -ntmpi 4 -ntomp 8` and `dask worker --nworkers 4 --nthreads 8` 32, and so does `parallel -j 4 bwa mem -t 8`. Programs in
 the background of the batch shell count together; so do the workers in a program that the script itself holds
-(`Pool(16)`, `mc.cores=16`, `parpool(16)`).
+(`Pool(16)`, `mc.cores=16`, `parpool(16)`). `OMP_NUM_THREADS=$SLURM_NTASKS` counts the tasks, each of which then has as
+many threads.
 
 A warning from twice as many on; advice below that, and where the job does not set CPUs or tasks, or has GPUs, as
 partitions may add some for each GPU (DefCpuPerGPU) or allocate whole nodes; with a profile of the cluster
@@ -31,6 +32,7 @@ from sbatchlint.analysis.launch.cpu_use import (
     UNCLEAR,
     AtOnce,
     copies,
+    cpus_of_each_task,
     cpus_of_process,
     cpus_of_rank,
     processes_of,
@@ -47,6 +49,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.programs import has_trait
+from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.numbers import counted, is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
@@ -70,7 +73,8 @@ class Use(NamedTuple):
     """The CPUs that a command is set to use: the words that say so, their place, and the number.
 
     `of_job`: whether it is the job's own number. `multiplied`: whether it is more than what the words say; `own`: what
-    they say, 0 where that is not known.
+    they say, 0 where that is not known. `of_tasks`: whether a variable for threads has the number
+    of tasks, or of all their CPUs, as Slurm counts it.
     """
 
     shown: str
@@ -79,6 +83,7 @@ class Use(NamedTuple):
     of_job: bool = False
     multiplied: bool = False
     own: int = 0
+    of_tasks: bool = False
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -101,9 +106,12 @@ def check(job: Job) -> Iterator[Finding]:
         for use in _uses(job, command, step):
             cpus = cpus_of_rank(job, command) if rank else cpus_of_process(job, step)
             words, span, number = use.shown, use.span, use.number
+            if use.of_tasks and step is not None and cpus is not None and step.tasks == request.effective_tasks():
+                cpus = cpus_of_each_task(job, step) or cpus  # also where the tasks may be on several nodes
             if cpus is None or number <= max(cpus * _A_FEW_MORE, 2) or counts_elsewhere(command):
                 continue
-            if number in (request.effective_tasks(), None if step is None else step.tasks) and not rank:
+            counts = (request.effective_tasks(), None if step is None else step.tasks)
+            if number in counts and not rank and not (use.of_tasks and step is not None and (step.tasks or 0) > 1):
                 continue  # it may count the tasks
             fewer = step.option("cpus-per-task") if use.of_job and step is not None else None
             if fewer is not None and fewer.span is not None:  # the value follows the job's number, not the step's
@@ -125,12 +133,17 @@ def check(job: Job) -> Iterator[Finding]:
             if given is not None:
                 available = f"the job gets {given} on a node"
             remedy = _remedy(job, use, step, cpus, rank=rank)
-            said = requested or given is not None or _says_one(job) and not rank and step is None
+            said = requested or use.of_tasks or given is not None or _says_one(job) and not rank and step is None
             # loaders of several processes wait for most of their time
             several = 4 if use.multiplied and processes_of(job, command) is not None else 2
             severity = "warning" if said and number >= several * cpus else "info"
             if words.startswith("-j") and _only_builds(job, command):
                 severity = "info"
+            if use.of_tasks and (rank or step is not None):
+                each, has = "process" if rank else "task", counted(cpus, "CPU")
+                message = f"`{words}` gives each {each} {number} threads, on {has}; write `${{SLURM_CPUS_PER_TASK:-1}}`"
+                yield Finding(span, message, severity)
+                continue
             exceeds = f"uses {number} CPUs, more than" if use.multiplied else "exceeds the CPUs"
             yield Finding(span, f"`{words}` {exceeds} available: {available}; {remedy}", severity)
     for group in programs_at_once(job):
@@ -238,6 +251,9 @@ def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]
     for setting in (*cpu_options(command), *worker_calls(job, command)):
         of_job = step is not None and _is_of_job(setting.value)
         number = cpus_of_process(job, None) if of_job and setting.number is None else setting.number
+        if number is None and setting.times > 1 and _is_of_job(setting.value):
+            own = cpus_of_process(job, step)
+            number = None if own is None else own * setting.times
         if number is not None:
             yield Use(setting.shown, setting.span, number, of_job, setting.multiplied)
     if step is None and command.kind != "mpi" and any(map(_works, job.steps)):
@@ -251,6 +267,12 @@ def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]
         found = _least(command, name)
         if found is not None:
             yield Use(f"{name}={text_of(found)}", span_of(found), parse_integer(text_of(found) or ""))
+            continue
+        counted_by_slurm = _of_slurm(job, command, name)
+        if counted_by_slurm is not None:
+            field, number, of_tasks = counted_by_slurm
+            shown = f"{name}=${next(each.name for each in expansions(field))}"
+            yield Use(shown, span_of(field), number, of_tasks=of_tasks)
 
 
 def _least(command: Invocation, name: str) -> Pieces | None:
@@ -263,6 +285,27 @@ def _least(command: Invocation, name: str) -> Pieces | None:
     if not fields or not known or any(each.name.startswith("SLURM") for field in fields for each in expansions(field)):
         return None
     return min(fields, key=lambda each: parse_integer(text_of(each) or ""))
+
+
+def _of_slurm(job: Job, command: Invocation, name: str) -> tuple[Pieces, int, bool] | None:
+    """What Slurm counts and an exported variable holds: its value, the number, and whether that counts all tasks."""
+    variable = command.state.variables.get(name)
+    values = [] if variable is None or not variable.exported else values_of(command, variable)
+    field = values[0][0] if len(values) == 1 and values[0] else None
+    read = () if field is None or len(field) != 1 else expansions(field)
+    if field is None or len(read) != 1 or read[0].phase is not Phase.BATCH or field[0].expansion is None:
+        return None
+    request = job.request
+    if read[0].name == "SLURM_CPUS_PER_TASK":
+        number = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else None
+        return None if number is None else (field, number, False)
+    if read[0].name in ("SLURM_NTASKS", "SLURM_NPROCS"):
+        number = request.effective_tasks() if request.has_any_option(("ntasks", "ntasks-per-node")) else None
+    elif read[0].name in ("SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE"):
+        number = request.tasks_on_each_node() if request.has_option("ntasks-per-node") else None
+    else:
+        number = cpus_of_process(job, None) if read[0].name == "SLURM_CPUS_ON_NODE" else None
+    return None if number is None else (field, number, True)
 
 
 def _is_of_job(value: Pieces) -> bool:

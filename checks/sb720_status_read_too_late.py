@@ -1,8 +1,9 @@
 """A failure is ignored: `$?` is read too late, when it is the status of another command.
 
 `$?` is the status of the last command, whatever that was. After `srun ./solver; echo "solver ended"` it is that of
-`echo`, which is always 0, and likewise after `export OMP_NUM_THREADS=4` and other assignments. The test that was meant
-to catch a failure never does, and the job goes on, and ends COMPLETED.
+`echo`, which is always 0, and likewise after `export OMP_NUM_THREADS=4` and other assignments; after
+`srun ./solver | tee log` it is that of `tee`. The test that was meant to catch a failure never does, and the job goes
+on, and ends COMPLETED.
 
 An `if` that tests the first status has a status of its own: 0 if its branch for failures ends in `echo`, and 0 if it
 has no such branch.
@@ -22,6 +23,7 @@ bash(1), Special Parameters
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 
 CARD = Card("SB720", "status-read-too-late", severity="error", fix="never", since="0.1.0", batch=True)
@@ -33,6 +35,20 @@ def check(job: Job) -> Iterator[Finding]:
     for late in exit_statuses(job).late:
         name = f"`{late.work.name}`" if late.work.name else "the command"
         test = "print" if late.use == "printed" else "test"
+        if late.by is None:
+            run = next(iter(runs_of(job, late.work)), None)
+            ends = run.elements[-1][0] if run is not None and len(run.elements) > 1 else None
+            if ends is not None and ends.name is not None:
+                instead = f"{test} `${{PIPESTATUS[0]}}`, or add `set -o pipefail`"
+                if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
+                    instead = "run the script with bash and `set -o pipefail`"
+                yield Finding(
+                    late.read,
+                    f"`$?` is that of `{ends.name}`, which is 0 even if {name} fails; {instead}",
+                    _SEVERITY[late.use],
+                    related=[(late.work.name_span, "the intended status"), (ends.name_span, "this one replaces it")],
+                )
+            continue
         yield Finding(
             late.read,
             f"`$?` is the status of line {job.line(late.by.start)}, which is 0 even if {name} on line "
@@ -66,6 +82,17 @@ CASES = [
         fi
         """,
         title="after an assignment",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun ./solver 2>&1 | tee solver.log
+        if [ «$?» -eq 0 ]; then
+            mv out results
+        fi
+        """,
+        title="of a pipeline",
     ),
     Good("#!/bin/bash\n#SBATCH -N2\nsrun ./solver\nstatus=$?\necho done\n[ $status -eq 0 ] || exit 1\ntar -cf o out\n"),
     Good('#!/bin/bash\n#SBATCH -N2\nsrun ./solver\necho "ended with $?"\n', title="only printed"),

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.storage.project_folders import project_folders
 from sbatchlint.bash.trace import Invocation, Redirection
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, is_open, span_of, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, is_open, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.programs import commands_of
 from sbatchlint.programs import has_trait
@@ -50,6 +50,11 @@ _CATCHES = Regex(r"\btry\b[\s\S]*\bcatch\b|\b(?:exit|quit)\s*\(\s*(?!0\s*[,)])[^
 # Arguments and texts within the statements, in which no statement stands.
 _INNER = Regex(r"\([^()]*\)|'[^']*'")
 _CALLED = Regex(r"\s*(?:run\s*\(\s*['\"])?([\w./-]+?)(?:\.m)?['\"]?\s*(?:[(;,)]|$)")
+# Variables of Slurm that hold a number.
+_NUMBERS = frozenset(
+    {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_CPUS_PER_TASK", "SLURM_PROCID"}
+    | {"SLURM_NTASKS", "SLURM_CPUS_ON_NODE", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"}
+)
 # Options with which MATLAB runs something else, or only tells something.
 _OTHER = frozenset({"-batch", "-h", "-help", "-n", "-e", "-version", "-dmlworker"})
 _MOST_BYTES = 1 << 18
@@ -73,7 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _of_command(job: Job, command: Invocation) -> Iterator[Finding]:
     words = [word.replace("--", "-", 1) if word.startswith("--") else word for word in command.words]
-    if command.phase is Phase.SUBMIT or command.children or any(map(is_open, command.argv)):
+    if command.phase is Phase.SUBMIT or command.children or any(map(_may_be_words, command.argv)):
         return
     at = next((number for number, word in enumerate(words) if word == "-r"), None)
     if at is None:
@@ -106,6 +111,14 @@ def _of_command(job: Job, command: Invocation) -> Iterator[Finding]:
     )
 
 
+def _may_be_words(field: Pieces) -> bool:
+    """Whether a word may be several, or none; an index or a count of Slurm's is one."""
+    if not is_open(field):
+        return False
+    pieces = [piece for piece in field if piece.open]
+    return not all(piece.expansion is not None and piece.expansion.name in _NUMBERS for piece in pieces)
+
+
 def _is_status_read(job: Job, command: Invocation) -> bool:
     """Whether the script, or something that reads the state of the job, tells success from failure."""
     if state_reader(job, command) is not None or command.context.tested or "$?" in job.source.text:
@@ -132,6 +145,8 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
         folders = project_folders(job)[:1]
         data = next((lookups.read(os.path.join(folder, path), _MOST_BYTES) for folder in folders), None)
         program = "" if data is None else data.decode("utf-8", "replace")
+    elif path is None and last.operator == "<" and last.target and shown_text(last.target).endswith(".m"):
+        program = ""  # a file of another name each time
     if program is None or _CATCHES.search(program):
         return
     name = os.path.basename(path or "").removesuffix(".m")

@@ -159,7 +159,6 @@ WRONG = {
     "PartitionName=a State=UP\n": "the record of partition a has no OverSubscribe=",
     "PartitionName=a State=UP OverSubscribe=NO TRES= TotalNodes=1 MaxTime=soon\n": "'soon' for a time",
     "Configuration data as of 2026-01-01T00:00:00\nGresTypes = gpu\n": "the configuration has no SLURM_VERSION",
-    "uid=7(ada) gid=8(staff)\n": "has no groups=",
     "LicenseName=x\n    Total=1 Used=0\n": "the record of licence x has no Remote=",
     "LicenseName=x\n    Total=all Used=0 Remote=no\n": "the record of licence x has 'all'",
     "Name|Flags|MaxWall\nnormal|\n": "has 2 columns, and its header 3",

@@ -75,6 +75,14 @@ def cpus_of_process(job: Job, step: Step | None) -> int | None:
     return per_task * tasks
 
 
+def cpus_of_each_task(job: Job, step: Step) -> int | None:
+    """The CPUs of each task of a step that has as many tasks as the job; None where they are not known."""
+    request, option = job.request, step.option("cpus-per-task")
+    if option is not None or request.has_option("cpus-per-gpu"):
+        return None if option is None else whole(option.text)
+    return whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
+
+
 def cpus_of_rank(job: Job, command: Invocation) -> int | None:
     """The CPUs for each process that an mpirun in the batch shell starts; None where they are not known."""
     launch = None if command.parent is None else job.launch_of(command.parent)

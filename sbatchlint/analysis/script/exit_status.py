@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from sbatchlint.analysis.script.pipeline_runs import work_before_tee
 from sbatchlint.analysis.script.status_records import Arm, Choice, DeadRead, EmptyStatus, ExitStatuses, LateRead, Loss
 from sbatchlint.analysis.script.status_uses import StatusUses, is_status, last_that_runs
 from sbatchlint.analysis.script.statuses import GOOD, Process, Status, joined
@@ -241,6 +242,10 @@ class _Walk:
                 if use == "decides":
                     self.see(status.hidden)
                 self.late.setdefault(place.start, LateRead(place, status.hidden[-1], status.by, use))
+            if not (status.by or status.carried or of_pipe or quiet) and self.uses.use(at) == "decides":
+                for work in work_before_tee(self.job, status.piped, self.text.string[max(at - 80, 0) : at]):
+                    self.see(status.piped)
+                    self.late.setdefault(place.start, LateRead(place, work, None, "decides"))
             if status.fatal and not quiet:
                 self.note_dead(at, status.fatal[-1], None, [at])
             if acted_on and not quiet:
@@ -596,14 +601,9 @@ class _Walk:
             end = self.branch(node.body)
         if end is None:
             return GOOD
-        if not (isinstance(node, For) and self.is_single(node)):
+        if not (isinstance(node, For) and self.uses.is_single(node)):
             self.lose(end.carried, "iterations", self.span(node))
         return Status(end.carried)
-
-    def is_single(self, node: For) -> bool:
-        """Whether a loop has exactly one iteration."""
-        words = node.words or ()
-        return len(words) == 1 and not set("$`*?{[") & set(self.written(words[0]))
 
     def on_function(self, node: Function, status: Status) -> Status:
         return status

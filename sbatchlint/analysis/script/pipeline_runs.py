@@ -3,6 +3,11 @@
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.programs import has_trait
+from sbatchlint.source.regex import Regex
+
+# Before a `$?` that a variable keeps.
+_KEEPS = Regex(r"(?<![\w$])[A-Za-z_]\w*=\"?$")
 
 
 def runs_of(job: Job, command: Invocation) -> list[PipelineRun]:
@@ -13,6 +18,18 @@ def runs_of(job: Job, command: Invocation) -> list[PipelineRun]:
 def ends_script(job: Job, command: Invocation) -> bool:
     """Whether errexit ends the script if a command fails that is an element of a pipeline by itself."""
     return any(run.errexit and not run.tested and (command,) in run.elements for run in runs_of(job, command))
+
+
+def work_before_tee(job: Job, piped: tuple[Invocation, ...], before: str) -> list[Invocation]:
+    """The work of a pipeline that ends with a filter such as `tee`, where a `$?` after it is tested at once.
+
+    `before`: the text before the `$?`. None where a variable keeps the status, which exit-status-lost reports.
+    """
+    for work in piped if _KEEPS.search(before) is None else ():
+        filters = next((run.elements[-1] for run in runs_of(job, work)), ())
+        if len(filters) == 1 and filters[0] is not work and has_trait(filters[0].name, "patient"):
+            return [work]
+    return []
 
 
 @once

@@ -38,14 +38,14 @@ class EmptyStatus(NamedTuple):
 
 
 class LateRead(NamedTuple):
-    """A `$?` that is 0 even if `work` failed, as the command in between, `by`, cannot fail.
+    """A `$?` that is 0 even if `work` failed, as the command in between, `by`, cannot fail; None for a filter after it.
 
     `use`: `decides` (which commands run), `verdict` (which message is printed), or `printed`.
     """
 
     read: Span
     work: Invocation
-    by: Span
+    by: Span | None
     use: str
 
 

@@ -102,6 +102,11 @@ class StatusUses:
         self._failing.append((node.word.start, node.word.end, failing))
         return [(node.word.start, node.word.end)] if self.only_reports(failing) else []
 
+    def is_single(self, node: For) -> bool:
+        """Whether a loop has exactly one iteration."""
+        words = node.words or ()
+        return len(words) == 1 and not set("$`*?{[") & set(self.string[words[0].start : words[0].end])
+
     def name(self, node: Simple) -> str | None:
         """The first word of a command as written, without its folder; None if there is none."""
         word = node.words[0] if node.words else None

@@ -158,7 +158,7 @@ class ThreadOption(NamedTuple):
     """An option that sets the number of threads or processes of a program.
 
     `shown`: how a message names it. `value`: its word. `number`: None where that is not known. `multiplied`: whether
-    it is more than what the option says.
+    it is more than what the option says. `times`: how many CPUs the program uses for each that the option counts.
     """
 
     shown: str
@@ -166,6 +166,7 @@ class ThreadOption(NamedTuple):
     value: Pieces
     number: int | None
     multiplied: bool = False
+    times: int = 1
 
 
 def commands_with_threads(job: Job) -> list[Invocation]:
@@ -246,9 +247,13 @@ def cpu_options(command: Invocation) -> list[ThreadOption]:
         files = _files(command)
         return [each._replace(number=min(each.number, files)) for each in options if each.number is not None]
     times = _TIMES.get((command.name or "", options[0].shown.replace("=", " ").split()[0])) if options else None
-    if times is not None and options[0].number is not None:
+    if times is not None:
         option = options[0]
-        return [option._replace(number=times * (option.number or 0), multiplied=True)]
+        if command.name == "bismark" and "-p" in command.words[:-1]:
+            own = command.words[command.words.index("-p") + 1]  # the threads of each Bowtie 2
+            times = 1 + 2 * parse_integer(own) if is_number(own) else times
+        number = None if option.number is None else times * option.number
+        return [option._replace(number=number, multiplied=True, times=times)]
     if command.name in _DEFAULTS and not options and _sets_no_threads(command):
         default, names = _DEFAULTS[command.name]
         shown = f"{command.name}` without `{names.split()[0]}"

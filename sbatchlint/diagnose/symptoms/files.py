@@ -377,7 +377,7 @@ EOFError: Compressed file ended before the end-of-stream marker was reached
         ),
         causes=(
             Cause("local-path", "script", "{path} is not there for the task: its folder is another one on each node, or in the container", "keep it on a file system that all nodes share, and mount it", codes=("SB507", "SB604", "SB601", "SB808", "SB701", "SB416", "SB618", "SB811", "SB817", "SB520", "SB724")),
-            Cause("empty-variable", "script", "the path is made of a variable that is not set", "see the finding", codes=("SB409", "SB414", "SB115", "SB405", "SB419", "SB424", "SB421", "SB708", "SB431", "SB429", "SB435", "SB415", "SB132", "SB432", "SB434")),
+            Cause("empty-variable", "script", "the path is made of a variable that is not set", "see the finding", codes=("SB409", "SB414", "SB115", "SB405", "SB419", "SB424", "SB421", "SB708", "SB431", "SB429", "SB435", "SB415", "SB132", "SB432", "SB434", "SB456")),
             Cause("not-mounted", "script", "{path} is not in the container, which sees only the folders that are mounted into it", "mount its folder (apptainer -B, docker -v, --container-mounts)", script=_named_in_container),
             Cause("path-of-script", "script", "{path}, which the script names, is not there on the node", "correct the path; a relative one is looked for where sbatch was called", script=_named),
             Cause("removed-by-another", "script", "the elements of the array work in one folder, and remove or rename each other's files there: {path} was gone already", "give each element a working folder of its own, with SLURM_ARRAY_TASK_ID in its name", script=shares_folder, log=of_removed),

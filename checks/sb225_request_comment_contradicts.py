@@ -1,0 +1,128 @@
+"""A directive requests another time or number than the comment beside it says.
+
+`--time=0-01:00:00  # 1 day` is one hour, after which the job is killed; `--nodes=1  # 2 nodes for the MPI job` is one
+node. One of the two is wrong, and only the author knows which.
+
+A warning where the comment names the same number in another unit, so that the limit was mistyped; otherwise advice, as
+a comment is often left over from a template. A comment about what a partition allows, what the program usually takes,
+or about another run says nothing of the request. For memory, see
+[memory-comment-contradicts](memory-comment-contradicts.md).
+
+## Fix
+
+None: the option or the comment is wrong.
+
+## References
+
+sbatch(1), `--time`, `--nodes`, `--ntasks`, `--cpus-per-task`
+"""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.directives.limits import comment_on, plain_limits
+from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.slurm.grammar import times
+from sbatchlint.slurm.model import Setting
+from sbatchlint.source.numbers import counted, is_number, parse_integer
+from sbatchlint.source.regex import Regex
+from sbatchlint.triggers import Options
+
+CARD = Card(
+    "SB225", "request-comment-contradicts", severity="warning", fix="never", since="0.1.0", alone=True,
+    when=Options("time", "nodes", "ntasks", "ntasks-per-node", "cpus-per-task"), seen="a review of public scripts",
+    unseen="Nothing, or the end of the job at a limit that nobody meant.",
+)  # fmt: skip
+
+_NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10, "twelve": 12}
+_LENGTH = Regex(
+    r"(?i)(?<![\w.:-])(\d{1,4}|one|two|three|four|five|six|ten|twelve)[ -]?(minutes?|mins?|hours?|hrs?|h|days?)\b"
+)
+_MINUTES = {"m": 1, "h": 60, "d": 1440}
+_NAMES = {"m": "minute", "h": "hour", "d": "day"}
+# About something else than this limit.
+_OTHER = Regex(
+    r"(?i)\b(?:partition|queue|qos|allow\w*|default\w*|cluster|site|min(?:imum)?|e\.?g|example|or|if|for|than|was|were"
+    r"|old|before|instead|per|each|every|up to|rounded|increase|change|recommend\w*|prio\w*)\b|[<>=~:]"
+)
+# What a comment says of the limit itself, and not of the program.
+_CLAIM = Regex(r"(?i)\b(?:limit|request|wall|given|run(?:ning)? ?time of|at most|max(?:imum)?|set)")
+_ESTIMATE = Regex(r"(?i)\b(?:tak\w+|took|need\w*|about|approx\w*|around|expect\w*|estimat\w*|usual\w*|should|enough)\b")
+_COUNTED = {
+    "nodes": Regex(r"(?i)(?<![\w.-])(\d{1,4}) (?:whole |full |compute )?(?:nodes?|servers?|machines?|hosts?)\b"),
+    "ntasks": Regex(r"(?i)(?<![\w.-])(\d{1,5}) (?:mpi )?(?:tasks?|process(?:es)?|ranks?)\b(?! per)"),
+    "ntasks-per-node": Regex(
+        r"(?i)(?<![\w.-])(\d{1,4}) (?:mpi )?(?:tasks?|process(?:es)?|ranks?)(?: per (?:compute )?node)?\b"
+    ),
+    "cpus-per-task": Regex(r"(?i)(?<![\w.-])(\d{1,4}) (?:cpus?|cores?|threads?)(?: per (?:task|process))?\b"),
+}
+_OTHER_COUNT = Regex(
+    r"(?i)\b(?:partition|queue|max\w*|min\w*|up to|at (?:least|most)|default\w*|has|have|of|or|if|than|was|were|old"
+    r"|e\.?g|example|instead|multiple|total|cluster|about|each|every|request \d+ more)\b|[<>=~x*/]"
+)
+
+
+def check(job: Job) -> Iterator[Finding]:
+    for setting, text in plain_limits(job, "time", *_COUNTED):
+        if setting.value_span is None:
+            continue
+        if setting.name == "time" and "-" not in text and text.count(":") < 2:
+            continue  # ambiguous-time reports it
+        if setting.name == "time":
+            yield from _of_time(job, setting, text)
+        elif is_number(text):
+            yield from _of_count(job, setting, text)
+
+
+def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
+    comment, limit = comment_on(job, setting), times.minutes(text)
+    found = _LENGTH.findall(comment)
+    if limit is None or limit <= 0 or len(found) != 1:
+        return
+    written, unit = found[0][0].lower(), found[0][1][0].lower()
+    number = _NUMBERS.get(written) or parse_integer(written)
+    meant, rest = number * _MINUTES[unit], _LENGTH.sub(" ", comment)
+    if not meant or _OTHER.search(rest) or 0.9 * limit <= meant <= 1.1 * limit:
+        return
+    if meant < limit and (_ESTIMATE.search(rest) or not _CLAIM.search(rest)):
+        return
+    mistyped = meant > limit and limit in {number * each for each in _MINUTES.values()}
+    says = counted(number, _NAMES[unit])
+    assert setting.value_span is not None
+    yield Finding(
+        setting.value_span,
+        f"--time={text} is {_shown(limit)}, but the comment says {says}; correct one of them",
+        "warning" if mistyped else "info",
+    )
+
+
+def _shown(minutes: int) -> str:
+    for unit, each in (("day", 1440), ("hour", 60)):
+        if minutes >= each and minutes % each == 0:
+            return counted(minutes // each, unit)
+    return times.duration(minutes * 60)
+
+
+def _of_count(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
+    comment = comment_on(job, setting) if (setting.value_line or setting.line).comment is not None else ""
+    found = _COUNTED[setting.name].findall(comment)
+    if len(found) != 1 or _OTHER_COUNT.search(comment) or parse_integer(found[0]) == parse_integer(text):
+        return
+    if sum(each.isdigit() for each in comment.split()) != 1:
+        return
+    assert setting.value_span is not None
+    message = f"--{setting.name}={text}, but the comment says {found[0]}; correct one of them"
+    yield Finding(setting.value_span, message, "info")
+
+
+CASES = [
+    Bad("#!/bin/bash\n#SBATCH --time=«0-01:00:00» # time to run (1 day in this case)\nsrun ./a.out\n"),
+    Bad(
+        "#!/bin/bash\n# Only 1 hour of wall-clock time will be given\n#SBATCH -t «08:00:00»\nsrun ./a.out\n",
+        severity="info",
+        title="more than the comment says",
+    ),
+    Bad("#!/bin/bash\n#SBATCH -N «1»  # allocate 2 nodes\nsrun ./a.out\n", severity="info", title="a number of nodes"),
+    Good("#!/bin/bash\n#SBATCH --time=1-00:00:00  # 24 hours\nsrun ./a.out\n", title="the same in another unit"),
+    Good("#!/bin/bash\n#SBATCH --time=08:00:00  # takes about 2 hours\nsrun ./a.out\n", title="what it takes"),
+    Good("#!/bin/bash\n#SBATCH --time=08:00:00  # max 7 days in this partition\nsrun ./a.out\n", title="a bound"),
+]
