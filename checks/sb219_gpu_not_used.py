@@ -24,6 +24,8 @@ from sbatchlint.analysis.launch.serial_programs import SERIAL
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.step_programs import UTILITIES
 from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.syntax.tree import Heredoc
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -127,6 +129,8 @@ def _only_prepares(job: Job) -> Span | None:
     """Where the last command stands of a job that prepares an environment, and does nothing else; None for others."""
     if job.program.errors or job.text.string[:2] != "#!":
         return None
+    if any(not node.closed for node in nodes_of(job.program, Heredoc)):
+        return None  # what follows it is swallowed
     commands = [each for each in job.invocations if each.argv]
     prepares = any(each.name in ("conda", "mamba", "pip", "pip3", "activate", "module", "ml") for each in commands)
     if not prepares or not all(map(_is_preparation, commands)):
