@@ -72,9 +72,10 @@ def _answer(answer: Answer, run: Run) -> dict[str, Any]:
 
 
 def _fix(answer: Answer) -> str:
-    """The advice of an answer; what the first finding says where the advice only points to it."""
+    """The advice of an answer; what the findings say where the advice only points to them."""
     if answer.findings and answer.advice.startswith("see the finding"):
-        return answer.findings[0].message + answer.advice.removeprefix("see the finding")
+        told = dict.fromkeys(each.message for each in answer.findings[:3])
+        return " | ".join(told) + answer.advice.removeprefix("see the finding")
     return answer.advice
 
 
