@@ -10,14 +10,14 @@ The same holds for the words of commands: a program, an image, a file to source 
 
 So does an option whose value was taken out: `--partition=` is refused, and `--account=` names no account.
 
-Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are advice, once a file: it is a template, and
-sbatch takes them literally where it is submitted as it lies. `{ nodes }` is not one of them, and `{Partition Name}` is
-advice, too. An error where sbatch refuses the script, and otherwise a warning: whoever submits it sees the message, or
-fills it in first. Where a value was taken out for the public (`<ANONYMOUS>`), and in templates, examples and
-documentation it is only advice: what counts is the folder and the name of the script in its project, what its first
-comments say, and a script beside it that puts values in their place. A script with several things to fill in, one of
-them in its directives, is a form, where everything is only advice; so is one with dots for its options, and one with
-names for its numbers. The same goes for arguments such as `--data /path/to/data`.
+Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are not reported; `{ nodes }` is not one of
+them, and `{Partition Name}` is advice, as sbatch refuses the file as it lies. An error where sbatch refuses the
+script, and otherwise a warning: whoever submits it sees the message, or fills it in first. Where a value was taken
+out for the public (`<ANONYMOUS>`), and in templates, examples and documentation it is only advice: what counts is the
+folder and the name of the script in its project, what its first comments say, and a script beside it that puts values
+in their place. A script with several things to fill in, one of them in its directives, is a form, where everything is
+only advice; so is one with dots for its options, and one with names for its numbers. The same goes for arguments such
+as `--data /path/to/data`.
 
 The placeholders of a kind are one finding: those that sbatch refuses, those in other directives, and those in commands,
 on the first that makes a command fail.
@@ -49,16 +49,14 @@ from sbatchlint.analysis.script.submit_lines import is_filled_in_beside
 from sbatchlint.analysis.script.unfilled import IN_SHELL, Unfilled, unfilled_words
 from sbatchlint.bash.syntax.tree import Program, Redirect
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.values import Text, may_have_slots, span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, shortened
+from sbatchlint.bash.values import Text, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.numbers import counted
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_names import is_secret
-from sbatchlint.source.templates import slots
-from sbatchlint.source.text import SLOT
 
 CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="0.1.0", alone=True)
 
@@ -129,28 +127,6 @@ def _all(job: Job, seen: set[int]) -> Iterator[Finding]:
     for severity in _ORDER_OF_SEVERITIES:
         yield from _one_of([each for each in in_directives if each.severity == severity])
     yield from _in_commands(job)
-    yield from _of_template(job)
-
-
-def _of_template(job: Job) -> Iterator[Finding]:
-    """The finding on a file whose directives a program fills in."""
-    text = job.source.own.text
-    if job.is_embedded or job.outer is not None or SLOT in text or not may_have_slots(text):
-        return
-    lines = [each.span for each in job.directives.lines]
-    places = [Span(*each) for each in slots(text)]
-    first = next((each for each in places if any(line.contains(each) for line in lines)), None)
-    if first is None or is_filled_in_beside(job, text[first.start : first.end]):
-        return
-    by_line = {job.line(each.start): each for each in reversed(places) if each != first}
-    by_line.pop(job.line(first.start), None)
-    yield Finding(
-        first,
-        f"`{shortened(text[first.start : first.end])}` is filled in by a program: sbatch takes it literally; "
-        "submit what that program writes",
-        "info",
-        related=[(by_line[line], "another one") for line in sorted(by_line)[:7]],
-    )
 
 
 def _in_directives(job: Job, seen: set[int]) -> Iterator[Finding]:
@@ -416,10 +392,6 @@ CASES = [
         severity="info",
         title="a slot of two words",
     ),
-    Bad(
-        "#!/bin/bash\n#SBATCH --account=«{{ account }}» -p @[QUEUE] --nodes={nodes}\nsrun ./a.out\n",
-        severity="info",
-        title="a template",
-    ),
+    Good("#!/bin/bash\n#SBATCH --account={{ account }} -p @[QUEUE] --nodes={nodes}\nsrun ./a.out\n", title="templates"),
     Good("#!/bin/bash\n#SBATCH -A example -p test -J todo --output=example.com/%j.out\nsrun ./a.out < in > out\n"),
 ]

@@ -4,8 +4,7 @@
 from the submitting shell, whose environment sbatch passes on. Logs are often readable by others, kept for long, and
 pasted into questions.
 
-A warning; advice where nothing comes from the submitting shell (`--export=NONE`), or the job does no work, as one that
-only shows what a job is like, unless the script itself exports a secret.
+A warning where the script exports a variable whose name says that it holds a secret; otherwise advice.
 
 ## Fix
 
@@ -19,7 +18,6 @@ env(1), printenv(1); sbatch(1), `--export`.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.pipeline_runs import runs_of
-from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import Variable
@@ -52,15 +50,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     name = _secret(command)
     shown = f"including the value of `{name}`" if name else "including any tokens"
     message = f"`{command.name}` writes the whole environment into the job's log, {shown}; print only what you need"
-    severity = None if name or not _has_little(job) else "info"
-    yield Finding(command.span, f"{message}: `env | grep '^SLURM_'`", severity)
-
-
-def _has_little(job: Job) -> bool:
-    """Whether the job gets nothing of the submitting shell, or does no work, as one that shows what a job is like."""
-    passed = job.request.value("export")
-    works = any(weight(job, each) >= Weight.PROGRAM for each in job.invocations)
-    return not works or passed is not None and passed.upper().partition(",")[0] != "ALL"
+    yield Finding(command.span, f"{message}: `env | grep '^SLURM_'`", None if name else "info")
 
 
 def _reaches_log(job: Job, command: Invocation) -> bool:
@@ -94,16 +84,14 @@ CASES = [
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=1\n«printenv»\nsrun ./a.out\n",
+        severity="info",
         title="variables of the submitting shell",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=1\n«env» | sort\n«export»\n«declare -x»\nsrun ./a.out\n",
+        severity="info",
         title="other commands that print everything",
     ),
-    Bad(
-        "#!/bin/bash\n#SBATCH --export=NONE\n«env»\nsrun ./a.out\n", severity="info", title="nothing came along"
-    ),
-    Bad("#!/bin/bash\n#SBATCH -n 1\nhostname\n«env»\n", severity="info", title="it only shows what a job is like"),
     Good(
         """\
         #!/bin/bash

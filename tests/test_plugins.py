@@ -209,7 +209,7 @@ def test_pyxis_that_is_too_old_for_sbatch() -> None:
         ("partition", "gpu,ENTER_ME_HERE", "ENTER_ME_HERE"),
         ("time", '"HH:MM:SS"', "HH:MM:SS"),
         ("mail-user", "first.last@uni.edu", "first.last@uni.edu"),
-        ("mail-user", "you@your-institution.edu", None),
+        ("mail-user", "you@your-institution.edu", "you@your-institution.edu"),
         ("output", "/scratch/your_folder/%j", "your_folder"),
         ("nodes", "<N>", "<N>"),
         ("job-name", "todo", None),

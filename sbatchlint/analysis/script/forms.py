@@ -22,6 +22,8 @@ from sbatchlint.source.regex import Regex
 
 # A job runs all the same with placeholders in these, so they are left in scripts that are used.
 _SURVIVING = frozenset(("mail-user", "job-name"))
+# Options that nobody writes without a value but to fill it in later.
+_NEEDED = frozenset(("account", "cpus-per-task", "gpus-per-node", "mem", "nodes", "ntasks", "partition", "qos", "time"))
 # Uses of a word that fail at once where it is a placeholder.
 _FAILING = frozenset(("run", "source", "folder", "image"))
 # What a form says of itself, in commands and in comments.
@@ -65,9 +67,9 @@ def _phrases(text: str) -> frozenset[str]:
 def is_form(job: Job) -> bool:
     """Whether a script is for somebody else to fill in: it has a placeholder in its directives, and another one.
 
-    One alone, even if it is written twice, was forgotten in a script that is somebody's own; unless it stands for all
-    options, or for several numbers. An address or a name that was never filled in is left in scripts that are used,
-    so beside them two are needed, or one with which a command fails.
+    One alone was forgotten in a script that is somebody's own, unless it stands for all options or for several
+    numbers; one that is the whole value of two options was not. An address or a name that was never filled in is
+    left in scripts that are used, so beside them two are needed, or one with which a command fails.
     """
     if _emptied_variables(job.source.own.text) > _FEW or _has_left_out(job) or _names_in_place_of_numbers(job) >= _FEW:
         return True
@@ -78,7 +80,7 @@ def is_form(job: Job) -> bool:
     if any(map(REDACTED.search, left)):
         return False
     enough = 2 if _SURVIVING.issuperset(values) else 1
-    if len(left) > enough:
+    if len(left) > enough or _blank_options(job, left) > enough:
         return True
     left.update(_remarks(job), _phrases(job.source.own.text), _redirected(job))
     if len(left) > enough:
@@ -90,6 +92,11 @@ def is_form(job: Job) -> bool:
 def _fails(word: Unfilled) -> bool:
     """Whether the job certainly meets a placeholder with which a command fails."""
     return word.certain and word.use in _FAILING
+
+
+def _blank_options(job: Job, left: set[str]) -> int:
+    """How many options have nothing but such a placeholder: `--account=<change> --partition=<change>`."""
+    return len({each.name for each in job.directives.settings if each.text in left})
 
 
 def _in_values(job: Job) -> dict[str, str]:
@@ -105,6 +112,8 @@ def _in_values(job: Job) -> dict[str, str]:
             values[setting.name] = _opened(job, setting) or f"{setting.name} {raw}"
         elif setting.value == "" and string[setting.end : setting.line.end].lstrip()[:1] == "<":
             values[setting.name] = string[setting.end : setting.line.end].strip()  # `--mail-user= <address>`
+        elif setting.text == "" and setting.name in _NEEDED and string[setting.end : setting.end + 1] != "#":
+            values[setting.name] = f"{setting.name} without a value"
     for line in job.directives.lines:
         emptied = _EMPTIED.search(string, line.words_start, line.end) if line.comment is not None else None
         if emptied is not None:
