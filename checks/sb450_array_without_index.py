@@ -24,6 +24,7 @@ from sbatchlint.analysis.expansion.reads import use_of
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, For, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableRead
+from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
@@ -37,6 +38,7 @@ CARD = Card(
 _INDEXED = Regex(r"\[[^\]\n]*\]")
 _NUMBER = Regex(r"-?\d[\d.eE+-]*,")
 _LEAST = 2  # elements
+_OPTION = Regex(r"--?[A-Za-z][\w-]* \S")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -83,6 +85,12 @@ def _has_several(read: VariableRead) -> bool:
     return all(each.fields is not None and len(each.fields) >= _LEAST for each in variable.alternatives)
 
 
+def _has_options(read: VariableRead) -> bool:
+    """Whether an element of an array certainly is an option with its value, as one word: `"--epochs 1"`."""
+    alternatives = read.variable.alternatives if read.variable is not None else ()
+    return any(_OPTION.match(text_of(field) or "") for each in alternatives for field in each.fields or ())
+
+
 def _of_read(job: Job, read: VariableRead) -> Iterator[Finding]:
     string = job.text.string
     parameter = string[read.start : read.end]
@@ -106,10 +114,13 @@ def _of_read(job: Job, read: VariableRead) -> Iterator[Finding]:
     good, shown = f'"${{{read.name}[@]}}"', use.kind == "print"
     one = "" if shown else f", or `${{{read.name}[i]}}` for one"
     message = f"without an index this is only the first element of {read.name}; write `{good}`{one}"
+    several = not shown and _has_options(read)
+    if several:  # each element is several words, which `"${A[@]}"` would keep together
+        message = f"without an index this is only the first element of {read.name}; write `${{{read.name}[i]}}`"
     start, end = (read.start - 1, read.end + 1) if quoted else (read.start, read.end)
     fix = (
         None
-        if shown or string[start - 1] == "="
+        if shown or several or string[start - 1] == "="
         else Fix("use all elements", [replace(job.span(start, end), good)], safe=False)
     )
     yield Finding(job.span(read.start, read.end), message, "info" if shown else None, fix=fix)
@@ -168,6 +179,15 @@ CASES = [
         srun ./solver --size ${SIZES[$SLURM_ARRAY_TASK_ID]}
         """,
         title="no braces",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=0-1
+        STARTS=("--epochs 1" "--resume best.pt")
+        srun python train.py «$STARTS»
+        """,
+        title="options with their values as elements, so no fix",
     ),
     Bad(
         """\

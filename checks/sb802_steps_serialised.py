@@ -452,6 +452,8 @@ def _advice(
         if "cpus" in reasons or total.cpus and needed > total.cpus:
             return []
         options.append("--exact")
+    if reasons & {"memory", "gpus"} and len({each.step.tasks for each in group}) > 1:
+        return []  # equal parts would not suit steps of different sizes
     if "memory" in reasons:
         part = total.memory // max(-(-number // total.nodes), 2)
         options.append(f"--mem={part // 1024}G" if part % 1024 == 0 and part else f"--mem={part}M")
@@ -572,6 +574,17 @@ CASES = [
         """,
         severity="warning",
         title="each claims the job's memory",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks-per-node=3 --mem=6G
+        srun -n1 ./solve part1.inp &
+        «srun» -n2 ./solve part2.inp &
+        wait
+        """,
+        severity="warning",
+        title="steps of different sizes",
     ),
     Bad(
         """\
