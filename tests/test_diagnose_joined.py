@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from sbatchlint.cli import main
 from sbatchlint.diagnose.answers import Answer, codes_of, overrides_for, picture_of, rows_of
 from sbatchlint.diagnose.diagnosis import diagnose
 from sbatchlint.diagnose.logs import findings_in
@@ -265,3 +268,18 @@ def test_of_a_directive_the_message_of_sbatch_comes_first() -> None:
         assert first.startswith("- `sbatch: error: Invalid directive found in batch script: "), code
     (section,) = bites("SB439")
     assert "`shell-test`" in section[1] and "`command-not-found`" in section[1]
+
+
+def test_another_answer_says_what_its_finding_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "job.log").write_text(
+        "srun: error: Unable to create step for job 7: Requested node configuration is not available\n"
+    )
+    (tmp_path / "job.sh").write_text(
+        "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=1 --output=job.log\n"
+        'nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST")\nall=("$nodes")\nhead=${all[0]}\n'
+        'srun --nodes=1 --ntasks=1 -w "$head" ray start --head --block &\nwait\n'
+    )
+    main(["diagnose", str(tmp_path / "job.log"), "--script", str(tmp_path / "job.sh"), "--isolated"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "see the finding" not in shown
+    assert "write `all=($nodes)`" in shown

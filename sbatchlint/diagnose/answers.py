@@ -184,5 +184,13 @@ def rows_of(answer: Answer, source: Source | None) -> list[int]:
     return [] if source is None else sorted({source.row(each.start) for each in answer.spans or answer.related})
 
 
+def advice_of(answer: Answer) -> str:
+    """What an answer advises; what its findings say, where its advice only points to them."""
+    if answer.findings and answer.advice.startswith("see the finding"):
+        told = dict.fromkeys(each.message for each in answer.findings[:3])
+        return " | ".join(told) + answer.advice.removeprefix("see the finding")
+    return answer.advice
+
+
 def codes_of(found: Sequence[Diagnostic]) -> list[str]:
     return sorted({each.code for each in found})

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from sbatchlint.diagnose.answers import Answer, codes_of, rows_of
+from sbatchlint.diagnose.answers import Answer, advice_of, codes_of, rows_of
 from sbatchlint.diagnose.jobs import JobRun, failing_nodes, summary
 from sbatchlint.diagnose.repair import diff_of
 from sbatchlint.diagnose.run import Run
@@ -66,17 +66,9 @@ def _answer(answer: Answer, run: Run) -> dict[str, Any]:
         "cause": _redacted(answer.says),
         "script_rows": rows_of(answer, run.source),
         "codes": codes_of(answer.findings),
-        "fix": _redacted(_fix(answer)),
+        "fix": _redacted(advice_of(answer)),
         "diff": _redacted(diff_of(answer, run.picture)) or None,
     }
-
-
-def _fix(answer: Answer) -> str:
-    """The advice of an answer; what the findings say where the advice only points to them."""
-    if answer.findings and answer.advice.startswith("see the finding"):
-        told = dict.fromkeys(each.message for each in answer.findings[:3])
-        return " | ".join(told) + answer.advice.removeprefix("see the finding")
-    return answer.advice
 
 
 def _redacted(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import os
 
-from sbatchlint.diagnose.answers import Answer, codes_of
+from sbatchlint.diagnose.answers import Answer, advice_of, codes_of
 from sbatchlint.diagnose.places import Place, has_ground
 from sbatchlint.diagnose.ranking import Noise
 from sbatchlint.diagnose.run import Run
@@ -52,7 +52,7 @@ def render(run: Run, terminal: Terminal) -> str:
     for other in found[1:]:
         if other.says in told or not has_ground(other, run.source):
             continue  # a cause is said once
-        alternative = f"{_shown(other.says)} ({escape(SHORT[other.where])}): {_shown(other.advice)}"
+        alternative = f"{_shown(other.says)} ({escape(SHORT[other.where])}): {_shown(advice_of(other))}"
         alternatives.extend(_field("or", alternative, terminal))
     lines += ["", *alternatives] if alternatives else []
     lines.extend(_noise(run.diagnosis.noise, run, terminal))
@@ -80,7 +80,7 @@ def _answer(answer: Answer, run: Run, others: list[Place], terminal: Terminal) -
         lines.extend(_field("advice", _shown(answer.advice), terminal))
     for place in others:
         other = next((each for each in run.diagnosis.answers if each.says == place.why), None)
-        advice = "" if other is None else f": {_shown(other.advice)}"
+        advice = "" if other is None else f": {_shown(advice_of(other))}"
         where = _WHERE[place.where].partition(":")[0]
         lines.extend(_field("or", f"{where}: {_shown(place.why)}{advice}", terminal))
     if run.source is not None:
