@@ -10,10 +10,9 @@ indices on the node, which mean nothing to programs that see only the job's GPUs
 Not reported: a GPU for each process (in a loop, in the background, by several values), an empty value, and, in jobs
 with `--exclusive`, GPUs beyond those requested.
 
-A warning where it changes which GPUs a program sees, or shows that fewer are meant than a step gets, and where it
-repeats what Slurm sets for fewer than four GPUs, as others of the node may be another job's; advice where the job has
-four or more, where only some runs are concerned, or names GPUs that a step, which gets others, never sees; and where a
-comment says that fewer are meant.
+A warning where it changes which GPUs a program sees, or shows that fewer are meant than a step gets; advice where it
+repeats what Slurm sets, where only some runs are concerned, or names GPUs that a step, which gets others, never sees;
+and where a comment says that fewer are meant.
 
 ## Fix
 
@@ -57,8 +56,6 @@ _HEADER = Regex(r"for[ \t]+(\w+)[ \t]+in[ \t]+(\S[^;\n]{0,200}?)[ \t]*[;\n]")
 _BY_VARIABLE = Regex(r"\b(\w+_VISIBLE_DEVICES)=\"?\$\{?(\w+)\}?\"?(?=\s|$)")
 _RANGE = Regex(r"\{0\.\.([0-9]{1,3})\}|(?:\$\(|`)\s*seq\s+[0-9]\s+([0-9]{1,3})\s*[)`]")
 _INDEX = Regex(r"[0-9]{1,3}")
-# GPUs of a usual node: whoever has them all has no neighbour.
-_WHOLE_NODE = 4
 IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
 # The number of commands before an assignment that are looked at: those in substitutions, and the one that it is for.
 MOST_NESTED = 8
@@ -121,7 +118,7 @@ def check(job: Job) -> Iterator[Finding]:
             message = (
                 f"Slurm already sets {name} for the job's {gpus}, and this value may differ; remove this assignment"
             )
-            severity = "info" if available >= _WHOLE_NODE else None
+            severity = "info"
         elif _are_all(ids, available) or choice.command is not None:
             continue
         elif _works_in_batch_shell(job) and not _works_in_steps(job):

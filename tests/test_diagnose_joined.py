@@ -12,6 +12,7 @@ from sbatchlint.diagnose.diagnosis import diagnose
 from sbatchlint.diagnose.logs import findings_in
 from sbatchlint.diagnose.places import places
 from sbatchlint.diagnose.seen import bites, symptoms_of
+from sbatchlint.diagnose.subjects import variable_words
 from sbatchlint.registry import registry
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.text import Source
@@ -283,3 +284,10 @@ def test_another_answer_says_what_its_finding_says(tmp_path: Path, capsys: pytes
     shown = " ".join(capsys.readouterr().out.split())
     assert "see the finding" not in shown
     assert "write `all=($nodes)`" in shown
+
+
+def test_a_word_with_variables_that_nearly_comes_to_a_path() -> None:
+    script = "#!/bin/bash\n#SBATCH -n1\n./a $a.$b.$c.$d.$e/last.bam data/$x/$y.txt\n"
+    job = picture_of(Source(script, "job.sh"), SETTINGS).jobs[0]
+    assert list(variable_words(job, "." * 900 + "/last.ba")) == []
+    assert [values for _, values in variable_words(job, "/work/data/s1/.txt")] == [["s1", ""]]

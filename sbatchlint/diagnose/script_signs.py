@@ -359,9 +359,9 @@ def _empty_piece(first: Answer, picture: Picture) -> Answer | None:
         return None
     for job in picture.jobs[:1]:
         for path in dict.fromkeys(_paths(event.text)):
-            for word, match in variable_words(job, path):
+            for word, values in variable_words(job, path):
                 used = re.findall(r"\$\{?(\w+)\}?", word[0])
-                name = next((each for each, value in zip(used, match.groups(), strict=False) if not value), None)
+                name = next((each for each, value in zip(used, values, strict=False) if not value), None)
                 if name is not None:
                     return _empty_in_path(first, job, path, word, name)
     return None

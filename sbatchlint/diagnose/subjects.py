@@ -161,38 +161,59 @@ def named(job: Job, event: Event) -> Verdict:
     return _made_of_variables(job, words)
 
 
-# A word with variables, as the script has it: `data/$sample.bam`, `--out=${dir}/x_${i}.txt`.
-_WITH_VARIABLES = re.compile(r"(?<![\w$/.{}-])[\w./~+-]*\$(?:\{\w+\}|\w+)(?:[\w./~+-]|\$(?:\{\w+\}|\w+))*")
+# A word that may have variables, as the script has it: `data/$sample.bam`, `--out=${dir}/x_${i}.txt`.
+_WORD = re.compile(r"(?<![\w$/.{}~+-])[\w$/.{}~+-]+")
 _VARIABLE = re.compile(r"\$(?:\{\w+\}|\w+)")
 # The least that has to be the same in a path of a message and in a word of the script.
 _FIXED = 4
+_MOST_PARTS = 6
+_LONGEST_PATH = 1000  # characters
 
 
-def variable_words(job: Job, path: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """The words of the script that come to a path if their variables have some value, with the match of the path.
+def variable_words(job: Job, path: str) -> Iterator[tuple[re.Match[str], list[str]]]:
+    """The words of the script that come to a path if their variables have these values, which may be empty."""
+    for word, parts in _words_with_variables(job) if len(path) <= _LONGEST_PATH else ():
+        values = _values_in(parts, path)
+        if values is not None:
+            yield word, values
 
-    The groups of the second match are the values, which may be empty.
+
+def _values_in(parts: list[str], path: str) -> list[str] | None:
+    """What stands in a path between the parts of a word; None if the word cannot come to it.
+
+    The word may be relative to any folder of the path.
     """
-    for word in _words_with_variables(job):
-        parts = _VARIABLE.split(word[0])
-        if len("".join(parts).strip("./")) < _FIXED or len(parts) > 6:
+    first, *between, last = parts
+    starts = [0] if first.startswith("/") else [0, *(at + 1 for at, sign in enumerate(path) if sign == "/")]
+    for start in reversed(starts):
+        if not path.startswith(first, start) or not path.endswith(last):
             continue
-        wanted = r"([^\s]*?)".join(map(re.escape, parts))
-        match = re.fullmatch(rf"(?:\S*/)?{wanted}" if not word[0].startswith("/") else wanted, path)
-        if match:
-            yield word, match
+        values, at = [], start + len(first)
+        for part in between:
+            found = path.find(part, at)
+            if found < 0:
+                break
+            values.append(path[at:found])
+            at = found + len(part)
+        else:
+            if at <= len(path) - len(last):
+                return [*values, path[at : len(path) - len(last)]]
+    return None
 
 
 @once
-def _words_with_variables(job: Job) -> tuple[re.Match[str], ...]:
-    """The words with variables in the script's text, outside comments."""
-    text = job.source.text
-    found = _WITH_VARIABLES.finditer(text)
-    return tuple(
-        each
-        for each in found
-        if not text[text.rfind("\n", 0, each.start()) + 1 : each.start()].lstrip().startswith("#")
-    )
+def _words_with_variables(job: Job) -> tuple[tuple[re.Match[str], list[str]], ...]:
+    """The words with a few variables in the script's text, outside comments, each cut at its variables."""
+    text, at = job.source.text, 0
+    found = []
+    for line in text.splitlines(keepends=True):
+        if not line.lstrip().startswith("#"):
+            for word in _WORD.finditer(text, at, at + len(line)):
+                parts = _VARIABLE.split(word[0])
+                if 1 < len(parts) <= _MOST_PARTS and len("".join(parts).strip("./")) >= _FIXED:
+                    found.append((word, parts))
+        at += len(line)
+    return tuple(found)
 
 
 def _made_of_variables(job: Job, words: list[str]) -> Verdict:
