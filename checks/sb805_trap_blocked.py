@@ -19,6 +19,7 @@ bash(1), "SIGNALS"; live runs of Slurm 22.05 and 26.05: a trap for a signal sent
 foreground command had ended, 40 seconds later.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.turned_off import is_turned_off
@@ -27,6 +28,7 @@ from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.once import once
 from sbatchlint.slurm.grammar.signals import early_signal
 from sbatchlint.triggers import Commands
 
@@ -71,25 +73,37 @@ def _foreground_work(job: Job, trap: Invocation) -> Invocation | None:
     """The work for which the shell waits after a trap; None where some of it is in the background."""
     found: Invocation | None = None
     heaviest = Weight.STAGING
-    for command in job.invocations[trap.index + 1 :]:
-        if command.context.handler or command.phase is not Phase.BATCH or command.parent is not None:
-            continue
-        if command.name == "trap" and len(command.argv) > 2 and text_of(command.argv[1]) in ("-", ""):
-            break  # the trap is reset
+    later = _decisive(job)
+    for command in later[bisect_right(later, trap.index, key=lambda each: each.index) :]:
+        if _resets(command):
+            break
         if command.name == "exec" and len(command.argv) > 1:
             return None
-        if command.context.captured or command.alternatives > 1:
-            continue
-        weighs = weight(job, command)
-        if weighs <= Weight.STAGING:
-            continue
         if command.context.background is not None and _is_watching(job, command):
             continue
         if command.context.background is not None or command.context.shell.awaiting.kind != "script":
             return None
-        if weighs > heaviest:
-            found, heaviest = command, weighs
+        if weight(job, command) > heaviest:
+            found, heaviest = command, weight(job, command)
     return found
+
+
+@once
+def _decisive(job: Job) -> list[Invocation]:
+    """The commands that decide whether a trap before them runs in time: work, `exec`, and traps that are reset."""
+    own = (
+        each for each in job.invocations
+        if not each.context.handler and each.phase is Phase.BATCH and each.parent is None
+    )  # fmt: skip
+    return [
+        each for each in own
+        if _resets(each) or each.name == "exec" and len(each.argv) > 1
+        or not each.context.captured and each.alternatives == 1 and weight(job, each) > Weight.STAGING
+    ]  # fmt: skip
+
+
+def _resets(command: Invocation) -> bool:
+    return command.name == "trap" and len(command.argv) > 2 and text_of(command.argv[1]) in ("-", "")
 
 
 def _is_watching(job: Job, command: Invocation) -> bool:

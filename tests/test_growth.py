@@ -58,6 +58,7 @@ def nested(begin: str) -> Callable[[int], str]:
 
 SHAPES: dict[str, Callable[[int], str]] = {
     "outputs of containers": repeated("x=$(docker run img a@); docker logs $x; docker rm $x\n"),
+    "traps of functions": repeated("cleanup@() { rm -r $W; }\ntrap cleanup@ USR1\n"),
     "removals of one variable": repeated("rm -rf $OUT\nsrunup@=\n"),
     "case: variables": case("a@) A@=x ;;\n"),
     "case: values": case("a@) B=$B-@; srun a@ ;;\n"),
