@@ -578,17 +578,6 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
-        #SBATCH --nodes=1 --ntasks-per-node=3 --mem=6G
-        srun -n1 ./solve part1.inp &
-        «srun» -n2 ./solve part2.inp &
-        wait
-        """,
-        severity="warning",
-        title="steps of different sizes",
-    ),
-    Bad(
-        """\
-        #!/bin/bash
         #SBATCH --nodes=1 --ntasks=1 --cpus-per-task=8 --gres=gpu:1
         srun nvidia-smi dmon -f usage.log &
         «srun» python train.py
@@ -624,5 +613,16 @@ CASES = [
         wait
         """,
         title="one on each node",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --ntasks-per-node=3 --mem=6G
+        srun -n1 ./solve part1.inp &
+        «srun» -n2 ./solve part2.inp &
+        wait
+        """,
+        severity="warning",
+        title="steps of different sizes",
     ),
 ]
