@@ -96,6 +96,8 @@ def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
 
 
 def _shown(minutes: int) -> str:
+    if minutes < 60:
+        return counted(minutes, "minute")
     for unit, each in (("day", 1440), ("hour", 60)):
         if minutes >= each and minutes % each == 0:
             return counted(minutes // each, unit)
