@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from conftest import Command
+import in_bash
 from convert_cases import CASES
+from in_bash import Converting
 
-
-@pytest.fixture
-def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command line over the real checks, with an empty folder as the current one."""
-    monkeypatch.chdir(tmp_path)
-    return Command(tmp_path, capsys, monkeypatch)
+command = in_bash.command
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_conversion(command: Command, name: str) -> None:
+def test_conversion(command: Converting, name: str) -> None:
     case = CASES[name]
     path = command.write("job.sh", case.before)
     if case.file is not None:
@@ -34,7 +29,7 @@ def test_conversion(command: Command, name: str) -> None:
 
 @pytest.mark.parametrize(("gres", "others"), [("gpu:8", []), ("lscratch:4", ["--gpus-per-node=8"])])
 def test_a_gres_of_the_goal_takes_the_place_of_that_of_the_script(
-    command: Command, gres: str, others: list[str]
+    command: Converting, gres: str, others: list[str]
 ) -> None:
     lines = "#SBATCH --nodes=1 --gres=gpu:4 --time=1:00:00 --cpus-per-task=8\ntorchrun --nproc_per_node=8 t.py\n"
     command.write("job.sh", f"#!/bin/bash\n{lines}")
@@ -44,7 +39,7 @@ def test_a_gres_of_the_goal_takes_the_place_of_that_of_the_script(
     assert [word for word in words if "gres" in word or "gpus" in word] == [f"--gres={gres}", *others]
 
 
-def test_to_tasks_and_back_is_the_same_job(command: Command) -> None:
+def test_to_tasks_and_back_is_the_same_job(command: Converting) -> None:
     command.write("job.sh", CASES["torchrun"].after)
     options = ["--nodes", "2", "--output-format", "json", "--to"]
     native = json.loads(command("convert", *options, "srun", "job.sh").out)
@@ -58,7 +53,7 @@ def test_to_tasks_and_back_is_the_same_job(command: Command) -> None:
     assert back["after"]["request"]["components"][0]["cpus_per_task"] == 4
 
 
-def test_a_command_line(command: Command) -> None:
+def test_a_command_line(command: Converting) -> None:
     result = command("convert", "--nodes", "2", "--", "torchrun", "--nproc-per-node=8", "train.py", "--name", "a b")
     assert result.code == 1
     assert "--nproc-per-node=8 train.py --name 'a b'\n" in result.out
@@ -66,7 +61,7 @@ def test_a_command_line(command: Command) -> None:
     assert "to do: fill in, and write #SBATCH: --time=HH:MM:SS" in result.err
 
 
-def test_the_configuration_file_of_accelerate_has_no_say_in_nodes(command: Command) -> None:
+def test_the_configuration_file_of_accelerate_has_no_say_in_nodes(command: Converting) -> None:
     command.write(
         "job.sh", "#!/bin/bash\n#SBATCH -t5 -c8\naccelerate launch --config_file a.yaml --num_processes 8 a.py\n"
     )
@@ -77,7 +72,7 @@ def test_the_configuration_file_of_accelerate_has_no_say_in_nodes(command: Comma
     assert command("convert", "--nodes", "2", "done.sh").out == result.out
 
 
-def test_the_cpus_that_only_an_srun_asks_for_stay(command: Command) -> None:
+def test_the_cpus_that_only_an_srun_asks_for_stay(command: Converting) -> None:
     text = "#!/bin/bash\n#SBATCH -N1 --ntasks-per-node=4 --gres=gpu:4 -t5\nsrun -c 8 python train.py\n"
     command.write("job.sh", text)
     assert command("convert", "--nodes", "2", "job.sh").out == text.replace("-N1", "-N2")
@@ -85,14 +80,14 @@ def test_the_cpus_that_only_an_srun_asks_for_stay(command: Command) -> None:
     assert "srun -c 8 bash -c " in command("convert", "--nodes", "2", "one.sh").out
 
 
-def test_the_cpus_of_all_tasks_of_the_node_count(command: Command) -> None:
+def test_the_cpus_of_all_tasks_of_the_node_count(command: Converting) -> None:
     header = "#SBATCH --ntasks=2 --ntasks-per-node=2 --cpus-per-task=4 --gpus-per-node=2 -t5"
     command.write("job.sh", f"#!/bin/bash\n{header}\nsrun python train.py\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert "--ntasks-per-node=2 --cpus-per-task=4 --gpus-per-node=2 -t5" in result.out, result.err
 
 
-def test_what_is_left_to_do_is_not_written(command: Command) -> None:
+def test_what_is_left_to_do_is_not_written(command: Converting) -> None:
     path = command.write("job.sh", "#!/bin/bash\ntorchrun --nproc-per-node=8 train.py\n")
     out = path.with_name("out.sbatch")
     assert command("convert", "--nodes", "2", "job.sh", "-o", "out.sbatch").code == 1
@@ -104,7 +99,7 @@ def test_what_is_left_to_do_is_not_written(command: Command) -> None:
     assert out.read_text() == before
 
 
-def test_the_difference_of_a_plain_script_is_short(command: Command) -> None:
+def test_the_difference_of_a_plain_script_is_short(command: Converting) -> None:
     command.write("job.sh", "#!/bin/bash\n#SBATCH --gpus-per-node=8 --cpus-per-task=64\n#SBATCH --time=5\n"
                   "module load cuda\ntorchrun --nproc-per-node=8 train.py\n")  # fmt: skip
     result = command("convert", "--nodes", "2", "--diff", "job.sh")
@@ -147,7 +142,7 @@ def test_the_difference_of_a_plain_script_is_short(command: Command) -> None:
         ("if true; then\n", "", "a syntax error on line 2"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_converted(command: Command, script: str, options: str, reason: str) -> None:
+def test_what_cannot_be_converted(command: Converting, script: str, options: str, reason: str) -> None:
     command.write("job.sh", f"#!/bin/bash\n{script}")
     result = command("convert", "--nodes", "2", *options.split(), "job.sh")
     assert result.code == 4 and reason in result.err, result.out + result.err
@@ -159,12 +154,12 @@ def test_what_cannot_be_converted(command: Command, script: str, options: str, r
     ["", "--nodes 0 a.sh", "--nodes 2", "--nodes 2 no-such.sh", "--nodes 2 a.sh --set tim=5", "--nodes 2 --",
      "--nodes 2 a.sh --diff --check"],
 )  # fmt: skip
-def test_wrong_usage(command: Command, arguments: str) -> None:
+def test_wrong_usage(command: Converting, arguments: str) -> None:
     command.write("a.sh", "#!/bin/bash\ntorchrun --nproc-per-node=8 a.py\n")
     assert command("convert", *arguments.split()).code == 2
 
 
-def test_what_a_script_includes_stays_where_it_is(command: Command) -> None:
+def test_what_a_script_includes_stays_where_it_is(command: Converting) -> None:
     command.write("env.sh", "export HF_HOME=/shared/hf\n")
     command.write(
         "job.sh", "#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\nsource env.sh\ntorchrun --nproc_per_node=2 a.py\n"
@@ -174,7 +169,7 @@ def test_what_a_script_includes_stays_where_it_is(command: Command) -> None:
 
 
 @pytest.mark.parametrize("start", ["mpirun ./solve in", "mpirun -np 32 ./solve in", "srun ./solve in"])
-def test_processes_of_cpus_are_tasks_without_gpus(command: Command, start: str) -> None:
+def test_processes_of_cpus_are_tasks_without_gpus(command: Converting, start: str) -> None:
     command.write("job.sh", f"#!/bin/bash\n#SBATCH -t5 -N1 -n32\n{start}\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == ("mpirun" in start), result.err
@@ -184,7 +179,7 @@ def test_processes_of_cpus_are_tasks_without_gpus(command: Command, start: str) 
     assert command("convert", "--nodes", "2", "done.sh").out == result.out
 
 
-def test_how_many_processes_of_cpus_may_be_told(command: Command) -> None:
+def test_how_many_processes_of_cpus_may_be_told(command: Converting) -> None:
     command.write("job.sh", "#!/bin/bash\n#SBATCH -t5 -N1\nmpirun ./solve in\n")
     refused = command("convert", "--nodes", "2", "job.sh")
     assert refused.code == 4 and "say --set ntasks-per-node=N" in refused.err
@@ -194,7 +189,7 @@ def test_how_many_processes_of_cpus_may_be_told(command: Command) -> None:
     assert "more than a node has CPUs" in command("convert", "--nodes", "2", "job.sh").err
 
 
-def test_an_array_that_is_set_nowhere_is_empty(command: Command) -> None:
+def test_an_array_that_is_set_nowhere_is_empty(command: Converting) -> None:
     text = '#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\ntorchrun --nproc_per_node=2 "${EXTRA[@]}" train.py\n'
     command.write("job.sh", text)
     result = command("convert", "--nodes", "2", "job.sh")
@@ -206,7 +201,7 @@ def test_an_array_that_is_set_nowhere_is_empty(command: Command) -> None:
     assert command("convert", "--nodes", "2", "job.sh").code == 0
 
 
-def test_another_launcher_in_a_string_is_written_out(command: Command) -> None:
+def test_another_launcher_in_a_string_is_written_out(command: Converting) -> None:
     text = '#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\nL="deepspeed --num_gpus 2"\n$L train.py\n'
     command.write("job.sh", text)
     refused = command("convert", "--nodes", "2", "job.sh")
@@ -216,7 +211,7 @@ def test_another_launcher_in_a_string_is_written_out(command: Command) -> None:
 
 
 @pytest.mark.parametrize(("start", "said"), [("$CMD", True), ('eval "$CMD"', False)])
-def test_what_prints_the_command_as_it_was_is_told(command: Command, start: str, said: bool) -> None:
+def test_what_prints_the_command_as_it_was_is_told(command: Converting, start: str, said: bool) -> None:
     text = '#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\nCMD="torchrun --nproc_per_node=2 a.py"\necho $CMD\n'
     command.write("job.sh", f"{text}{start}\n")
     result = command("convert", "--nodes", "2", "job.sh")
@@ -231,7 +226,7 @@ def test_what_prints_the_command_as_it_was_is_told(command: Command, start: str,
         ("--nproc_per_node ${N} --master_addr=$(hostname)", '--nproc_per_node 2 --master_addr="$MASTER_ADDR" a.py'),
     ],
 )
-def test_a_number_that_the_job_reckons_is_written_out(command: Command, option: str, made: str) -> None:
+def test_a_number_that_the_job_reckons_is_written_out(command: Converting, option: str, made: str) -> None:
     header = "#!/bin/bash\n#SBATCH -t5 -c4 -N1 -n2 --gpus-per-node=2\nN=$(($SLURM_NTASKS / $SLURM_JOB_NUM_NODES))\n"
     command.write("job.sh", f"{header}torchrun --nnodes 1 {option} a.py\n")
     result = command("convert", "--nodes", "2", "job.sh")
@@ -240,7 +235,7 @@ def test_a_number_that_the_job_reckons_is_written_out(command: Command, option: 
     assert command("convert", "--nodes", "2", "done.sh").out == result.out
 
 
-def test_workers_that_start_again_meet_by_c10d(command: Command) -> None:
+def test_workers_that_start_again_meet_by_c10d(command: Converting) -> None:
     command.write(
         "job.sh", "#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\ntorchrun --max-restarts=3 --nproc-per-node=2 a.py\n"
     )
@@ -248,14 +243,14 @@ def test_workers_that_start_again_meet_by_c10d(command: Command) -> None:
     assert result.code == 0 and "--rdzv-backend=c10d" in result.out and "node-rank" not in result.out, result.err
 
 
-def test_the_processes_of_a_loop_are_counted_once(command: Command) -> None:
+def test_the_processes_of_a_loop_are_counted_once(command: Converting) -> None:
     loop = "for c in 2,1; do\n    IFS=, read -r A B <<< $c\n    torchrun --nproc_per_node=2 a.py --a $A\ndone\n"
     text = f"#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\n{loop}"
     command.write("job.sh", text)
     assert "2 processes become 4" in command("convert", "--nodes", "2", "job.sh").err
 
 
-def test_tasks_of_several_commands_grow_and_get_no_launcher(command: Command) -> None:
+def test_tasks_of_several_commands_grow_and_get_no_launcher(command: Converting) -> None:
     header = "#!/bin/bash\n#SBATCH -t5 -N1 --exclusive --gpus-per-node=8 --ntasks-per-node=8\n"
     command.write("job.sh", f'{header}srun -l bash -c "cd /w; python train.py; echo done"\n')
     result = command("convert", "--nodes", "2", "job.sh")
@@ -264,14 +259,14 @@ def test_tasks_of_several_commands_grow_and_get_no_launcher(command: Command) ->
     assert refused.code == 4 and "line 3: which program the tasks run is not known" in refused.err
 
 
-def test_an_option_with_a_line_of_its_own_takes_no_indentation_along(command: Command) -> None:
+def test_an_option_with_a_line_of_its_own_takes_no_indentation_along(command: Converting) -> None:
     words = "torchrun \\\n  --nproc_per_node=2 \\\n  --standalone \\\n      train.py \\\n      --lr 1\n"
     command.write("job.sh", f"#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\n{words}")
     result = command("convert", "--nodes", "2", "job.sh")
     assert "  --nproc_per_node=2 \\\n      train.py \\\n      --lr 1\n" in result.out, result.err
 
 
-def test_neighbours_that_are_taken_out_share_a_blank(command: Command) -> None:
+def test_neighbours_that_are_taken_out_share_a_blank(command: Converting) -> None:
     """The last option of a value takes the blank before it along, and the one before it that same blank."""
     words = "--nproc-per-node=2 --rdzv-id=$SLURM_JOB_ID --rdzv-endpoint=$HOST:29500"
     command.write(
@@ -281,7 +276,7 @@ def test_neighbours_that_are_taken_out_share_a_blank(command: Command) -> None:
     assert result.code == 0 and '\nARGS="--nproc-per-node=2 "\n' in result.out, result.err
 
 
-def test_gpus_of_tasks_count_for_a_node_and_loopback_is_no_address(command: Command) -> None:
+def test_gpus_of_tasks_count_for_a_node_and_loopback_is_no_address(command: Converting) -> None:
     header = "#!/bin/bash\n#SBATCH -t5 --ntasks=2 --ntasks-per-node=2 --cpus-per-task=4 --gpus-per-task=l40s:1\n"
     command.write("job.sh", f'{header}export MASTER_PORT=29500\nexport MASTER_ADDR="127.0.0.1"\nsrun python main.py\n')
     result = command("convert", "--nodes", "2", "job.sh")
@@ -292,7 +287,7 @@ def test_gpus_of_tasks_count_for_a_node_and_loopback_is_no_address(command: Comm
     assert command("convert", "--nodes", "2", "done.sh").out == result.out
 
 
-def test_a_variable_that_counts_the_gpus_of_a_node_goes_on_counting_them(command: Command) -> None:
+def test_a_variable_that_counts_the_gpus_of_a_node_goes_on_counting_them(command: Converting) -> None:
     text = "#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:4\nGPUS_PER_NODE=4\n"
     text += "accelerate launch --num_processes $GPUS_PER_NODE a.py\n"
     command.write("job.sh", text)
@@ -303,7 +298,7 @@ def test_a_variable_that_counts_the_gpus_of_a_node_goes_on_counting_them(command
     assert command("convert", "--nodes", "2", "done.sh").out == result.out
 
 
-def test_a_shell_under_mpirun_is_no_other_program(command: Command) -> None:
+def test_a_shell_under_mpirun_is_no_other_program(command: Converting) -> None:
     command.write("job.sh", "#!/bin/bash\n#SBATCH -t5 -N1 -n4\nmpirun bash -c 'export A=1; ./solve in'\n")
     assert "look at" not in command("convert", "--nodes", "2", "job.sh").err
 
@@ -329,7 +324,9 @@ DOCKER = "docker run -w /w -v /w:/w x/y torchrun --nproc_per_node=2"
         (f"{DOCKER} a.py\n{DOCKER} b.py", "--container apptainer", 2),
     ],
 )  # fmt: skip
-def test_each_of_several_starts_is_converted(command: Command, body: str, options: str, steps: int) -> None:
+def test_each_of_several_starts_is_converted(command: Converting, body: str, options: str, steps: int) -> None:
+    command.write("list", "one\ntwo\n")
+    command.write("one.yaml", "")
     command.write("job.sh", f"#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\n{body}\n")
     result = command("convert", "--nodes", "2", *options.split(), "job.sh")
     assert result.code == 0 and result.out.count("srun ") == steps, result.out + result.err
@@ -340,7 +337,7 @@ def test_each_of_several_starts_is_converted(command: Command, body: str, option
     assert command("convert", "--nodes", "2", *options.split(), "done.sh").out == result.out
 
 
-def test_several_starts_to_tasks_and_back_are_the_same_job(command: Command) -> None:
+def test_several_starts_to_tasks_and_back_are_the_same_job(command: Converting) -> None:
     body = "torchrun --nproc_per_node=2 a.py --lr 1\nfor i in 1 2; do\n  torchrun --nproc_per_node=2 b.py\ndone\n"
     command.write("job.sh", f"#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\n{body}")
     plans = []
@@ -363,7 +360,7 @@ ON_16 = "#!/bin/bash\n#SBATCH -t5 -c64\n"
         ("if [ $# -ge 1 ]; then G=$1; else G=8; fi\ntorchrun --nproc_per_node=$G a.py\n", 16),
     ],
 )
-def test_the_default_of_an_argument_counts(command: Command, script: str, processes: int) -> None:
+def test_the_default_of_an_argument_counts(command: Converting, script: str, processes: int) -> None:
     command.write("job.sh", f"{ON_16}{script}")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 0 and f"2 tasks, {processes} processes" in result.err, result.err
@@ -373,7 +370,7 @@ def test_the_default_of_an_argument_counts(command: Command, script: str, proces
     assert command("convert", "--nodes", "2", "done.sh").out == result.out
 
 
-def test_an_argument_without_a_default_is_asked_for(command: Command) -> None:
+def test_an_argument_without_a_default_is_asked_for(command: Converting) -> None:
     command.write("job.sh", f"{ON_16}G=$2\ntorchrun --nproc_per_node=$G a.py $1\n")
     refused = command("convert", "--nodes", "2", "job.sh")
     assert refused.code == 4 and "line 4 takes it from an argument of the script; say --gpus-per-node" in refused.err
@@ -382,21 +379,21 @@ def test_an_argument_without_a_default_is_asked_for(command: Command) -> None:
 
 
 @pytest.mark.parametrize("modes", ["${1:-train}", "${MODE:-train}"])
-def test_what_starts_with_other_values_is_not_left_out(command: Command, modes: str) -> None:
+def test_what_starts_with_other_values_is_not_left_out(command: Converting, modes: str) -> None:
     starts = "if [ $M = eval ]; then\ntorchrun --nproc_per_node=$G b.py\nelse\ntorchrun --nproc_per_node=$G a.py\nfi\n"
     command.write("job.sh", f"{ON_16}M={modes}\nG=${{2:-8}}\n{starts}")
     refused = command("convert", "--nodes", "2", "job.sh")
     assert refused.code == 4 and "would run python b.py is not known: write their number" in refused.err
 
 
-def test_an_mpirun_in_a_container_gives_srun_its_options(command: Command) -> None:
+def test_an_mpirun_in_a_container_gives_srun_its_options(command: Converting) -> None:
     command.write("job.sh", "#!/bin/bash\n#SBATCH -t5 -N1 -n4\napptainer exec a.sif mpirun -np 4 ./solve in\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.out.endswith("srun --kill-on-bad-exit=1 --mpi=pmix apptainer exec a.sif ./solve in\n"), result.err
 
 
 @pytest.mark.parametrize(("option", "code"), [("", 1), ("--use_env ", 0)])
-def test_the_local_rank_that_only_a_launcher_gives_is_left_to_do(command: Command, option: str, code: int) -> None:
+def test_the_local_rank_that_only_a_launcher_gives_is_left_to_do(command: Converting, option: str, code: int) -> None:
     words = f"python -m torch.distributed.launch {option}--nproc_per_node=2 train.py"
     command.write("job.sh", f"#!/bin/bash\n#SBATCH -t5 -c8 --gres=gpu:2\n{words}\n")
     result = command("convert", "--nodes", "2", "--to", "srun", "job.sh")
@@ -404,7 +401,7 @@ def test_the_local_rank_that_only_a_launcher_gives_is_left_to_do(command: Comman
 
 
 @pytest.mark.parametrize("word", ["--local_rank=$SLURM_LOCALID", "--rank $RANK"])
-def test_words_that_differ_between_tasks_are_none_of_a_launcher(command: Command, word: str) -> None:
+def test_words_that_differ_between_tasks_are_none_of_a_launcher(command: Converting, word: str) -> None:
     words = f"srun bash -c 'export RANK=$SLURM_PROCID; exec python train.py {word}'"
     command.write("job.sh", f"#!/bin/bash\n#SBATCH -t5 -c2 -N1 -n2 --gres=gpu:2\n{words}\n")
     refused = command("convert", "--nodes", "2", "--to", "torchrun", "job.sh")
@@ -422,7 +419,7 @@ srun bash -c '$LAUNCHER --node_rank $SLURM_PROCID $CMD'
 """
 
 
-def test_a_number_of_nodes_in_a_script_for_many_becomes_that_of_slurm(command: Command) -> None:
+def test_a_number_of_nodes_in_a_script_for_many_becomes_that_of_slurm(command: Converting) -> None:
     command.write("job.sh", STRINGS)
     result = command("convert", "--nodes", "8", "job.sh")
     assert result.code == 0 and "32 processes" in result.err, result.err
@@ -431,14 +428,14 @@ def test_a_number_of_nodes_in_a_script_for_many_becomes_that_of_slurm(command: C
     assert command("convert", "--nodes", "8", "done.sh").out == result.out
 
 
-def test_what_the_new_number_of_nodes_makes_wrong_is_left_to_do(command: Command) -> None:
+def test_what_the_new_number_of_nodes_makes_wrong_is_left_to_do(command: Converting) -> None:
     command.write("job.sh", STRINGS.replace("size 2", "size 4"))
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 1 and "NNODES=$SLURM_JOB_NUM_NODES\n" in result.out
     assert "SB325 world-size-not-divisible: the 8 processes" in result.err, result.err
 
 
-def test_what_mpirun_runs_once_stays(command: Command) -> None:
+def test_what_mpirun_runs_once_stays(command: Converting) -> None:
     solve = "mpirun -np 4 -bind-to none -map-by slot -x LD_LIBRARY_PATH -H localhost:4 ./solve in\n"
     text = f"#!/bin/bash\n#SBATCH -t5 -N1 -n4\nmpirun -n 1 ./prepare in\n{solve}mpirun -n 1 ./collect out\n"
     command.write("job.sh", text)
@@ -450,7 +447,7 @@ def test_what_mpirun_runs_once_stays(command: Command) -> None:
     assert command("convert", "--nodes", "2", "done.sh").out == result.out
 
 
-def test_the_places_of_a_script_are_bounded(command: Command) -> None:
+def test_the_places_of_a_script_are_bounded(command: Converting) -> None:
     command.write("job.sh", "#!/bin/bash\n#SBATCH -t5 -c8\n" + "torchrun --nproc_per_node=2 a.py\n" * 40)
     refused = command("convert", "--nodes", "2", "job.sh")
     assert refused.code == 4 and "in 40 places, more than 32: convert parts of it" in refused.err

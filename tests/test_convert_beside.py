@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import Command
+import in_bash
 from convert_cases import CPUS, MEETING, Case
+from in_bash import Converting
+
+command = in_bash.command
 
 HEADER = "#!/bin/bash\n#SBATCH --gpus-per-node=2 --cpus-per-task=4 --time=5\n"
 NODES = "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n"
@@ -62,7 +65,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_launcher_in_a_file_beside(command: Command, name: str) -> None:
+def test_a_launcher_in_a_file_beside(command: Converting, name: str) -> None:
     case = CASES[name]
     assert case.file is not None
     path = command.write(*case.file)
@@ -75,7 +78,7 @@ def test_a_launcher_in_a_file_beside(command: Command, name: str) -> None:
     assert (again.out, again.code) == (case.after, 0), again.err
 
 
-def test_a_script_without_directives_reads_its_files_too(command: Command) -> None:
+def test_a_script_without_directives_reads_its_files_too(command: Converting) -> None:
     command.write("open.sh", OPEN)
     command.write("job.sh", "#!/bin/bash\nbash open.sh\n")
     result = command("convert", "--nodes", "2", "--set", "time=5", "--cpus-per-node", "4", "job.sh")
@@ -83,7 +86,7 @@ def test_a_script_without_directives_reads_its_files_too(command: Command) -> No
     assert f'export NNODES="$SLURM_JOB_NUM_NODES"\n{MEETING.splitlines()[0]}\nsrun ' in result.out
 
 
-def test_what_else_the_file_runs_is_told(command: Command) -> None:
+def test_what_else_the_file_runs_is_told(command: Converting) -> None:
     command.write("train.sh", "python prepare.py\npip install x\ntorchrun --nproc_per_node=2 train.py\n")
     command.write("job.sh", f"{HEADER}bash train.sh\n")
     result = command("convert", "--nodes", "2", "job.sh")
@@ -103,14 +106,14 @@ def test_what_else_the_file_runs_is_told(command: Command) -> None:
         ("torchrun --nproc_per_node=2 train.py\n", "--to srun", "torchrun is in a file of its own"),
     ],
 )  # fmt: skip
-def test_a_file_that_cannot_be_told(command: Command, file: str, options: str, reason: str) -> None:
+def test_a_file_that_cannot_be_told(command: Converting, file: str, options: str, reason: str) -> None:
     command.write("train.sh", file)
     command.write("job.sh", f"{HEADER}bash train.sh\n")
     result = command("convert", "--nodes", "2", *options.split(), "job.sh")
     assert result.code == 4 and reason in result.err, result.err
 
 
-def test_what_the_reason_says_to_write_is_enough(command: Command) -> None:
+def test_what_the_reason_says_to_write_is_enough(command: Converting) -> None:
     """The advice of a refusal, followed word by word."""
     command.write("job.sh", f"{HEADER}bash train.sh\n")
     command.write("train.sh", "accelerate launch --num_processes 2 train.py\n")
@@ -133,7 +136,7 @@ def test_what_the_reason_says_to_write_is_enough(command: Command) -> None:
         ("docker compose up\n", "docker compose on line 3 starts what its own file says"),
     ],
 )
-def test_what_cannot_be_read_is_named(command: Command, script: str, reason: str) -> None:
+def test_what_cannot_be_read_is_named(command: Converting, script: str, reason: str) -> None:
     command.write("job.sh", HEADER + script)
     result = command("convert", "--nodes", "2", "--container", "pyxis", "job.sh")
     assert result.code == 4 and reason in result.err, result.err

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import ROOT, Command
+import in_bash
+from conftest import ROOT
 from convert_cases import CPUS, MEETING, Case
+from in_bash import Converting
+
+command = in_bash.command
 
 HEADER = """\
 #!/bin/bash
@@ -238,7 +242,7 @@ bash -c 'exec singularity exec --cleanenv --nv a.sif torchrun --node_rank="$SLUR
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_conversion(command: Command, name: str) -> None:
+def test_conversion(command: Converting, name: str) -> None:
     case = CASES[name]
     command.write("job.sh", case.before)
     result = command("convert", *case.options.split(), "job.sh")
@@ -248,7 +252,7 @@ def test_conversion(command: Command, name: str) -> None:
     assert (again.out, again.code) == (case.after, 0), again.err
 
 
-def converted(command: Command, options: str, to: str = "pyxis", image: str = "nvcr.io/a/b:1") -> str:
+def converted(command: Converting, options: str, to: str = "pyxis", image: str = "nvcr.io/a/b:1") -> str:
     """What becomes of options of docker: the words of the container, or the reason against it, and what is told."""
     command.write("job.sh", f"{HEADER}docker run {options} {image} torchrun --nproc_per_node=2 train.py\n")
     result = command("convert", "--nodes", "2", "--container", to, "job.sh")
@@ -267,7 +271,7 @@ def converted(command: Command, options: str, to: str = "pyxis", image: str = "n
         ("-v ~/c:/root/.cache", "pyxis", "--container-remap-root"),
         ("-v ~/c:/root/.cache -w /w", "apptainer", "to do: bind to $HOME instead of /root"),
         ("-u root", "apptainer", "--fakeroot"),
-        ("-e PATH=/opt/bin", "pyxis", "env PATH=/opt/bin torchrun"),
+        ("-e PATH=/opt/bin:$PATH", "pyxis", "env PATH=/opt/bin:$PATH bash -c 'exec torchrun"),
         ("-e LIST=a,b", "apptainer", "export APPTAINERENV_LIST=a,b"),
         ("--env-file a.env", "pyxis", "set -a; source ./a.env; set +a"),
         ("--env-file a.env", "apptainer", "--env-file ./a.env"),
@@ -288,7 +292,7 @@ def converted(command: Command, options: str, to: str = "pyxis", image: str = "n
         ("$OPTS", "pyxis", "not all words of docker on line 3 are known"),
     ],
 )  # fmt: skip
-def test_options_of_docker(command: Command, options: str, to: str, expected: str) -> None:
+def test_options_of_docker(command: Converting, options: str, to: str, expected: str) -> None:
     found = converted(command, options, to)
     assert expected in found, found
 
@@ -307,18 +311,18 @@ def test_options_of_docker(command: Command, options: str, to: str, expected: st
         ("localhost/mine", "to do: localhost/mine is on one machine only"),
     ],
 )  # fmt: skip
-def test_images(command: Command, image: str, expected: str) -> None:
+def test_images(command: Converting, image: str, expected: str) -> None:
     found = converted(command, "--gpus all", image=image)
     assert expected in found, found
 
 
-def test_another_image_is_taken(command: Command) -> None:
+def test_another_image_is_taken(command: Converting) -> None:
     command.write("job.sh", f"{HEADER}docker run mine torchrun --nproc_per_node=2 train.py\n")
     result = command("convert", "--nodes", "2", "--container", "pyxis", "--image", "/images/mine.sqsh", "job.sh")
     assert result.code == 0 and "--container-image=/images/mine.sqsh" in result.out, result.err
 
 
-def test_docker_under_srun_and_beside_the_launcher(command: Command) -> None:
+def test_docker_under_srun_and_beside_the_launcher(command: Converting) -> None:
     command.write("job.sh", f"{HEADER}docker pull nvcr.io/a/b\ndocker run nvcr.io/a/b python prepare.py\n"
                   "srun -N1 docker run nvcr.io/a/b torchrun --nproc_per_node=2 train.py\n")  # fmt: skip
     result = command("convert", "--nodes", "2", "--container", "pyxis", "job.sh")
@@ -341,20 +345,20 @@ def test_docker_under_srun_and_beside_the_launcher(command: Command) -> None:
         ("time -p docker run nvcr.io/a/b torchrun --nproc-per-node=2 a.py\n", ""),
     ],
 )  # fmt: skip
-def test_docker_that_is_not_converted(command: Command, script: str, reason: str) -> None:
+def test_docker_that_is_not_converted(command: Converting, script: str, reason: str) -> None:
     command.write("job.sh", f"{HEADER}{script}")
     result = command("convert", "--nodes", "2", "--container", "pyxis", "job.sh")
     assert reason in result.err and (result.code == 4) is bool(reason), result.out + result.err
 
 
-def test_a_clean_environment_does_not_know_the_node(command: Command) -> None:
+def test_a_clean_environment_does_not_know_the_node(command: Converting) -> None:
     words = 'singularity exec --cleanenv a.sif bash -c "cd /w; torchrun --nproc_per_node=2 train.py"'
     command.write("job.sh", f"{HEADER}{words}\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 4 and "its container does not get the environment of the job" in result.err
 
 
-def test_the_example_of_the_documentation(command: Command) -> None:
+def test_the_example_of_the_documentation(command: Converting) -> None:
     text = (ROOT / "docs" / "convert.md").read_text()
     before, after = text[text.index("## Containers") :].split("```bash\n")[1:3]
     command.write("job.sh", before.partition("```")[0])
@@ -362,13 +366,13 @@ def test_the_example_of_the_documentation(command: Command) -> None:
     assert (result.out, result.code) == (after.partition("```")[0], 0), result.err
 
 
-def test_lines_that_differ_in_more_than_the_node_stay_several(command: Command) -> None:
+def test_lines_that_differ_in_more_than_the_node_stay_several(command: Converting) -> None:
     lines = [f"torchrun --nnodes 2 --node_rank {n} --nproc_per_node 2 train.py --seed {s}" for n, s in ((0, 7), (1, 9))]
     command.write("job.sh", HEADER + "\n".join(lines) + "\n")
     assert "line 4 starts one node of several" in command("convert", "--nodes", "2", "job.sh").err
 
 
-def test_lines_for_one_node_each_without_a_container(command: Command) -> None:
+def test_lines_for_one_node_each_without_a_container(command: Converting) -> None:
     words = "torchrun --nnodes 3 --node_rank {} --nproc_per_node 2 --master_addr node7 --master_port 6000 train.py"
     command.write("job.sh", HEADER + "".join(f"# Machine {n}:\n{words.format(n)} &\n" for n in range(3)))
     result = command("convert", "--nodes", "3", "job.sh")
@@ -387,26 +391,26 @@ def test_lines_for_one_node_each_without_a_container(command: Command) -> None:
         ("uv run --with x torchrun --nproc_per_node=2 a.py\n", "--mounts /a", "exec uv run --with x torchrun"),
     ],
 )  # fmt: skip
-def test_into_a_container(command: Command, script: str, options: str, expected: str) -> None:
+def test_into_a_container(command: Converting, script: str, options: str, expected: str) -> None:
     command.write("job.sh", f"{HEADER}{script}")
     result = command("convert", "--nodes", "2", "--container", "pyxis", "--image", "b.sif", *options.split(), "job.sh")
     found = result.out.replace(f" {CPUS}", "") + result.err
     assert expected in found, found
 
 
-def test_a_container_needs_an_image(command: Command) -> None:
+def test_a_container_needs_an_image(command: Converting) -> None:
     command.write("job.sh", f"{HEADER}torchrun --nproc_per_node=2 a.py\n")
     assert "say --image" in command("convert", "--nodes", "2", "--container", "pyxis", "job.sh").err
 
 
-def test_the_address_of_a_machine_is_replaced_wherever_it_stands(command: Command) -> None:
+def test_the_address_of_a_machine_is_replaced_wherever_it_stands(command: Converting) -> None:
     command.write("job.sh", HEADER + "docker run -it nvcr.io/a/b /bin/bash \\\n-c 'cd /a; torchrun --nproc_per_node=2 "
                   "--nnodes=2 --node_rank=1 --master_addr=172.25.0.81 --master_port=12355 train.py'\n")  # fmt: skip
     result = command("convert", "--nodes", "2", "--container", "pyxis", "job.sh")
     assert result.code == 0 and "172.25" not in result.out and "--master_addr=$MASTER_ADDR" in result.out, result.err
 
 
-def test_cpus_are_not_asked_for_where_nothing_changes(command: Command) -> None:
+def test_cpus_are_not_asked_for_where_nothing_changes(command: Converting) -> None:
     words = "srun --container-image=/a.sqsh python train.py\n"
     for line in ("", "#SBATCH --exclusive\n"):
         header = f"#!/bin/bash\n#SBATCH --nodes=1 --ntasks-per-node=8 --gpus-per-node=8 --time=5\n{line}"
@@ -416,13 +420,13 @@ def test_cpus_are_not_asked_for_where_nothing_changes(command: Command) -> None:
 
 
 @pytest.mark.parametrize("program", ["srun -n2 python a.py", "python a.py trainer.devices=2", "srun -n2 ./a"])
-def test_a_container_that_is_asked_for_is_not_left_out(command: Command, program: str) -> None:
+def test_a_container_that_is_asked_for_is_not_left_out(command: Converting, program: str) -> None:
     command.write("job.sh", f"{HEADER}{program}\n")
     result = command("convert", "--nodes", "2", "--container", "pyxis", "--image", "/a.sqsh", "job.sh")
     assert result.code == 4 and "one launcher alone is put into one" in result.err
 
 
-def test_a_launcher_in_a_loop_goes_into_the_container(command: Command) -> None:
+def test_a_launcher_in_a_loop_goes_into_the_container(command: Converting) -> None:
     loop = "for c in 2,1; do\n    IFS=, read -r A B <<< $c\n    torchrun --nproc_per_node=2 a.py --a $A\ndone\n"
     command.write("job.sh", f"{HEADER}{loop}")
     options = ["--container", "pyxis", "--image", "/a.sqsh", "--mounts", "/a:/a"]

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from conftest import Command
+import in_bash
+from in_bash import Converting
+
+command = in_bash.command
 
 HEADER = "#!/bin/bash\n#SBATCH --gres=gpu:8 -c 64 -t 5\n"
 START = "torchrun --nproc_per_node=8 train.py"
 NODES = '"$SLURM_JOB_NUM_NODES"'
-
-
-@pytest.fixture
-def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command line over the real checks, with an empty folder as the current one."""
-    monkeypatch.chdir(tmp_path)
-    return Command(tmp_path, capsys, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +27,7 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
         ("--num_layers 1 --node_size 1", "--num_layers 1 --node_size 1"),
     ],
 )
-def test_what_says_nodes_follows(command: Command, words: str, after: str) -> None:
+def test_what_says_nodes_follows(command: Converting, words: str, after: str) -> None:
     command.write("job.sh", f"{HEADER}{START} {words}\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 0 and result.out.endswith(f"train.py {after}\n"), result.err
@@ -50,18 +44,18 @@ def test_what_says_nodes_follows(command: Command, words: str, after: str) -> No
         ("srun --ntasks-per-node=8 python a.py --num_machines=1\n", "--num_machines says 1, where the program has 2"),
     ],
 )
-def test_what_cannot_follow_is_to_do(command: Command, script: str, todo: str) -> None:
+def test_what_cannot_follow_is_to_do(command: Converting, script: str, todo: str) -> None:
     command.write("job.sh", HEADER.replace("-c 64", "-c 8") + script)
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 1 and todo in result.err, result.err
 
 
-def test_variables_follow(command: Command) -> None:
+def test_variables_follow(command: Converting) -> None:
     command.write("job.sh", f"{HEADER}export NUM_NODES=1\n{START}\n")
     assert f"export NUM_NODES={NODES}\n" in command("convert", "--nodes", "2", "job.sh").out
 
 
-def test_batches(command: Command) -> None:
+def test_batches(command: Converting) -> None:
     words = "--per_device_train_batch_size 4 --gradient_accumulation_steps 8"
     command.write("job.sh", f"{HEADER}{START} {words}\n")
     said = command("convert", "--nodes", "2", "job.sh").err
@@ -84,14 +78,14 @@ def test_batches(command: Command) -> None:
         ("--gpus-per-node 0 --to srun", "#SBATCH -c8 -t 5\ntorchrun --nproc_per_node=8 train.py\n"),
     ],
 )  # fmt: skip
-def test_programs_for_processors(command: Command, options: str, script: str) -> None:
+def test_programs_for_processors(command: Converting, options: str, script: str) -> None:
     command.write("job.sh", f"#!/bin/bash\n{script}")
     result = command("convert", "--nodes", "2", *options.split(), "job.sh")
     assert result.code == 0, result.err
     assert "without GPUs" in result.err and "gpus" not in result.out and "gres" not in result.out
 
 
-def test_programs_for_gpus_are_no_such(command: Command) -> None:
+def test_programs_for_gpus_are_no_such(command: Converting) -> None:
     command.write("job.sh", "#!/bin/bash\n#SBATCH --cpus-per-task=8 -t 5\ntorchrun --nproc_per_node=8 train.py\n")
     assert "--gpus-per-node=8" in command("convert", "--nodes", "2", "job.sh").out
 
@@ -105,14 +99,14 @@ def test_programs_for_gpus_are_no_such(command: Command) -> None:
         ('export CUDA_VISIBLE_DEVICES="0,1,2,3" A=1\ntorchrun train.py\n', "export A=1\n"),
     ],
 )
-def test_selected_devices_count_and_go(command: Command, before: str, after: str) -> None:
+def test_selected_devices_count_and_go(command: Converting, before: str, after: str) -> None:
     command.write("job.sh", f"#!/bin/bash\n#SBATCH -c 64 -t 5\n{before}")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 0 and "#SBATCH --gpus-per-node=4\n" + after + "export MASTER_ADDR" in result.out, result.out
     assert "CUDA_VISIBLE_DEVICES is left out" in result.err and "DEVICES" not in result.out
 
 
-def test_llama_factory(command: Command) -> None:
+def test_llama_factory(command: Converting) -> None:
     command.write("job.sh", f"{HEADER}llamafactory-cli train a.yaml\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 0 and "export NNODES=$SLURM_JOB_NUM_NODES\n" in result.out, result.err
@@ -130,7 +124,7 @@ python -m torch.distributed.launch --nnodes=${NNODES:-1} --node_rank=${NODE_RANK
 """
 
 
-def test_a_command_line_with_a_file(command: Command) -> None:
+def test_a_command_line_with_a_file(command: Converting) -> None:
     command.write("dist_train.sh", DIST_TRAIN)
     options = ("convert", "--nodes", "2", "--cpus-per-node", "8", "--set", "time=5", "--")
     result = command(*options, "bash", "dist_train.sh", "cfg.py", "8", "--seed", "0")
@@ -140,7 +134,7 @@ def test_a_command_line_with_a_file(command: Command) -> None:
     assert string.code == 0 and string.out.endswith("train.py --name 'a b'\n"), string.err
 
 
-def test_the_rank_of_one_node_goes(command: Command) -> None:
+def test_the_rank_of_one_node_goes(command: Converting) -> None:
     """A program may read NODE_RANK, which the launcher is told by an option."""
     command.write("job.sh", f"{HEADER}NODE_RANK=0 MASTER_PORT=29500 {START}\n")
     result = command("convert", "--nodes", "2", "job.sh")
@@ -157,13 +151,13 @@ def test_the_rank_of_one_node_goes(command: Command) -> None:
         ("--tensor-model-parallel-size 5 --micro-batch-size 1 --global-batch-size 80", 2, "do not divide into parts"),
     ],
 )
-def test_a_global_batch_is_divided_by_the_processes(command: Command, sizes: str, nodes: int, told: str) -> None:
+def test_a_global_batch_is_divided_by_the_processes(command: Converting, sizes: str, nodes: int, told: str) -> None:
     command.write("job.sh", f"{HEADER}{START} {sizes}\n")
     result = command("convert", "--nodes", str(nodes), "job.sh")
     assert result.code == (1 if told else 0) and told in result.err, result.err
 
 
-def test_the_batch_of_a_file_that_another_file_names(command: Command) -> None:
+def test_the_batch_of_a_file_that_another_file_names(command: Converting) -> None:
     """The configuration of accelerate names that of DeepSpeed, whose whole batch has to fit the processes."""
     command.write("ds.json", '{"train_batch_size": 16, "train_micro_batch_size_per_gpu": 2}')
     command.write("a.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\ndeepspeed_config:\n"

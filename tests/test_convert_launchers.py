@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import Command
+import in_bash
 from convert_cases import CPUS, MEETING, Case
+from in_bash import Converting
+
+command = in_bash.command
 
 HEADER = "#!/bin/bash\n#SBATCH --gres=gpu:2 -c 4 --time=5\n"
 NODES = "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n"
@@ -166,7 +169,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_conversion(command: Command, name: str) -> None:
+def test_conversion(command: Converting, name: str) -> None:
     case = CASES[name]
     command.write("job.sh", case.before)
     result = command("convert", *case.options.split(), "job.sh")
@@ -183,7 +186,7 @@ def test_conversion(command: Command, name: str) -> None:
         ("fairseq-train a --distributed-rank 0", "takes --distributed-rank from Slurm"),
     ],
 )
-def test_what_is_refused(command: Command, line: str, reason: str) -> None:
+def test_what_is_refused(command: Converting, line: str, reason: str) -> None:
     command.write("job.sh", f"{HEADER}{line}\n")
     rendezvous = ("--rdzv", "c10d") if line.startswith("composer") else ()
     result = command("convert", "--nodes", "2", *rendezvous, "job.sh")

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import Command
+import in_bash
 from convert_cases import CPUS, MEETING, RANKS, Case
+from in_bash import Converting
+
+command = in_bash.command
 
 NODES = "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node={}\n"
 HEADER = "#!/bin/bash\n#SBATCH --gres=gpu:2 -c 4 --time=5\n"
+ONE = "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"
 # The devices of a node belong to the one process that it has.
 OF_NODE = """\
 import jax
@@ -44,9 +48,9 @@ CASES = {
         file=("train_of_node.py", OF_NODE),
     ),
     "megatron": Case(
-        f"{HEADER}python pretrain_gpt.py --tensor-model-parallel-size 2 --tag 'run 1'\n",
+        f"{HEADER}{ONE}python pretrain_gpt.py --tensor-model-parallel-size 2 --tag 'run 1'\n",
         "--nodes 2",
-        f"{HEADER.replace('-c 4', '-c 2')}{NODES.format(2)}{MEETING}srun --kill-on-bad-exit=1 {CPUS} {RANKS} "
+        f"{HEADER.replace('-c 4', '-c 2')}{NODES.format(2)}{ONE}{MEETING}srun --kill-on-bad-exit=1 {CPUS} {RANKS} "
         "python pretrain_gpt.py --tensor-model-parallel-size 2 --tag 'run 1'\n",
         file=("pretrain_gpt.py", "import runpy\n\nrunpy.run_path('train.py', run_name='__main__')\n"),
     ),
@@ -73,7 +77,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_conversion(command: Command, name: str) -> None:
+def test_conversion(command: Converting, name: str) -> None:
     case = CASES[name]
     if case.file is not None:
         command.write(*case.file)

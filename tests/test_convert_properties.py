@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from difflib import unified_diff
+from pathlib import Path
 
 import pytest
 
+from in_bash import check
 from sbatchlint.convert.conversion import convert
 from sbatchlint.convert.goal import Goal
 from sbatchlint.settings import Settings
@@ -54,10 +56,11 @@ def drawn(seed: int) -> tuple[str, str, int]:
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed % 4 > 0)) for seed in range(40)])
-def test_properties_of_conversions(seed: int) -> None:
+def test_properties_of_conversions(tmp_path: Path, seed: int) -> None:
     script, launcher, nodes = drawn(seed)
     settings = Settings.of_table({})
-    text = convert(Source(script, "job.sh"), Goal(nodes), settings).source.text
+    made = convert(Source(script, "job.sh"), Goal(nodes), settings)
+    text = made.source.text
     assert convert(Source(text, "job.sh"), Goal(nodes), settings).source.text == text
     more = convert(Source(text, "job.sh"), Goal(nodes + 1), settings).source.text
     numbers = [(f"--nodes={nodes}", f"--nodes={nodes + 1}"), (f"-N{nodes}", f"-N{nodes + 1}")]
@@ -68,17 +71,31 @@ def test_properties_of_conversions(seed: int) -> None:
             assert line in rest, text
     changes = [line for line in unified_diff(script.splitlines(), text.splitlines()) if line[0] in "+-"]
     assert len(changes) - 2 < 12, text
+    if not made.todos:
+        for folder in (tmp_path / "work", tmp_path / "work" / "shared"):
+            (folder / "results").mkdir(parents=True)
+            for name in ("log.txt", "go"):
+                (folder / name).touch()
+        check(tmp_path, runnable(script), runnable(text), made.before, made.after)
+
+
+def runnable(script: str) -> str:
+    """The script in a folder that is there, with the variable that a program is given."""
+    here = script.replace("/shared/proj", "shared")
+    return here if "export HF_HOME" in here else here.replace("#!/bin/bash\n", "#!/bin/bash\nexport HF_HOME=/hf\n")
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_from_one_launcher_to_others_and_back_is_the_same_job(seed: int) -> None:
+def test_from_one_launcher_to_others_and_back_is_the_same_job(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     words = draw.choice(("--a b", "'x  y' --z", ""))
     source = Source(f"#!/bin/bash\n#SBATCH -c 8 -t 5\ntorchrun --nproc_per_node=2 train.py {words}\n", "job.sh")
     settings = Settings.of_table({})
     made = first = convert(source, Goal(2), settings)
     for target in (*draw.sample(("accelerate", "srun", "deepspeed"), 2), "torchrun"):
-        made = convert(made.source, Goal(2, launcher=target), settings)
+        last, made = made, convert(made.source, Goal(2, launcher=target), settings)
+        if not made.todos:
+            check(tmp_path, last.source.text, made.source.text, last.after, made.after)
     (one,), (other,) = first.after["steps"], made.after["steps"]
     for key in ("nodes", "tasks", "processes", "program", "argv", "gpus_on_node"):
         assert one[key] == other[key], (key, made.source.text)
