@@ -4,7 +4,8 @@
 has one task of one CPU on each node, and the memory that goes with it. Four training processes and all their data
 loaders share that core, and the GPUs wait; so does a program in Python that uses several GPUs itself. Sites may give
 CPUs with each GPU (DefCpuPerGPU), or whole nodes, as they often do for jobs of several nodes or of eight GPUs on a
-node: for these it is advice. A profile of the cluster (docs/site.md) decides it: a warning, or nothing.
+node: for these it is advice, and so where a centre, the name of the partition (`full_node`) or a comment at the request
+(`16 cores per GPU`) says so. A profile of the cluster (docs/site.md) decides it: a warning, or nothing.
 
 ## Fix
 
@@ -18,7 +19,7 @@ sbatch(1), --cpus-per-gpu and --cpus-per-task; slurm.conf(5), DefCpuPerGPU; a li
 from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.gpus.told_gpus import told_gpus
-from sbatchlint.analysis.script.centres import gets_gpus_of_nodes
+from sbatchlint.analysis.script.centres import gets_cpus_with_gpus, gets_gpus_of_nodes
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.site.defaults import gets_more_cpus
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -50,7 +51,9 @@ def check(job: Job) -> Iterator[Finding]:
     if not job.request.heterogeneous:
         told = [each.least for each in map(told_gpus, job.invocations) if each is not None]
         found = list(_one_cpu(job.request, job.steps, worlds, more, max(told, default=1)))
-        yield from found or _one_program(job, more)
+        given = more is None and gets_cpus_with_gpus(job)
+        for finding in found or _one_program(job, more):
+            yield finding._replace(severity="info") if given else finding
         return
     by_component: dict[int, list[Step]] = {}
     for step in job.steps:

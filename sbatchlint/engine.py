@@ -283,6 +283,8 @@ def _diagnostics(prepared: _Prepared, jobs: list[Job], source: Source, settings:
             assert not callable(finding.fix)
             if finding.fix is not None and _joins_places(job, finding.fix):
                 finding = finding._replace(fix=None)
+            if job.directives_expand:
+                finding = _within_quotes(finding, job)
             placed, where, reached = _placed(finding, job.source)
             if not reached or _is_wanted(prepared.check.entry, where.path, settings):
                 dated = level == "info" and finding.severity != "info" and is_dated(finding, job)
@@ -298,6 +300,25 @@ def _completed(finding: Finding, shown: bool) -> Finding:
     if callable(finding.fix):
         finding = finding._replace(fix=finding.fix() if shown else None)
     return finding
+
+
+def _within_quotes(finding: Finding, job: Job) -> Finding:
+    """A finding in a job that another shell expands, where what is to be written needs backslashes before dollars."""
+    from sbatchlint.source.dollars import escape_advice, escape_dollars, escape_edits  # few jobs are so
+
+    literals = [each.span for each in job.text.field if each.start >= job.text.start]
+    inside = Span(min(each.start for each in literals), max(each.end for each in literals)) if literals else Span(0, 0)
+    if not inside.contains(finding.span):
+        return finding
+    line = job.source.slice(job.source.line_of(finding.span.start))
+    fix = finding.fix
+    if fix is not None and not callable(fix):
+        edits = escape_edits(list(fix.edits), job.source.text, inside)
+        if job.outer is None or job.outer.directives_expand:
+            fix = fix if edits == list(fix.edits) else None  # more than one backslash
+        else:
+            fix = fix._replace(edits=edits, title=escape_dollars(fix.title, line))
+    return finding._replace(message=escape_advice(finding.message, line), fix=fix)
 
 
 def _joins_places(job: Job, fix: Fix) -> bool:

@@ -60,7 +60,7 @@ _WORD = Regex(
 _FOLDER = Regex(r"your_.*|change_?me|replace_?me|replace_with_.*|.+_(?:goes_)?here|x{3,}")
 # In capitals, the name of the option stands for its value.
 _CAPITALS = Regex(
-    r"(?:MY_|SLURM_)?(?:ACCOUNT|ALLOCATION|PARTITION|PROJECT|QUEUE|QOS|RESERVATION|CONSTRAINT|EMAIL|USERNAME|ACCNR)"
+    r"(?:MY_|SLURM_|(?:REQUESTED|DESIRED|CHOSEN|TARGET)_)?(?:ACCOUNT|ALLOCATION|PARTITION|PROJECT|QUEUE|QOS|RESERVATION|CONSTRAINT|EMAIL|USERNAME|ACCNR)"
     r"(?:_(?:NAME|ID|CODE))?"
 )
 _CROSSES = Regex(r"X{4,}")

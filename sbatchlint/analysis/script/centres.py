@@ -14,8 +14,8 @@ from sbatchlint.source.regex import Regex
 
 # Folders of TACC have the number of their owner: /work/01234/ada.
 _GPUS_OF_NODE = Regex(
-    r"\bTACC\b|\bibrun\b|/(?:work2?|scratch\d?|home\d?)/\d{5}/\w"
-    r"|(?i:(?<![a-z])(?:stampede[23]?|frontera|lonestar[456]|longhorn|maverick2|cartesius)(?![a-z]))"
+    r"\bibrun\b|/(?:work2?|scratch\d?|home\d?)/\d{5}/\w"
+    r"|(?i:(?<![a-z])(?:tacc|stampede[23]?|frontera|lonestar[456]|longhorn|maverick2|cartesius)(?![a-z]))"
 )
 # Of Frontera and Maverick2, and of SURF's Lisa.
 _GPU_QUEUES = frozenset({"rtx", "rtx-dev", "gtx", "gpu_titanrtx", "gpu_titanrtx_short"})
@@ -23,6 +23,13 @@ _WHOLE_NODES = Regex(
     r"/lustre/orion/|/gpfs/alpine/|/ccs/(?:home|proj)/|\bccs\.ornl\.gov\b|\bOLCF\b|(?i:(?<![a-z])archer2(?![a-z]))"
 )
 _OF_CORI = frozenset({"haswell", "knl"})
+# A partition that is named after what it gives: `v100_full_node`.
+_WHOLE_BY_NAME = Regex(r"(?i)(?:full|whole|entire)[-_]?nodes?(?![a-z])|(?<![a-z])exclusive(?![a-z])")
+# Of PSC's Bridges-2, whose GPU partitions give each GPU its part of the node's cores.
+_CPUS_WITH_GPUS = Regex(r"/ocean/projects/|(?i:(?<![a-z])bridges-?2(?!\d))")
+# What a centre's own template says beside the request for GPUs.
+_CPUS_OF_GPU = Regex(r"(?i)\b(?:cpus?|cores?)\b[^.\n]{0,30}\b(?:per|for (?:each|every)|with (?:each|every))[ -]gpus?\b")
+_NEAR = 4  # lines
 _WORDS = Regex(r"\w+")
 _PARTS = ("cpus-per-task", "mem", "mem-per-cpu")
 
@@ -52,9 +59,30 @@ def gets_whole_nodes(job: Job) -> bool:
     queue = job.request.value("qos") or job.request.partition or ""
     if not _OF_CORI.isdisjoint(_WORDS.findall(constraint.lower())) and "shared" not in queue:
         return True
+    if _WHOLE_BY_NAME.search(job.request.partition or "") is not None:
+        return True
     return gets_gpus_of_nodes(job) or _names_whole_nodes(job.source.text)
 
 
 @lru_cache(maxsize=4)
 def _names_whole_nodes(text: str) -> bool:
     return _WHOLE_NODES.search(text) is not None  # kept as above
+
+
+@once
+def gets_cpus_with_gpus(job: Job) -> bool:
+    """Whether each GPU of a job brings CPUs, as the script's centre does it, or as a comment at the request says."""
+    if gets_whole_nodes(job) or _names_cpus_with_gpus(job.source.text):
+        return True
+    lines = job.source.text.split("\n")
+    for setting in job.request.gpu_settings():
+        row = job.line(setting.span.start)
+        near = lines[max(row - 1 - _NEAR, 0) : row + _NEAR]
+        if any(each.lstrip()[:1] == "#" and _CPUS_OF_GPU.search(each.partition("#")[2]) for each in near):
+            return True
+    return False
+
+
+@lru_cache(maxsize=4)
+def _names_cpus_with_gpus(text: str) -> bool:
+    return _CPUS_WITH_GPUS.search(text) is not None  # kept as above

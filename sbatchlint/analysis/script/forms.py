@@ -4,6 +4,7 @@ Whoever submits one is refused, or sees the first command fail, until the blanks
 is wrong for nobody yet.
 """
 
+import re
 from functools import lru_cache
 
 from sbatchlint.analysis.directives.lost_options import are_only_told
@@ -46,6 +47,16 @@ _REMARK = Regex(
 _NAME = Regex(r"[A-Za-z]+(?:[._][A-Za-z]+)+|[A-Z]{2,}")
 _NUMERIC = frozenset({"node-count", "int", "int>=0", "int>=1", "mem"})
 _FEW = 2
+# Addresses that stand for anybody's, beside other placeholders: `user@hpc.it`, `abc123@uni.edu`.
+_ANYBODY = Regex(r"(?i)(?:user|me|you|name|my[-_.]?name|e?mail|abc\d*|xyz\d*|first[-_.]?last|login)\d*@[\w.-]+")
+_ANGLED = Regex(r"<[A-Za-z][^<>\n]*>")
+# Folders and files with names of what they are: `output_dir_name/`, `/train_file_path/*.tsv`.
+_DESCRIBED = Regex(r"(?<![\w$.{/-])/?(?:[a-z]+_)*(?:dir|file|folder|path)_(?:name|path)/")
+# A remark below a placeholder: `# note: members of the project use abc123`.
+_NOTE = Regex(r"(?i)\bnote\b|\be\.g\.|\b(?:replace|change|fill in|insert|specify|edit|adapt)\b")
+# Directives of other batch systems, which have the same slot.
+_OF_OTHERS = r"(?m)^#(?:BSUB|PBS|COBALT|MSUB|OAR|PJM|\$)[^\n]*(?<![\w])%s(?!\w)"
+_OFTEN = 3  # words with one placeholder
 # A variable that lacks its value, and a comment instead: `ROUND = # the current round`.
 _EMPTIED_VARIABLE = Regex(
     r"(?m)^[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*[ \t]?=[ \t]*#[ \t]*[`<(]?"
@@ -76,17 +87,23 @@ def is_form(job: Job) -> bool:
     values = _in_values(job)
     if not values:
         return False
-    left = set(values.values())
+    parts = {value: _ANGLED.findall(value) for value in values.values()}  # `<user>@<site>.edu` has two
+    left = {each for value, found in parts.items() for each in (found if len(found) > 1 else (value,))}
     if any(map(REDACTED.search, left)):
         return False
     enough = 2 if _SURVIVING.issuperset(values) else 1
     if len(left) > enough or _blank_options(job, left) > enough:
         return True
+    if any(each.isidentifier() and re.search(_OF_OTHERS % each, job.source.own.text) for each in left):
+        return True
     left.update(_remarks(job), _phrases(job.source.own.text), _redirected(job))
+    left.update(_DESCRIBED.findall(job.text.string))
     if len(left) > enough:
         return True
     words = unfilled_words(job)
-    return any(map(_fails, words)) or len(left.union(each.text for each in words)) > enough
+    texts = [each.text for each in words]
+    often = any(texts.count(each) >= _OFTEN for each in set(texts))
+    return any(map(_fails, words)) or often or len(left.union(texts)) > enough
 
 
 def _fails(word: Unfilled) -> bool:
@@ -112,8 +129,9 @@ def _in_values(job: Job) -> dict[str, str]:
             values[setting.name] = _opened(job, setting) or f"{setting.name} {raw}"
         elif setting.value == "" and string[setting.end : setting.line.end].lstrip()[:1] == "<":
             values[setting.name] = string[setting.end : setting.line.end].strip()  # `--mail-user= <address>`
-        elif setting.text == "" and setting.name in _NEEDED and string[setting.end : setting.end + 1] != "#":
-            values[setting.name] = f"{setting.name} without a value"
+    address = job.directives.last("mail-user", 0)
+    if values and address is not None and _ANYBODY.fullmatch(address.text or ""):
+        values.setdefault("mail-user", address.text or "")
     for line in job.directives.lines:
         emptied = _EMPTIED.search(string, line.words_start, line.end) if line.comment is not None else None
         if emptied is not None:
@@ -121,6 +139,9 @@ def _in_values(job: Job) -> dict[str, str]:
         joined = _JOINED.search(string, line.words_start, line.end)
         if joined is not None:
             values[joined[1]] = joined[2]
+    for setting in job.directives.settings:
+        if setting.text == "" and setting.name in _NEEDED and string[setting.end : setting.end + 1] != "#":
+            values.setdefault(setting.name, f"{setting.name} without a value")
     values.update((each, f"{each} without a value") for each in _valueless(job) if not are_only_told((each,)))
     return values
 
@@ -156,7 +177,15 @@ def _remarks(job: Job) -> list[str]:
     """The comments beside options, and the examples of a value, that tell a reader to write another one."""
     string = job.directives.text.string
     rests = [string[each.words_start : each.end] for each in job.directives.lines]
-    return [each for each in rests if "(e.g." in each or "#" in each and _REMARK.search(each.partition("#")[2])]
+    found = [each for each in rests if "(e.g." in each or "#" in each and _REMARK.search(each.partition("#")[2])]
+    for line in job.directives.lines:
+        if _ANGLED.search(string, line.words_start, line.end) is None or string[line.end + 1 : line.end + 2] != "#":
+            continue
+        end = string.find("\n", line.end + 1)
+        following = string[line.end + 1 : end if end >= 0 else len(string)]
+        if following[:7] != "#SBATCH" and _NOTE.search(following):
+            found.append(following)
+    return found
 
 
 def _redirected(job: Job) -> list[str]:

@@ -41,7 +41,7 @@ _STATEMENT = Regex(
     r"|<%-?\s*(?:if|unless|\w+\.each|for)\b|%\s*(?:if|for)\b[^\n]*:[ \t]*$)"
 )
 _CAPITALS = Regex(r"[A-Z]{3,}(?:[._-][A-Z]{2,})*")
-_NUMERIC = frozenset({"node-count", "int", "int>=0", "int>=1"})
+_NUMERIC = frozenset({"node-count", "int", "int>=0", "int>=1", "mem"})
 _NAMED_SLOT = Regex(r"(?m)^[^#\n]*(?<![A-Za-z_$])PLACEHOLDER(?![A-Za-z])")
 _MANY = 3  # values that are the names of their options
 # The beginning of a statement that takes a line of its own.
