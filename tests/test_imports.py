@@ -54,6 +54,7 @@ LINT = VERSION | {
     "sbatchlint.source.numbers",
     "sbatchlint.source.patterns",
     "sbatchlint.source.regex",
+    "sbatchlint.source.secret_addresses",
     "sbatchlint.source.secret_forms",
     "sbatchlint.source.secret_names",
     "sbatchlint.source.secret_places",

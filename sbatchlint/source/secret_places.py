@@ -3,6 +3,7 @@
 import re
 
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.secret_addresses import NO_PASSWORD
 
 # Where a secret is given without a name of its own: a sign, which the text has in small letters, and what precedes it.
 _OPTION = r"(?:[^\n;|&\\]|\\.|\\\r?\n){0,300}?[ \t\"',]"
@@ -10,9 +11,13 @@ _SCHEME = r"(?:(?:bearer|basic|token|apikey|key|digest)[ \t]+)?"
 _OF_CURL = (
     rf"\bcurl{_OPTION}(?:-[fsSLkvgiIjlnNpqaBGOR#0-6]{{0,9}}[uU]|--user|--proxy-user)[ \t=]*['\"]?[^\s:'\"]+:(?=\S)"
 )
+# A token in the place of a user's name, which has no password.
+_LONE = rf"['\"]?(?!(?:anonymous|ftp|user\w*):)(?P<value>[^\s:'\"$@/]{{4,400}}):(?:{NO_PASSWORD})?(?=['\"\s]|\Z)"
+_LONE_OF_CURL = rf"\bcurl{_OPTION}(?:-[fsSLkvgiIjlnNpqaBGOR#0-6]{{0,9}}[uU]|--user|--proxy-user)[ \t=]*{_LONE}"
 # What reads a secret from its standard input.
 _READING = (
-    r"(?:stdin\b|\bsudo[ \t]+(?:[^\n;|&]{0,80}[ \t])?-\w*S\b|\bkinit\b|--with-token\b|[ \t]login(?=[ \t\r\n;&<]|\Z)"
+    r"(?:stdin\b|\bvncpasswd\b|\biinit\b|\bsu[ \t]+(?:-[ \t]|-c|\w)"
+    r"|\bsudo[ \t]+(?:[^\n;|&]{0,80}[ \t])?-\w*S\b|\bkinit\b|--with-token\b|[ \t]login(?=[ \t\r\n;&<]|\Z)"
     r"|\bchpasswd\b|\bcryptsetup\b|-passphrase-fd\b)"
 )
 _PRINTED = r"\b(?:echo|printf)[ \t]+(?:(?:--?[neE]*|['\"]?%[sb](?:\\+n)?['\"]?)[ \t]+)*"
@@ -22,6 +27,47 @@ _TO_FILE = (
     r"(?=['\"]?[^\s'\"]{0,60}\d)(?=['\"]?[^\s'\"$]{6,400}['\"]?[ \t]*>>?[ \t]*[^\s;|&]{0,200}"
     r"(?:token|secret|api_?key|[._]key\b|pass(?:w(?:or)?d|phrase)?\b|credentials?|id_(?:rsa|ed25519)))"
 )
+# The same where the file can be of nothing else; and the words of a text, of which a file may be, too.
+_FILE_OF_SECRET = (
+    r"(?![^\s;|&<>]{0,200}(?:eos|bos|pad|mask|sep|cls|unk|special|stop|start|end|next|last|first)_token)[^\s;|&<>]{0,200}"
+    r"(?:token|secrets?|api_?key|[._-]key|pass(?:w(?:or)?d|phrase)?|[_.-]pwd?|credentials?)"
+    r"(?:\.(?:txt|conf|cfg|ini|env|dat|key|cred))?['\"]?(?=[\s;|&)]|\Z)"
+)
+_ONE_WORD = r"(?:'[^\s'$<>]{4,400}'|\"[^\s\"$<>]{4,400}\"|[^\s'\"$<>;|&()]{4,400})"
+_ALONE_TO_FILE = rf"(?={_ONE_WORD}[ \t]*(?:>>?|\|[ \t]*(?:sudo[ \t]+)?tee[ \t]+(?:-a[ \t]+)?)[ \t]*{_FILE_OF_SECRET})"
+_HERE_TO_FILE = (
+    rf"(?:>>?|\btee\b)[ \t]*{_FILE_OF_SECRET}[^\n<>]{{0,80}}"
+    r"<<-?[ \t]*['\"\\]?\w{1,40}['\"]?[ \t]*(?:>[^\n<>]{1,80})?\r?\n"
+    r"[ \t]*(?P<value>[^\s$<>]{4,400})[ \t]*\r?\n[ \t]*\w{1,40}[ \t]*(?:\r?\n|\Z)"
+)
+_READ = (
+    r"\bread\b[^\n;|&<]{0,80}?[ \t]\w{0,60}(?:TOKEN|KEY|SECRET|PASS(?:W(?:OR)?D|PHRASE)?|PWD|CREDENTIALS?)[ \t]*"
+    r"<<-?[ \t]*['\"\\]?\w{1,40}['\"]?[ \t]*\r?\n[ \t]*(?P<value>[^\s$<>]{4,400})[ \t]*\r?\n"
+)
+# A format whose last conversion is of a secret, which is then the last word.
+_OF_LAST = (
+    r"\bprintf[ \t]+(?P<form>['\"])(?:(?!(?P=form))[^\n]){0,200}?(?:token|_key|secret|pass(?:w(?:or)?d|phrase)?|pwd?)"
+    r"\\?['\"]?[ \t]*[=: ][ \t]*\\?['\"]?%[sqb](?:(?!(?P=form))[^\n%]){0,40}(?P=form)"
+    r"(?:[ \t]+(?:'[^'\n]{0,80}'|\"[^\"\n]{0,80}\"|[^\s'\";|&<>]{1,80})){1,5}?[ \t]+"
+    r"(?=(?:'[^'\n]{1,400}'|\"[^\"\n]{1,400}\"|[^\s'\";|&<>]{1,400})[ \t]*(?:[;|&<>\r\n]|\Z))"
+)
+# What ends a command, perhaps one within quotes.
+_END = r"(?:['\"]{0,2}[ \t]*(?:[;|&)\r\n]|\Z))"
+_OF_COMMAND = (
+    r"^[^#\n]{0,300}?\b(?:config|modify)\b[^\n;|&]{0,120}?[ \t][\w.-]{0,80}"
+    r"(?:token|_key|secret|passw(?:or)?d|_pass|passphrase)[ \t]+"
+    rf"(?=(?P<quote>['\"]?)[^\s'\"$]{{6,400}}(?P=quote){_END})"
+)
+_OF_RCLONE = (
+    r"\brclone[ \t]+config[ \t]+\w+[^\n;|&]{0,300}?[ \t]\w{0,60}(?:pass|password|secret|token|key)[ \t=]+(?=[^\s-])"
+)
+_OF_FTP = (
+    r"\bftp\b[^\n]{0,200}<<[^\n]{1,60}\n(?:[^\n]{0,200}\n){0,3}?[ \t]*(?:quote[ \t]+)?user[ \t]+\S{1,80}[ \t]+(?=\S)"
+)
+_TO_BASE64 = r"(?=[^\s'\"]{3,400}['\"]?[ \t]*\|[ \t]*base64\b(?![ \t]+-\w*[dD]))"
+_OF_HASH = r"(?:[ \t]+(?:-(?:salt|[mSRs])[ \t]+[^\s-]\S*|--?[\w=-]+)){0,6}"
+_OF_ORACLE = r"[ \t]+(?:-\w+[ \t]+){0,4}['\"]?\w{1,40}/(?P<value>[^\s@'\"$]{3,200})"
+_USER_AND = r"\\?['\"][^'\"\n]{1,80}\\?['\"][ \t]*,[ \t]*(?:\w{1,20}[ \t]*=[ \t]*)?(?=\\?['\"])"
 # A format whose first conversion is set to the name of a secret, and a verb with a name and a value after it.
 _OF_FORMAT = (
     r"\bprintf[ \t]+(?:-v[ \t]+\w+[ \t]+)?(?P<format>['\"])(?:(?!(?P=format))[^\n%]){0,80}?"
@@ -55,6 +101,11 @@ PLACES = tuple(
         ("ipmitool", rf"\bipmitool{_OPTION}-P[ \t]*(?=\S)", False),
         ("curl", _OF_CURL, False),
         ("curl", rf"\bcurl{_OPTION}(?:-b|--cookie)[ \t=]*['\"]?[\w.-]{{1,80}}=(?=\S)", False),
+        ("curl", _LONE_OF_CURL, False),
+        ("http", rf"\bhttps?[ \t][^\n;|&]{{0,200}}?(?:-a|--auth)[ \t=]*{_LONE}", False),
+        ("http", r"\bhttps?[ \t][^\n;|&]{0,200}?-a[ \t]+['\"]?[\w.@-]{1,80}:(?=[^\s'\"])", False),
+        ("--cert", r"--(?:proxy-)?cert[ \t=]*['\"]?[^\s:'\"]{1,200}:(?=[^\s'\"\\])", False),
+        ("creds", r"--(?:src-|dest-)?creds[ \t=]+['\"]?[^\s:'\"]{1,80}:(?=[^\s'\"])", False),
         ("cookie:", r"\bcookie:[ \t]*[\w.-]{1,80}=(?=\S)", True),
         ("-bearer", r"--oauth2-bearer[ \t=]+(?=\S)", False),
         ("auth", r"--(?:(?:http|proxy|basic)-)?auth[ \t=]+['\"]?[\w.@-]{1,80}:(?=\S)", False),
@@ -64,19 +115,50 @@ PLACES = tuple(
         ("xfreerdp", rf"\bxfreerdp{_OPTION}/p:(?=\S)", False),
         ("ssh-keygen", rf"\bssh-keygen{_OPTION}-[NP][ \t]*(?=\S)", False),
         ("vault", r"\bvault[ \t]+login[ \t]+(?:-[\w=-]+[ \t]+)*(?=['\"]?[\w.]{8})(?!\w+=)", False),
-        ("send", r"pass(?:word|wd|phrase)\b[^\n;]{0,40}[;\n][ \t]*send[ \t]+(?:--[ \t]+)?(?=\\?[\"'])", True),
+        ("send", r"p?ass(?:word|wd|phrase)\b[^\n;]{0,40}[;\n][ \t]*send[ \t]+(?:--[ \t]+)?(?=\\?[\"'])", True),
         ("pgpass", r"(?m)^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w.*-]{1,80}:[\w.*@-]{1,80}:(?=\S)", False),
-        ("smbclient", rf"\bsmbclient{_OPTION}-U[ \t]*['\"]?[^\s%'\"]+%", False),
+        ("-u", r"(?<!\S)-U[ \t]*['\"]?[^\s%'\"]{1,80}%(?=[^\s%'\"]{4})", False),
+        *(
+            (program, rf"\b{program}{_OPTION}-p[ \t]*(?=[^\s-])", False)
+            for program in (
+                *("rar", "unrar", "steghide", "aescrypt", "yt-dlp", "youtube-dl"),
+                *("cqlsh", "oras", "useradd", "usermod"),
+            )
+        ),
+        ("pw ", r"(?<!\S)-[uo]pw[ \t]+(?=\S)", False),
+        ("sendemail", rf"\bsendemail{_OPTION}-xp[ \t]+(?=\S)", True),
+        ("swift", rf"\bswift{_OPTION}-K[ \t]*(?=\S)", False),
+        ("gh secret", rf"\bgh[ \t]+secret{_OPTION}(?:-b|--body)[ \t=]*(?=\S)", False),
+        ("htpasswd", r"\bhtpasswd[ \t]+(?:-[\w-]+[ \t]+)*?-(?=\w*n)\w*b\w*[ \t]+\S+[ \t]+(?=[^\s-])", False),
+        ("htpasswd", r"\bhtpasswd[ \t]+(?:-[\w-]+[ \t]+)*?-\w*b\w*[ \t]+[^\s-]\S*[ \t]+\S+[ \t]+(?=\S)", False),
+        ("passwd", rf"\b(?:openssl[ \t]+|mk)passwd{_OF_HASH}[ \t]+(?=['\"]?[^\s'\"|&;<>$-])", False),
+        *((program, rf"\b{program}{_OF_ORACLE}", False) for program in ("sqlplus", "sqlldr", "expdp", "impdp")),
+        ("rclone", _OF_RCLONE, False),
+        ("rclone", r"\brclone[ \t]+obscure[ \t]+(?=['\"]?[^\s'\"-])", False),
+        ("ftp", _OF_FTP, False),
+        ("identified", r"\bidentified[ \t]+(?:with[ \t]+\S+[ \t]+)?by[ \t]+(?:password[ \t]+)?(?=\\?['\"])", True),
+        ("password", r"\b(?:with|encrypted|login|user[ \t]+\S{1,80})[ \t]+password[ \t]+(?=\\?['\"][^\s'\"]{3})", True),
         ("pass:", r"-pass\w*[ \t=]+['\"]?pass:", False),
         ("--token", r"--token(?:=|[ \t]+)(?=[^\s-])", False),
         ("token", r"\btoken\\?['\"]?[=:][ \t]*(?=\\?['\"]?[\w.~+/=-]{0,60}\d)(?=\\?['\"]?[\w.~+/=-]{8})", True),
         ("wandb", _OF_WANDB, False),
         ("login(", r"\blogin\([ \t]*(?:(?:api_)?(?:key|token)[ \t]*=[ \t]*)?(?=\\?['\"])", False),
+        ("login(", rf"\blogin\([ \t]*(?:\w{{1,20}}[ \t]*=[ \t]*)?{_USER_AND}", False),
+        ("auth", rf"(?:\bauth[ \t]*=[ \t]*|BasicAuth|DigestAuth)\([ \t]*{_USER_AND}", True),
         ("login", r"\bmachine[ \t]+\S+[ \t\n]+login[ \t]+\S+[ \t\n]+password[ \t]+", False),
         ("<<<", rf"{_READING}[^\n;|&<]{{0,200}}<<<[ \t]*(?=\S)", False),
+        ("<<<", rf"<<<[ \t]*(?={_ONE_WORD}[ \t]*>>?[ \t]*{_FILE_OF_SECRET})", True),
+        ("<<", _HERE_TO_FILE, True),
+        ("<<", _READ, True),
         ("|", _PRINTED + _PIPED, False),
+        ("base64", rf"{_PRINTED}['\"]?[\w.@-]{{1,80}}:{_TO_BASE64}", False),
+        ("base64", r"\bbase64(?:[ \t]+-w[ \t]*\d+)?[ \t]*<<<[ \t]*['\"]?[\w.@-]{1,80}:(?=[^\s'\"])", False),
         (">", _PRINTED + _TO_FILE, True),
+        (">", _PRINTED + _ALONE_TO_FILE, True),
+        ("tee", _PRINTED + _ALONE_TO_FILE, True),
         ("printf", _OF_FORMAT, True),
+        ("printf", _OF_LAST, True),
+        *((verb, rf"(?m){_OF_COMMAND.replace('config|modify', verb)}", True) for verb in ("config", "modify")),
         *((verb, rf"\b{verb}\b{_OF_VERB}", True) for verb in ("config", "modify")),
         ("aws configure", r"\baws[ \t]+configure[ \t]+set[ \t]+\S{0,80}(?:key|token)[ \t]+(?=\S)", False),
         ("setenv", r"\bsetenv[ \t]+\w{0,80}(?:token|key|secret|password|passwd)[ \t]+(?=[^\s/$])", True),

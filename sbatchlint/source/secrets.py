@@ -14,6 +14,7 @@ from math import log2
 from typing import Any, NamedTuple
 
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.secret_addresses import LONG_USER, in_addresses
 from sbatchlint.source.secret_forms import LOOSE_TOKENS, TOKENS
 from sbatchlint.source.secret_names import KEY_NAMES, MORE_NAMES, NAMES, TEXT_TOKENS, is_secret, may_name_secret
 from sbatchlint.source.secret_places import PLACES
@@ -161,7 +162,9 @@ _COMPARISON = Regex(
 # The words of a loop of such a name.
 _LOOP = Regex(r"\b(?:for|select)[ \t]+\Z")
 _WORDS = Regex(r"[ \t]+in(?P<words>[ \t]+[^\n;]{1,400})")
-_WORD = Regex(r"(?<![^\s'\"|])(?P<value>[\w.+/=~@%:,#!-]+)(?=['\"\s|)]|\Z)")
+_WORD = Regex(
+    r"(?<![^\s'\"|])(?P<value>(?<=')[^'\s|]{1,400}(?=')|(?<=\")[^\"\s|$`]{1,400}(?=\")|[\w.+/=~@%:,#!-]+)(?=['\"\s|)]|\Z)"
+)
 # A default, and commands that print a value as it is written.
 _PRINTED = Regex(
     r"['\"]?\$\{\w+:?[-=](?=[^\s}$])"
@@ -189,12 +192,13 @@ _NO_VALUE = Regex(
     r"|(?:os|config|args|self|cfg|opts|options|params|settings|env)\.\w.*|\w+(?:\.\w+)*[(\[].*"
 )
 _PATH = Regex(r"\.{0,2}/.*|[\w.-]+(?:/[\w.-]+)*/?")
-_PASSWORD_OF_ADDRESS = Regex(r"://[^\s:/@'\"]{0,200}:(?P<value>[^\s'\"`/]+|(?!\d+/)[^\s'\"`]{1,100}?)@(?!sha\d+:)")
-_PASSWORD_OF_IMAGE = Regex(r"image[ =]['\"]?[^\s:/@'\"]{1,200}:(?P<value>(?!\d+/|//)[^\s'\"@]{1,2000})@(?!sha\d+:)")
-_USER_OF_ADDRESS = Regex(r"://(?P<value>[^\s:/@'\"]{20,400})(?=[:@])")
 _FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
 # So many characters each value of a script has that is looked for elsewhere.
 _LEAST = 4
+# Values that may be words, and short ones that are none.
+_WORDLIKE = Regex(r"[A-Z]?[a-z]{1,15}|[A-Z]{1,15}")
+_UNLIKE_WORDS = Regex(r"(?=.*[0-9])(?=.*[A-Za-z])[^\s]{6,}|.*[^\w\s./-].*|.*[a-z][A-Z].*[a-z].*")
+_MIXED_CASE = Regex("[a-z][A-Z].*[a-z]")
 # No value has more characters that are compared.
 _LONGEST = 10_000
 # Of a value, as many characters as nothing else begins with by chance.
@@ -205,7 +209,8 @@ _LONG = 200
 @lru_cache(maxsize=32)
 def _spans(string: str) -> list[tuple[int, int]]:
     """Where a text has a secret, or what may be one, in order; none overlaps another."""
-    return _merged(_found(string))
+    names = [each.span for each in in_addresses(string) if not each.is_known and not _is_elsewhere(each.value)]
+    return _merged((*_found(string), *names))
 
 
 @lru_cache(maxsize=8)
@@ -216,19 +221,16 @@ def _found(string: str) -> list[tuple[int, int]]:
     found += [match.span() for match in tokens if not _FILLED_IN_LATER.search(match[0]) and len(set(match[0])) > 8]
     if _LONG_WORD.search(string) is not None:
         found += [match.span() for match in _PREFIXED.finditer(string) if _is_drawn(match["drawn"])]
-    if "image" in string and "@" in string:
-        given = _PASSWORD_OF_IMAGE.finditer(string)
-        found += [match.span("value") for match in given if not _is_elsewhere(match["value"])]
+    in_address = [each for each in in_addresses(string) if each.is_known and not _is_elsewhere(each.value)]
+    found += [each.span for each in in_address]
     if "://" in string:
-        given = _PASSWORD_OF_ADDRESS.finditer(string)
-        found += [match.span("value") for match in given if not _is_elsewhere(match["value"])]
-        given = _USER_OF_ADDRESS.finditer(string)
+        given = LONG_USER.finditer(string)
         found += [match.span("value") for match in given if _is_random(match["value"]) or _UUID.search(match["value"])]
     lowered = string.lower()
     for sign, pattern in PLACES:
         done = 0
         for match in pattern.finditer(string) if sign in lowered else ():
-            value = _value(string, match.end()) if match.end() >= done else None
+            value = _value_after(match) if match.end() >= done else None
             done = value[1][1] if value is not None and len(value[0]) > _LONG else done
             if value is not None and not _is_elsewhere(value[0]) and _NO_VALUE.fullmatch(value[0]) is None:
                 found.append(value[1])
@@ -300,7 +302,13 @@ def _words_of(written: str, words: re.Match[str] | None) -> Iterator[tuple[int, 
     for match in _WORD.finditer(words.string, start, end):
         value = match["value"]
         is_mixed = re.search(r"\d", value) is not None and re.search("[A-Za-z]", value) is not None
-        is_likely = is_mixed or len(value) >= 16 or _PASSWORDS.fullmatch(name) is not None and not value.isdigit()
+        is_likely = (
+            is_mixed
+            or len(value) >= 16
+            or _MIXED_CASE.search(value) is not None
+            or _PASSWORDS.fullmatch(name) is not None
+            and not value.isdigit()
+        )
         if is_likely and _may_be_secret(name, value, match.span("value"), words.string):
             yield match.span("value")
 
@@ -310,6 +318,13 @@ def _is_drawn(string: str) -> bool:
     kinds = [character.isdigit() + 2 * character.isupper() for character in string]
     turns = sum([kind != other for kind, other in pairwise(kinds)])
     return len(set(kinds)) == 3 and turns > 0.4 * len(string) and _MADE_UP.search(string) is None
+
+
+def _value_after(match: re.Match[str]) -> tuple[str, tuple[int, int]] | None:
+    """The value of a place: what the pattern itself names so, or else what follows it."""
+    if "value" in match.re.groupindex:
+        return match["value"], match.span("value")
+    return _value(match.string, match.end())
 
 
 def _value(string: str, at: int, of_setting: bool = False) -> tuple[str, tuple[int, int]] | None:
@@ -362,7 +377,7 @@ def values_in(string: str) -> tuple[str, ...]:
     """The secrets of a script, the longest first, which may stand elsewhere without what tells that they are some."""
     values = {string[start:end] for start, end in _found(string)}
     known = (
-        each for each in values if len(each) >= _LEAST and "\n" not in each and not (each.isalpha() and len(each) < 16)
+        each for each in values if len(each) >= (_ENOUGH if _WORDLIKE.fullmatch(each) else _LEAST) and "\n" not in each
     )
     return tuple(sorted(known, key=len, reverse=True))
 
@@ -391,9 +406,24 @@ def _known(string: str, values: tuple[str, ...]) -> Iterator[tuple[int, int]]:
                 end = at + size
                 while end - at < len(value) and string[end : end + 1] == value[end - at]:
                     end += 1
-                around = string[max(at - 1, 0) : at] + string[end : end + 1]
-                if len(value) >= _ENOUGH or not re.search(r"[\w/.-]", around):
+                inside = _inside(value)
+                if inside is None or not inside.search(string[max(at - 1, 0) : at] + string[end : end + 1]):
                     yield at, end
+
+
+# What such a value has beside it where it is a part of something else.
+_INSIDE_WORD = Regex(r"[\w/.-]")
+_INSIDE_PART = Regex("[A-Za-z0-9]")
+
+
+@lru_cache(maxsize=512)
+def _inside(value: str) -> Regex | None:
+    """What a value does not have beside it elsewhere: a part of its word, a letter or digit, or `None` for anything."""
+    if _WORDLIKE.fullmatch(value) is not None:
+        return _INSIDE_PART
+    if len(value) >= _ENOUGH:
+        return None
+    return _INSIDE_PART if _UNLIKE_WORDS.fullmatch(value) is not None else _INSIDE_WORD
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
