@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
             layout.place(fault),
             message,
             severity=None if certain and not lowered else "warning",
-            related=[(layout.settings[name].span, SHORT[name]) for name in fault.parts if name in layout.settings],
+            related=[(layout.settings[name].span, SHORT[name]) for name in fault.parts if layout.is_written(name)],
         )
 
 

@@ -6,6 +6,9 @@ changes with the number of nodes. In the same way attention heads are shared amo
 experts among EP ranks, and the sequence among CP ranks, each of which takes two pieces of it. Megatron raises an error
 at the start, after the job has waited for its nodes.
 
+Sizes are read from the command line and from the YAML file that it names, as for NeMo, if that is beside the script
+and takes in no other file.
+
 Not reported where the batch size changes during training (`--rampup-batch-size`, `--step-batch-size-schedule`) or
 Megatron may lower it (`--decrease-batch-size-if-needed`), and for layers that are distributed unevenly. Layers are a
 warning: some programs distribute them in their own way.
@@ -50,7 +53,8 @@ def check(job: Job) -> Iterator[Finding]:
             default = "default " if layout.default("global_batch") else ""
             factors = [BATCH[name].format(layout.number(name)) for name in fault.parts if layout.number(name) > 1]
             total = f" = {product}" if len(factors) > 1 else ""
-            problem = f"the {default}global batch size {whole} is not a multiple of {' × '.join(factors)}{total}"
+            where = "" if default or " in " not in layout.settings["global_batch"].written else f" in {layout.file}"
+            problem = f"the {default}global batch size {whole}{where} is not a multiple of {' × '.join(factors)}{total}"
         else:
             factors = ["2"] if fault.rule == "context" else []
             factors += [f"{SHORT[name]} {layout.number(name)}" for name in fault.parts]
@@ -62,7 +66,11 @@ def check(job: Job) -> Iterator[Finding]:
             layout.place(fault),
             f"{problem}: every rank stops at the start; write {instead}, or other sizes",
             severity="warning" if fault.rule == "layers" or not certain else None,
-            related=[(each.span, each.written) for each in map(layout.settings.get, fault.parts) if each is not None],
+            related=[
+                (layout.settings[name].span, layout.settings[name].written)
+                for name in fault.parts
+                if layout.is_written(name)
+            ],
         )
 
 

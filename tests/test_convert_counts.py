@@ -166,3 +166,63 @@ def test_the_batch_of_a_file_that_another_file_names(command: Converting) -> Non
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 1 and "SB334" in result.err, result.err
     assert command("convert", "--nodes", "1", "job.sh").code == 0
+
+
+NEMO = """\
+defaults: [_self_, {{optional overlap@model.overlap: }}]
+trainer: {{devices: 8, num_nodes: {nodes}}}
+model:
+  micro_batch_size: 4
+  global_batch_size: {batch}
+  tensor_model_parallel_size: 2
+  pipeline_model_parallel_size: 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "nodes", "batch", "told"),
+    [
+        ("", 1, 256, "trainer.num_nodes is 1 in gpt.yaml, where the program has 3 nodes: add trainer.num_nodes=3"),
+        ("", 3, 256, "the global batch size 256 in gpt.yaml is not a multiple of micro-batch size 4 × 12"),
+        ("", 3, 96, ""),
+        ("model.global_batch_size=96", 3, 256, ""),
+        ("trainer.num_nodes=1", 3, 96, ""),  # which follows
+        ("model.micro_batch_size=3", 3, 96, "is not a multiple of micro-batch size 3 × 12"),
+    ],
+)
+def test_what_the_file_of_hydra_says(command: Converting, words: str, nodes: int, batch: int, told: str) -> None:
+    command.write("conf/gpt.yaml", NEMO.format(nodes=nodes, batch=batch))
+    command.write("job.sh", f"{HEADER}{START} --config-path=conf --config-name=gpt {words}\n")
+    result = command("convert", "--nodes", "3", "job.sh")
+    assert result.code == (1 if told else 0) and told in result.err, result.err
+
+
+def test_what_the_file_of_lightning_says(command: Converting) -> None:
+    command.write("a.yaml", "trainer:\n  devices: 4\n")
+    command.write("job.sh", f"{HEADER}{START} fit --config a.yaml\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 1 and "each node has 8 processes: add --trainer.devices=8" in result.err, result.err
+
+
+@pytest.mark.parametrize(
+    ("start", "text", "kept"),
+    [
+        ("llamafactory-cli train a.yaml", "per_device_train_batch_size: 1\ngradient_accumulation_steps: 8\n",
+         "from 64 to 128; gradient_accumulation_steps: 4 in a.yaml keeps it"),
+        (f"{START} a.yaml", "per_device_train_batch_size: 1\n", "from 8 to 16\n"),
+        (f"{START} --config a.yaml --gradient_accumulation_steps 4", "per_device_train_batch_size: 2\n",
+         "from 64 to 128; --gradient_accumulation_steps 2 keeps it"),
+        ("accelerate launch --num_processes 8 -m axolotl.cli.train a.yaml",
+         "micro_batch_size: 2\ngradient_accumulation_steps: 2\n",
+         "from 32 to 64; gradient_accumulation_steps: 1 in a.yaml keeps it"),
+        (f"{START} a.yaml", "micro_batch_size: 2\nglobal_batch_size: 2\n", "batch sizes stay as they are written\n"),
+        (f"{START} a.yaml", "per_device_train_batch_size: auto\n", "batch sizes stay as they are written\n"),
+        (f"{START} a.yaml b.yaml", "per_device_train_batch_size: 1\n", "batch sizes stay as they are written\n"),
+    ],
+)  # fmt: skip
+def test_the_batch_of_a_file_grows(command: Converting, start: str, text: str, kept: str) -> None:
+    for name in ("a.yaml", "b.yaml"):
+        command.write(name, text)
+    command.write("job.sh", f"{HEADER}{start}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and kept in result.err, result.err

@@ -429,7 +429,10 @@ def _grown_batch(script: _Script, after: Plan) -> str:
     """How the batch of a program grows, as a clause; "" where that is not known."""
     counts = [sum(each["processes"] or 0 for each in _by_place(plan)) for plan in (script.before, after)]
     words = script.words[0] if len(script.words) == 1 else None
-    return "" if words is None else grown_batch(words, *counts)
+    job = script.job
+    starts = [each.invocation for each in job.launches] or [each.invocation for each in job.steps]
+    command = starts[0] if starts else None
+    return "" if words is None or command is None else grown_batch(job, command, words, *counts)
 
 
 def _by_place(plan: Plan) -> list[dict[str, Any]]:

@@ -71,7 +71,7 @@ def _sizes(before: Job, job: Job) -> Iterator[str]:
         if megatron:
             yield megatron
             continue
-        growth = grown_batch(words, was.size, now.size)
+        growth = grown_batch(job, now.invocation, words, was.size, now.size)
         if growth:
             yield f"line {job.line(now.launcher.span.start)}: {was.size} processes become {now.size}{growth}"
     yield from _world_sizes(before, job)

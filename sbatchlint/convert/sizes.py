@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, span_of, text_of
+from sbatchlint.convert.in_files import batch_in_file, stale_in_files
 from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, program_options
@@ -31,7 +32,7 @@ _OF_MEETING = {
     "MASTER_PORT": ("export MASTER_PORT=",),
     "NODE_RANK": ("export NODE_RANK=", "node_rank=", "node-rank=", "machine_rank="),
 }
-_BATCH = Regex(r"--(?:per_device_train_batch_size|gradient_accumulation_steps)")
+_SAMPLES, _STEPS = "per_device_train_batch_size", "gradient_accumulation_steps"
 
 
 def says_nodes(word: str) -> bool:
@@ -60,6 +61,7 @@ def _programs(job: Job) -> Iterator[tuple[Invocation, Launch | None, Argv]]:
 
 def stale_nodes(job: Job, nodes: int) -> Iterator[str]:
     """What tells a program another number of nodes, as sentences."""
+    yield from stale_in_files(job, nodes, None)
     for command, launch, words in _programs(job):
         for name, value in _told(command, launch, words, nodes):
             line = job.line(span_of(value).start)
@@ -69,6 +71,7 @@ def stale_nodes(job: Job, nodes: int) -> Iterator[str]:
 def stale_counts(job: Job, nodes: int, gpus: int) -> Iterator[str]:
     """To-dos for what tells a program another number of nodes, or Lightning another one of devices on each."""
     yield from stale_nodes(job, nodes)
+    yield from stale_in_files(job, nodes, gpus)
     for _, launch, words in _programs(job):
         for name, field, _ in program_options(words, _says_devices):
             if field is not None and launch is not None and _is_other(field, gpus):
@@ -180,19 +183,22 @@ def _is_other(value: Pieces, nodes: int) -> bool:
     return text is not None and is_number(text) and parse_integer(text) != nodes
 
 
-def grown_batch(words: Argv, before: int | None, after: int) -> str:
-    """How the batch of a step grows, as a clause, where the program's words say it; "" where they do not."""
-    found = {}
+def grown_batch(job: Job, command: Invocation, words: Argv, before: int | None, after: int) -> str:
+    """How the batch of a step grows, as a clause, where the program's words or its file say it; "" elsewhere."""
+    found: dict[str, int] = {}
     for option, value, _ in program_options(words, _is_batch):
         text = None if value is None else text_of(value)
         if text is None or not is_number(text):
             return ""
-        found[option] = parse_integer(text)
-    size, steps = found.get("--per_device_train_batch_size"), found.get("--gradient_accumulation_steps", 1)
+        found[option.lstrip("-")] = parse_integer(text)
+    file = batch_in_file(job, command, words)
+    size = found.get(_SAMPLES, 0 if file is None else file.samples)
+    steps = found.get(_STEPS, 1 if file is None else file.steps)
     if not size or not before or before == after:
         return ""
     kept, rest = divmod(steps * before, after)
-    advice = f"; --gradient_accumulation_steps {kept} keeps it" if kept and not rest else ""
+    advice = f"--{_STEPS} {kept}" if _STEPS in found or file is None else f"{_STEPS}: {kept} in {file.name}"
+    advice = f"; {advice} keeps it" if kept and not rest else ""
     return f", so that the batch of a step grows from {size * steps * before} to {size * steps * after}{advice}"
 
 
@@ -205,4 +211,4 @@ def _says_size(option: str) -> bool:
 
 
 def _is_batch(option: str) -> bool:
-    return _BATCH.fullmatch(option) is not None
+    return option in (f"--{_SAMPLES}", f"--{_STEPS}")

@@ -5,6 +5,7 @@ import re
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from sbatchlint.analysis.launch.configuration_files import named_file
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
@@ -287,12 +288,7 @@ def _spreads_itself(program: PythonProgram) -> bool:
 
 
 # --- what a YAML file beside the program says --------------------------------------------------------
-#
-# Hydra's `--config-path` (hydra/_internal/config_search_path_impl.py, 1.3) is relative to the program's folder, and its
-# `--config-name` has no suffix. LightningCLI's file is that of `--config` or `-c`.
 
-_KINDS = {"--config-path": "folder", "--config-name": "name", "--config": "file"}
-_KINDS |= {"-cp": "folder", "-cn": "name", "-c": "file"}
 # An item of Hydra's `defaults` that names the file with the block of the trainer.
 _ELSEWHERE = Regex(r"(?:override[ \t]+)?/?trainer(?:@\S+)?")
 
@@ -331,18 +327,8 @@ def _configuration_file(invocation: Invocation) -> str | None:
     python = python_of(invocation)
     if python is None or python.target is None or python.kind != "script":
         return None
-    values: dict[str, str] = {}
-    for option, value, _ in program_options(invocation.argv[python.after :], _KINDS.__contains__):
-        text = None if value is None else text_of(value)
-        if text:
-            values[_KINDS[option]] = text
-    if "folder" in values and "name" in values:
-        program = text_of(python.target)
-        if program is None:
-            return None
-        name = values["name"] if values["name"].endswith((".yaml", ".yml")) else f"{values['name']}.yaml"
-        return os.path.normpath(os.path.join(os.path.dirname(program), values["folder"], name))
-    return values["file"] if values.get("file", "").endswith((".yaml", ".yml")) else None
+    found = named_file(python.target, invocation.argv[python.after :])
+    return None if found is None else found.name
 
 
 def _number(value: Value) -> int | None:

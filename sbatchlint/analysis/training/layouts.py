@@ -3,12 +3,13 @@
 There are three dialects. `megatron`: Megatron-LM's own arguments (core 0.4 to 0.20, `allow_abbrev=False`), all with
 defaults. `swift`: `megatron sft` and the like of ms-swift (3.3 to 4.6), the same names with defaults of their own.
 `recipe`: Megatron Bridge (0.7, scripts/training/run_recipe.py) and NeMo, options and `key=value` overrides on top of a
-recipe or configuration file, so that a size which is not set here is not known.
+recipe or configuration file, so that a size which is not set here is not known, unless that file is beside the script.
 """
 
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from sbatchlint.analysis.launch.configuration_files import Configuration, configuration_of, names_file, positive
 from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.training.parallelism import Indivisible, Sizes, indivisible
 from sbatchlint.bash.trace import Invocation, exported
@@ -46,6 +47,10 @@ _SHORT = {"tp": "tensor", "pp": "pipeline", "cp": "context", "ep": "expert", "et
           "mb": "micro_batch", "gb": "global_batch", "sl": "sequence"}  # fmt: skip
 # Sections of a configuration that have these fields: of Bridge, NeMo 1, NeMo 2.
 _SECTIONS = Regex(r"(?:model|model\.config|train|data|dataset|trainer\.strategy)")
+# Those of them in which a configuration file has sizes: NeMo 1 has all of them in the first one.
+_BLOCKS = ("model", "train")
+# Values by which a file sets nothing.
+_NOTHING = (None, "0", "1", "false", "False")
 _IN_RECIPES = {**_FIELDS, "num_moe_experts": "experts", "sequence_length": "sequence", "encoder_seq_length": "sequence"}
 # Sizes whose product is the number of processes of a replica; their default is 1.
 DENSE = ("tensor", "pipeline", "context")
@@ -97,7 +102,8 @@ class Layout:
     `dialect`: see the module. `settings`: what the command line sets, by field of `Sizes`. `flags`: the values of all
     options, by name with `_`; `overrides`: those of all `section.key=value`, by key; `words`: the words of both.
     `certain`: whether no word may hide further options. `world`: of its launcher or step. `wrapped`: whether an unknown
-    command starts the program.
+    command starts the program. `names_file`: whether a word may name a configuration file. `file`: the name of that of
+    which some sizes come, "" without one; `in_file`: what else that sets.
     """
 
     def __init__(self, invocation: Invocation, dialect: str, world: World) -> None:
@@ -110,6 +116,9 @@ class Layout:
         self.words: dict[str, Pieces] = {}
         self.certain = True
         self.wrapped = False
+        self.names_file = False
+        self.file = ""
+        self.in_file: frozenset[str] = frozenset()
 
     @property
     def command(self) -> Span:
@@ -148,7 +157,7 @@ class Layout:
             numbers.pop("groups", None)
         if self.dialect != "megatron" or any(map(_is_uneven, self.flags)):
             numbers.pop("layers", None)
-        if _CHANGING_BATCHES & (self.flags.keys() | self.overrides.keys()):
+        if _CHANGING_BATCHES & self._names:
             numbers.pop("global_batch", None)
         if not numbers.keys().isdisjoint((*_SPREAD, "global_batch")) and self._has_more_axes:
             for name in _SPREAD:
@@ -159,7 +168,12 @@ class Layout:
 
     @property
     def _has_more_axes(self) -> bool:
-        return any(map(_is_axis, (self.flags.keys() | self.overrides.keys()) - _NO_AXES))
+        return any(map(_is_axis, self._names - _NO_AXES))
+
+    @property
+    def _names(self) -> set[str]:
+        """The names of all options, overrides and values of the file."""
+        return self.flags.keys() | self.overrides.keys() | self.in_file
 
     def default(self, name: str) -> bool:
         """Whether a size is not set on the command line."""
@@ -194,6 +208,10 @@ class Layout:
         if step.tasks_per_node == 1 and gpus != 1:
             return None  # nothing starts the other ranks of the node, which is another fault
         return world.size
+
+    def is_written(self, name: str) -> bool:
+        """Whether a size is set where it can be pointed at: on the command line, or by the name of a file."""
+        return name in self.settings and bool(self.settings[name].written)
 
     def number(self, name: str) -> int:
         """A size, which must be known."""
@@ -298,9 +316,32 @@ def _of_program(job: Job, invocation: Invocation, program: Pieces, count: int) -
     own = name is not None and _PROGRAM.search(name) is not None
     if own or len(_OWN & layout.flags.keys()) > 1:
         layout.dialect = "megatron"
-    elif not any(name in layout.settings for name in _SPREAD):
+        return layout if layout.settings else None
+    configuration = configuration_of(job, invocation, program, invocation.argv[-count:])
+    if configuration is not None and layout.certain:
+        _complete(layout, configuration)
+    if not any(name in layout.settings for name in _SPREAD):
         return None
     return layout
+
+
+def _complete(layout: Layout, configuration: Configuration) -> None:
+    """Adds the sizes of a configuration file, which the command line overrides."""
+    found: dict[str, SizeSetting] = {}
+    for block in _BLOCKS:
+        for name, value in configuration.block(block).items():
+            size, number = _IN_RECIPES.get(name), positive(value)
+            if size is not None and value is not None:
+                found[size] = SizeSetting(number, configuration.place, f"{block}.{name} in {configuration.name}")
+            elif value not in _NOTHING:
+                layout.in_file |= {name}
+    if "tensor" not in found or "pipeline" not in found:
+        return
+    model = configuration.block("model")
+    if "global_batch_size" in model and "micro_batch_size" in model and "context_parallel_size" not in model:
+        found["context"] = SizeSetting(1, configuration.place, "")  # the default of NeMo 1
+    layout.file = configuration.name
+    layout.settings = found | layout.settings
 
 
 def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout | None:
@@ -309,6 +350,7 @@ def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout 
     None where they set no sizes, or the sizes come from elsewhere.
     """
     layout = Layout(invocation, dialect, world_of(job, invocation))
+    layout.names_file = any(names_file(text.partition("=")[0]) for text in invocation.words[-count:])
     start = len(invocation.argv) - count
     words, texts = invocation.argv[start:], invocation.words[start:]
     overrides: dict[str, SizeSetting] = {}
@@ -344,7 +386,7 @@ def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout 
             joined = Span(span.start, end) if not equals and end > span.end else span
             layout.settings[size] = SizeSetting(_whole(text_of(setting)), joined, option)
     layout.settings.update(overrides)
-    if _ELSEWHERE & layout.flags.keys() or not layout.settings and dialect != "swift":
+    if _ELSEWHERE & layout.flags.keys() or not (layout.settings or dialect == "swift" or layout.names_file):
         return None
     return layout
 
@@ -355,6 +397,8 @@ def _may_tell_size(word: str) -> bool:
     if word[:1] != "-" and "." not in word:
         return False
     word = word.partition("=")[0]
+    if names_file(word):
+        return True
     name = _option_name(word)
     return _override(word) is not None if name is None else name in _FIELDS or name in _SHORT
 
