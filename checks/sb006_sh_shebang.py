@@ -61,6 +61,7 @@ CARD = Card(
 )  # fmt: skip
 
 MOST = 3
+_LONG = 85  # characters of their names in a message
 
 # What dash does with a construct.
 NOT_FOUND = "not found"
@@ -117,9 +118,9 @@ def check(job: Job) -> Iterator[Finding]:
     for span, (_, _, what, _, _) in zip(spans, found, strict=True):
         first.setdefault(what, f"{_quoted(what)} (line {job.line(span.start)})")
     shown = list(first.values())
-    more = len(shown) - MOST
-    named = [*shown[:MOST], f"{more} more"] if more > 0 else shown
-    listed = " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
+    listed = _listed(shown, MOST)
+    if len(listed) > _LONG:
+        listed = _listed(shown, MOST - 1)
     fatal = any(severity == FATAL for *_, severity in found)
     if job.is_wrapped:
         yield Finding(
@@ -150,6 +151,13 @@ def check(job: Job) -> Iterator[Finding]:
         [(spans[at], f"{_quoted(what)} is {effect}") for at, (_, _, what, effect, _) in enumerate(found[:MOST])],
         Fix(f"write {instead}", [edit]),
     )
+
+
+def _listed(shown: list[str], most: int) -> str:
+    """The first of these, and how many there are more."""
+    more = len(shown) - most
+    named = [*shown[:most], f"{more} more"] if more > 0 else shown
+    return " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
 
 
 def _first_line(job: Job, start: int, end: int) -> Span:

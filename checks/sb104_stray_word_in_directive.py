@@ -37,6 +37,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Problems, Written
 
 CARD = Card(
@@ -101,10 +102,14 @@ def _finding(job: Job, words: PositionalWords) -> Finding:
     guess = words.meant()
     fault = guess.fault or f"`{words.words[0]}` is neither an option nor a value"
     versions = words.problem.versions
-    when = job.versions.in_brackets(versions)
+    sbatch = job.versions.slurm(versions).replace("Slurm", "sbatch in Slurm", 1) if versions else "sbatch"
+    sbatch = sbatch.replace("in Slurm before", "before Slurm")
+    message = f"{sbatch} refuses the script: {fault}; {guess.advice}"
+    if len(message) > MOST and guess.advice.startswith('write `"') and guess.fault.startswith("a backslash"):
+        message = f"{sbatch} refuses the script: {fault}; write the value in double quotes, without backslashes"
     span = job.directives.text.span(words.start, guess.end or words.end)
     fix = Fix(guess.title, guess.edits, guess.safe) if guess.edits else None
-    return Finding(span, f"sbatch refuses the script{when}: {fault}; {guess.advice}", fix=fix, versions=versions)
+    return Finding(span, message, fix=fix, versions=versions)
 
 
 def _dropped(job: Job, line: DirectiveLine, dropped: Span) -> Iterator[Finding]:

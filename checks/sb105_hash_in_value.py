@@ -150,7 +150,10 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
             fix = Fix("quote the value", [replace(span, whole)], safe=setting.name == "container-image")
     if not value and fix is None and setting.option is not None:
         if not set(string[hash_at:end]) - set("#-_/.x"):  # `--account=####-##`
-            message = f"`{string[hash_at:end]}` is a placeholder, and a comment for sbatch; write your {setting.name}"
+            message = (
+                f"sbatch reads the placeholder `{string[hash_at:end]}` as a comment, so --{setting.name} gets no "
+                f"value; write your {setting.name}"
+            )
             yield Finding(span, message, severity_of_loss(job, [setting, *settings]))
             return
         advice = "remove the `#`"

@@ -205,11 +205,11 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         elif problem.name in _PER_TASK:
             advice = _PER_TASK[problem.name]
         elif written[:2] == "--":
-            advice = "remove it, or list it in the plugin-options setting if a site plugin adds it"
+            advice = "remove it, or list it in sbatchlint's `plugin-options` if a plugin adds it"
         return Finding(span, f"{failure}; {advice}")
     plugin = _similar_plugin(problem.name)
     source = f"the {plugin} plugin" if plugin else "a plugin of your site"
-    message = f"{refusal} unless {source} adds it; if so, list it in the plugin-options setting"
+    message = f"{refusal} unless {source} adds it; if so, list it in sbatchlint's `plugin-options`"
     return Finding(span, message, "warning")
 
 

@@ -31,6 +31,8 @@ def check(job: Job) -> Iterator[Finding]:
         if wrong.instead is not None:
             message += f"; write {wrong.instead}" + (" for all memory of a node" if wrong.instead == "0" else "")
             fix = Fix(f"write {wrong.instead}", wrong.edits) if wrong.edits else None
+        elif "such as" not in message:
+            message += "; write one such as 4G"
         yield Finding(wrong.span, message, fix=fix, versions=wrong.versions)
 
 
@@ -83,6 +85,11 @@ CASES = [
         srun ./a.out
         """,
         title="0 is all memory of the node",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --mem=«4G\\\\» # of memory\nsrun ./a.out\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH --mem=4G # of memory\nsrun ./a.out\n",
+        title="a backslash in it",
     ),
     Bad("#!/bin/bash\n#SBATCH --mem=«4G-8G»\nsrun ./a.out\n", title="which of them is meant is not known"),
     Good("#!/bin/bash\n#SBATCH --mem=0 --tmp=10g\nsrun ./a.out\n", title="0 is all memory of the node"),

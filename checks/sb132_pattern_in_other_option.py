@@ -37,9 +37,9 @@ CARD = Card(
 
 _PATTERN = Regex(r"%[0-9]*[AJNajnstux](?![A-Za-z0-9%])")
 _HAPPENS = {
-    "mail-user": ("mail goes to an address that contains it literally", "warning"),
-    "chdir": ("no folder has such a name, so the job fails or runs elsewhere", "error"),
-    "job-name": ("the job's name contains it literally", "info"),
+    "mail-user": ("mail goes to an address that contains it literally", "write your address", "warning"),
+    "chdir": ("no folder has such a name", "write the name of the folder", "error"),
+    "job-name": ("the job's name contains it literally", "remove it", "info"),
 }
 # The variables that bash has instead.
 _VARIABLES = {
@@ -113,13 +113,13 @@ def _has_pattern(field: Pieces) -> bool:
 def _in_options(job: Job) -> Iterator[Finding]:
     """Findings on directives."""
     for component in range(job.directives.components):
-        for name, (happens, severity) in _HAPPENS.items():
+        for name, (happens, advice, severity) in _HAPPENS.items():
             setting = job.directives.last(name, component)
             match = _PATTERN.search(setting.text or "") if setting is not None else None
             if setting is not None and match is not None:
                 yield Finding(
                     setting.value_span or setting.span,
-                    f"Slurm replaces `{match[0]}` only in --output, --error and --input, so {happens}",
+                    f"Slurm replaces `{match[0]}` only in --output, --error and --input, so {happens}; {advice}",
                     severity,
                 )
 

@@ -72,9 +72,8 @@ def _without_nodes(job: Job, tasks: int, per_node: int | None, first: Setting, s
     fill = "task" if tasks == 1 else "tasks"
     yield Finding(
         second.span,
-        f"the job has {tasks} {fill} in total, not {per_node} per node: --ntasks is the total; write "
-        f"--nodes={tasks}, or "
-        "remove one of the two options",
+        f"the job has {tasks} {fill} in total (`{first.as_written}`, line {job.line(first.span.start)}), not "
+        f"{per_node} per node; write --nodes={tasks} in place of `{first.as_written}`, or remove this option",
         "warning" if _NODES.search(comment) else "info",
         related=[(first.span, "conflicts with this")],
     )

@@ -55,10 +55,19 @@ def check(job: Job) -> Iterator[Finding]:
         unclear = launcher.kind == "accelerate" and setting is None  # its configuration file may set the number
         assert step is not None
         setting_part = f"without `{_option(world)}`" if setting is None else "but set up for one"
+        happens = f"srun starts {launcher.name} on {world.nodes or 'several'} nodes, {setting_part}: "
+        happens += _consequence(world)
+        setting_part = setting_part.replace("but set up for one", "set up for one node")
+        if happens.endswith("copy"):
+            happens = f"{setting_part}, each of the {f'{world.nodes} ' if world.nodes else ''}nodes trains its own copy"
+        if _trains_alone(world):
+            first, others = "the first node", "others"
+            if world.nodes:
+                first, others = f"the first of {world.nodes} nodes", "other" if world.nodes == 2 else "others"
+            happens = f"{setting_part}, {launcher.name} trains alone on {first} and fails to join on the {others}"
         yield Finding(
             launcher.span if setting is None else setting.span,
-            f"srun starts {launcher.name} on {world.nodes or 'several'} nodes, {setting_part}: {_consequence(world)}; "
-            f"{_advice(world)}",
+            f"{happens}; {_advice(world)}",
             "warning" if unclear or not always else None,
             related=[(step.invocation.name_span, "started on each node here")],
             fix=_set_node_count(job, world.launch) if always else None,
@@ -92,7 +101,12 @@ def _consequence(world: LaunchWorld) -> str:
         return "each trains a separate copy"
     if rendezvous is not None and rendezvous.backend == "static":
         return "all claim the same ranks, and clash or train separate copies"
-    return "the first node trains alone, and the others fail to join"
+    return ""
+
+
+def _trains_alone(world: LaunchWorld) -> bool:
+    """Whether the launcher of the first node has all it waits for, and those of the others find no place."""
+    return not _consequence(world)
 
 
 def _advice(world: LaunchWorld) -> str:

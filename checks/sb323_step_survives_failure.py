@@ -50,13 +50,15 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     if no_kill is not None:
         yield Finding(
             no_kill.span,
-            f"`{no_kill.written}` keeps the step alive when a node fails, so the others of `{program}` hang until a "
-            "timeout; remove it",
+            f"`{no_kill.written}` keeps the step alive when a node fails, so the other processes of `{program}` hang "
+            f"until a timeout; remove `{no_kill.written}`",
         )
     else:
+        of = f"of the {step.nodes} nodes" if step.nodes else "node"
+        others = "the other hangs" if step.nodes == 2 else "the others hang"
         yield Finding(
             step.invocation.name_span,
-            f"if `{program}` fails on one of {step.nodes} nodes, the others hang until a timeout; add `{OPTION}`",
+            f"if `{program}` fails on one {of}, {others} until a timeout; add `{OPTION}` to srun",
             fix=partial(_fix, job, step),
         )
 

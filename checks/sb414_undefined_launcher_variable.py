@@ -65,6 +65,7 @@ from sbatchlint.analysis.expansion.reads import (
     enclosing_assignment,
     guarded_names,
     reads_of,
+    stopping,
     use_of,
 )
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
@@ -104,7 +105,7 @@ _OPTION_BEFORE = Regex(r"(?:^|[ \t])(--?[A-Za-z][\w-]*)[ =]\"?$")
 _PLACE = Regex(r"[A-Z0-9_]+_(?:HOME|ROOT|DIR|PREFIX)")
 _ASSIGNING_COMMENT = Regex(r"[ \t]*#+[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=")
 # What holds of a name that only the environment may set.
-_EMPTY = "it is empty unless the submitting shell sets it"
+_EMPTY = "it is empty unless exported before sbatch"
 _SHORTEST = 4  # of a name that is tested
 # Variables that every login shell sets, and whose names in small letters are not those of usual settings.
 _OF_SHELL = frozenset({"HOSTNAME", "HOME", "PWD", "USER", "LOGNAME", "UID"})
@@ -187,8 +188,8 @@ def _commented_out(job: Job) -> Iterator[Finding]:
         may_be_empty = _is_dispensable(job, read, match)
         yield Finding(
             read.span,
-            f"{name} is empty unless the submitting shell sets it: line {line}, which assigns it, is a comment"
-            f"; assign it, or {f'remove ${name} here' if may_be_empty else f'write `${{{name}:?}}`'}",
+            f"{name} is empty unless exported before sbatch: line {line}, which assigns it, is a comment"
+            f"; assign it, or {f'remove ${name} here' if may_be_empty else stopping(read)}",
             "info" if may_be_empty else "warning",
             related=[
                 (job.span(match.start(1), match.end(1)), "commented out"),
@@ -312,7 +313,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     ):
         yield Finding(
             read.span,
-            f"{nothing}; set it, or write `${{{read.name}:?}}` to stop without it",
+            f"{nothing}; set it, or {stopping(read)} to stop the job",
             severity,
         )
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
@@ -446,8 +447,8 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
                 dashes = "-" if len(option.name) == 1 else "--"
                 yield Finding(
                     place,
-                    f"{name} is not set in this script: unless the submitting shell sets it, "
-                    f"{dashes}{option.name} is empty; set it, or write `${{{name}:?}}`",
+                    f"{name} is not set in this script: unless exported before sbatch, "
+                    f"{dashes}{option.name} is empty; set it, or write `${{{name}:?}}` to stop the job",
                     "warning",
                 )
 

@@ -83,9 +83,9 @@ def check(job: Job) -> Iterator[Finding]:
             if user is not None:
                 shown = shown_text(target)
                 shown = shown if len(shown) < 60 else "this file"
-                happens = f"every job of this script writes {shown}, so two jobs at once overwrite each other's file"
+                happens = f"every job of this script writes {shown}, so jobs running at the same time overwrite it"
                 if job.request.has_option("array"):
-                    happens = f"every job of the array writes {shown}, so they overwrite each other's file"
+                    happens = f"every task of the array writes {shown}, so they overwrite each other's"
                 if redirect.operator == ">>":
                     happens = f"every run of this script appends the same text to {shown} again"
                 edits = _with_job_id(job, places[name])
@@ -125,9 +125,9 @@ def _of_nodes(job: Job, target: Pieces, operator: str, user: Invocation, places:
     """The finding on a list of nodes that all jobs of a folder write."""
     shown = shown_text(target)
     shown = f"`{shown}`" if len(shown) < 50 else "this file"
-    message = f"every job writes its nodes into {shown}, so jobs that run at once may read each other's"
+    message = f"every job writes its node list to {shown}, so jobs running at the same time may read each other's"
     if operator == ">>":
-        message = f"every run appends its nodes to {shown}, so those of earlier jobs stay in it"
+        message = f"every run appends its node list to {shown}, so the nodes of earlier jobs stay in it"
     # what the reader writes in turn stays shared
     passes_on = user.name in _HANDLING | _FILTERS and any(">" in each.operator for each in user.redirects)
     edits = _with_job_id(job, places) if not passes_on else []

@@ -64,8 +64,13 @@ def check(job: Job) -> Iterator[Finding]:
             kept = _same_before(job, name, span, instead)
             severity = _severity(job, name, kept)
             fix = None if instead is None else Fix(f"write {instead}", [replace(span, instead)], safe=False)
-            if runs == _BY_SET and name not in read_names(job):
-                instead = f"export {instead or name + '=…'}"  # for a program
+            if runs == _BY_SET:
+                words = [text.string[each.start : each.end] for each in command.words[1:]]
+                export = "" if name in read_names(job) else "export "  # for a program
+                value = words[2] if len(words) == 3 else words[0].partition("=")[2]
+                sets = "`$1`" if len(words) == 1 else "`$1`, `$2` and `$3`"
+                yield Finding(span, f"in bash this sets {sets}, not {name}; write `{export}{name}={value}`", severity)
+                continue
             advice = f"write `{instead}`" if instead is not None else f"write `{name}=…`, in quotes if it has spaces"
             effect = f"{name} keeps its value" if kept else f"{name} is not set"
             yield Finding(span, f"{runs}, and {effect}; {advice}", severity, fix=fix)
@@ -102,7 +107,7 @@ def _apart(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, 
     return words[at], what, instead
 
 
-_BY_SET = "in bash `set` assigns this to `$1`"
+_BY_SET = "set"
 
 
 def _set(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, str | None] | None:

@@ -45,7 +45,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     other = next((name for name, pattern in _FILES.items() if pattern.fullmatch(path)), None)
     if other is not None and command.context.parent is None:
         name = path.rpartition("/")[2]
-        message = f"`{name}` is a {other} script, and bash does not know its commands; source the one for bash"
+        instead = "`~/.bashrc` instead" if name[:1] == "." else "its version for bash, often beside it"
+        message = f"`{name}` is for {other}, and bash may fail on its commands; source {instead}"
         yield Finding(command.span, message)
 
 

@@ -33,6 +33,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     unset_reads,
     unusual_names,
 )
+from sbatchlint.analysis.expansion.reads import stopping
 from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -56,21 +57,21 @@ def check(job: Job) -> Iterator[Finding]:
     if may_come_from_files(job) or len(unusual_names(job)) > _MOST_NAMES:
         return
     reads = {each.span: each for each in unset_reads(job) if _is_unknown(job, each)}
-    found: dict[str, tuple[Span, str]] = {}
+    found: dict[str, tuple[VariableRead, str]] = {}
     for command in job.invocations if reads else ():
         if command.phase is Phase.SUBMIT or command.state.option("nounset") is not False or not _takes_options(command):
             continue
         for option, place in _lost_values(command):
             if place in reads:
-                found.setdefault(reads[place].name, (place, option))
+                found.setdefault(reads[place].name, (reads[place], option))
     if not found:
         return
-    (name, (place, option)), *others = found.items()
-    what = f"`{option}` has no value unless the submitting shell sets {name}"
+    (name, (read, option)), *others = found.items()
     yield Finding(
-        place,
-        f"{what}; set it, or write `${{{name}:?}}` to stop without it",
-        related=[(other, "this option has none either") for _, (other, _) in others[:3]],
+        read.span,
+        f"`{option}` gets no value unless {name} is exported before sbatch; set it above, or {stopping(read)} to "
+        "stop the job",
+        related=[(other.span, "this option gets none either") for _, (other, _) in others[:3]],
     )
 
 

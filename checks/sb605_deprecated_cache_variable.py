@@ -46,8 +46,10 @@ def check(job: Job) -> Iterator[Finding]:
         if "HUGGINGFACE" in old:
             message = f"`{old}` is the old name of `{new}`; write `{new}` for the same folder"
         else:
-            other = "remove it: `HF_HOME` is set" if "HF_HOME" in names else "`HF_HOME` for all such caches"
-            message = f"`{old}` is ignored by Transformers 5; write `{new}` instead, or {other}"
+            message = f"`{old}` is ignored by Transformers 5; write `{new}` instead, or `HF_HOME` for all such caches"
+            if "HF_HOME" in names:
+                message = f"`{old}` is ignored by Transformers 5, which uses `$HF_HOME/hub`; "
+                message += f"to keep this folder, rename it to `{new}`"
         # another variable of the script may already have the new name, or would get it too
         taken = new in names or any(RENAMED.get(name) == new for name in names - {old})
         yield Finding(assignment.name_span, message, fix=None if taken else partial(_renamed, job, old, new))

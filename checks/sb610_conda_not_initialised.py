@@ -72,11 +72,12 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         name = command.name
         hook = 'eval "$(conda shell.bash hook)"' if name == "conda" else f'eval "$({name} shell hook --shell bash)"'
+        above = "before it" if command.context.parent is not None else "above this line"
         if module is not None:
             yield Finding(
                 command.span,
-                f"`{name} activate` may fail: at some sites the module of line {job.line(module.span.start)} does not "
-                f"prepare the shell; write `{hook}` above it",
+                f"`{name} activate` may fail: at some sites the module on line {job.line(module.span.start)} does not "
+                f"set it up; write `{hook}` {above}",
                 "info",
                 related=[(module.span, "may only put it into PATH")],
                 fix=_with_hook(job, command, hook),
@@ -85,8 +86,8 @@ def check(job: Job) -> Iterator[Finding]:
         if personal is not None:
             yield Finding(
                 command.span,
-                f"`{name} activate` may fail: on Debian and Ubuntu `.bashrc` (line {job.line(personal.span.start)}) "
-                f"ends early in a job; write `{hook}` before it",
+                f"`{name} activate` may fail: Debian and Ubuntu end `.bashrc` (line {job.line(personal.span.start)}) "
+                f"early in a job; write `{hook}` {above}",
                 "info",
                 related=[(personal.span, "returns at once in a non-interactive shell")],
             )
@@ -95,7 +96,7 @@ def check(job: Job) -> Iterator[Finding]:
         ends = "the job ends" if command.state.option("errexit") else "the script goes on"
         yield Finding(
             command.span,
-            f"`{name} activate` fails without its shell function, and {ends}; write `{hook}` above",
+            f"`{name} activate` fails without its shell function, and {ends}; write `{hook}` {above}",
             "info" if (alone or _is_in_path(job, command)) and not command.state.option("errexit") else None,
             fix=_with_hook(job, command, hook),
         )

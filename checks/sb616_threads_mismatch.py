@@ -52,6 +52,7 @@ from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.numbers import counted, is_number, parse_integer
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 
 CARD = Card(
     "SB616", "threads-mismatch", severity="warning", fix="never", since="0.1.0",
@@ -65,6 +66,7 @@ SETTINGS = {"site": {"profile": "example"}}
 _A_FEW_MORE = 1.1
 _LARGEST_NODE = 128  # CPUs that most sites have on a node; more are rather not requested
 _BUILDERS = frozenset({"scram", "scramv1", "scons", "bazel", "cargo", "spack", "b2", "bjam"})
+_FEWER = Regex(r", or lower `[^`]*`$")
 # What only one process of several does, before the others begin.
 _OF_ONE = Regex(r"(?i)preproc|tokeni|download|dataset")
 
@@ -73,8 +75,8 @@ class Use(NamedTuple):
     """The CPUs that a command is set to use: the words that say so, their place, and the number.
 
     `of_job`: whether it is the job's own number. `multiplied`: whether it is more than what the words say; `own`: what
-    they say, 0 where that is not known. `of_tasks`: whether a variable for threads has the number
-    of tasks, or of all their CPUs, as Slurm counts it.
+    they say, 0 where that is not known. `times`: how many CPUs the program uses for each that the words say.
+    `of_tasks`: whether a variable for threads has the number of tasks, or of all their CPUs, as Slurm counts it.
     """
 
     shown: str
@@ -83,6 +85,7 @@ class Use(NamedTuple):
     of_job: bool = False
     multiplied: bool = False
     own: int = 0
+    times: int = 1
     of_tasks: bool = False
 
 
@@ -117,7 +120,7 @@ def check(job: Job) -> Iterator[Finding]:
             if fewer is not None and fewer.span is not None:  # the value follows the job's number, not the step's
                 message = (
                     f"`{fewer.as_written}` gives a task {cpus} of the job's {number} CPUs, but `{words}` counts all "
-                    f"of them; write `--cpus-per-task={number}`, or lower it"
+                    f"of them; write `--cpus-per-task={number}`, or use fewer"
                 )
                 severity = "warning" if number >= 2 * cpus else "info"
                 yield Finding(fewer.span, message, severity, related=[(span, f"{number} here")])
@@ -144,8 +147,12 @@ def check(job: Job) -> Iterator[Finding]:
                 message = f"`{words}` gives each {each} {number} threads, on {has}; write `${{SLURM_CPUS_PER_TASK:-1}}`"
                 yield Finding(span, message, severity)
                 continue
-            exceeds = f"uses {number} CPUs, more than" if use.multiplied else "exceeds the CPUs"
-            yield Finding(span, f"`{words}` {exceeds} available: {available}; {remedy}", severity)
+            exceeds = f"exceeds the CPUs available: {available}"
+            if use.multiplied:
+                product = f"{use.times} × {number // use.times}" if use.times > 1 else f"{number}"
+                exceeds = f"uses {product} CPUs, but {available}"
+            message = f"`{words}` {exceeds}; {remedy}"
+            yield Finding(span, message if len(message) <= MOST else _FEWER.sub(", or use fewer", message), severity)
     for group in programs_at_once(job):
         finding = _at_once(job, group)
         if finding is not None:
@@ -155,7 +162,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _remedy(job: Job, use: Use, step: Step | None, cpus: int, *, rank: bool) -> str:
     """What to write: as many CPUs for each task as make the number, whatever tasks the job has, or fewer threads."""
     fewer = cpus * use.own // use.number if use.multiplied and use.own else 0
-    lower = f"lower it to {fewer}" if fewer else "lower it"
+    lower = _lower(use, fewer or (cpus // use.times if use.times > 1 else 0), cpus)
     if in_whole_nodes(job) or use.number > _LARGEST_NODE:
         return lower
     if fewer:
@@ -163,6 +170,17 @@ def _remedy(job: Job, use: Use, step: Step | None, cpus: int, *, rank: bool) -> 
     if step is not None or rank:
         return f"request {use.number} with `--cpus-per-task`, or {lower}"
     return f"{_request(job, use.number)}, or {lower}"
+
+
+def _lower(use: Use, number: int, cpus: int = 0) -> str:
+    """What to lower, to a number if that is known; `cpus`: those that there are."""
+    words = use.shown.partition("` in `")[0]
+    program, without, option = words.partition("` without `")
+    if without:
+        return f"add `{option} {cpus}`" if cpus else f"limit `{program}` with `{option}`"
+    if sum(word[0] == "-" for word in words.split()) > 1:
+        return "lower one of them"
+    return f"lower `{words.split()[0].partition('=')[0]}`{f' to {number}' if number else ''}"
 
 
 def _request(job: Job, number: int) -> str:
@@ -255,7 +273,7 @@ def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]
             own = cpus_of_process(job, step)
             number = None if own is None else own * setting.times
         if number is not None:
-            yield Use(setting.shown, setting.span, number, of_job, setting.multiplied)
+            yield Use(setting.shown, setting.span, number, of_job, setting.multiplied, times=setting.times)
     if step is None and command.kind != "mpi" and any(map(_works, job.steps)):
         return  # the variable is for the steps, not for what the batch shell itself runs
     are_set = job.request.has_option("cpus-per-task") or step is not None and "cpus-per-task" in step.options

@@ -21,7 +21,8 @@ Nothing is reported where the script reads the length of the list, or tests the 
 
 ## Fix
 
-Writes the range that fits the list, where it is a single range. Unsafe: the list may be what is wrong.
+Writes the range that fits the list, where it is a single range, or stops a script that was not submitted as an array.
+Unsafe: the list may be what is wrong.
 
 ## References
 
@@ -40,6 +41,7 @@ from sbatchlint.analysis.expansion.reads import (
     enclosing_assignment,
     guarded_names,
     read_names,
+    stopping,
     unprepared_reads,
     use_of,
 )
@@ -51,12 +53,13 @@ from sbatchlint.bash.syntax.tree import Parameter
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar.arrays import Indexes, indexes
 from sbatchlint.source import lookups
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Options, Variables
 
 CARD = Card(
@@ -343,9 +346,8 @@ def _by_count(job: Job) -> Iterator[Finding]:
         if not any(each.start <= read.span.start < each.end for each in tests):
             yield Finding(
                 read.span,
-                "if only some tasks are resubmitted (`--array=7,9`), SLURM_ARRAY_TASK_COUNT changes and "
-                "splits the work "
-                "differently; write the number itself",
+                "if only some tasks are resubmitted (`--array=7,9`), SLURM_ARRAY_TASK_COUNT changes and splits "
+                "the work differently; write the number itself",
                 "info",
             )
             return
@@ -428,16 +430,20 @@ def _no_array(job: Job) -> Iterator[Finding]:
         written = job.source.slice(read.span)
         fix = None
         default = use.command is not None and use.command.name in TESTS  # a job of its own is the first task
-        if re.fullmatch(r"\$SLURM_ARRAY_TASK_ID|\$\{SLURM_ARRAY_TASK_ID\}", written):
+        if not default and stopping(read)[:3] == "put":
+            fix = _stop_before(job, read.span)
+        elif re.fullmatch(r"\$SLURM_ARRAY_TASK_ID|\$\{SLURM_ARRAY_TASK_ID\}", written):
             guarded = f"${{{_ID}:-0}}" if default else f"${{{_ID}:?submit with --array}}"
             title = "take 0 if the job is not an array" if default else "stop if the job is not an array"
             fix = Fix(title, [replace(read.span, guarded)], safe=False)
-        consequence = _consequence(use)
-        instead = f"`${{{_ID}:-0}}`" if default else f"`${{{_ID}:?}}`{'' if consequence else ' to stop'}"
+        instead = f"write `${{{_ID}:-0}}`" if default else stopping(read)
+        begin = f"{_ID} is empty{_consequence(use)} unless sbatch is called with --array; "
+        ends = "" if default else " to stop the job"
+        forms = (f"add #SBATCH --array, or {instead}{ends}", f"add #SBATCH --array, or {instead}")
+        advice = next((each for each in forms if len(begin + each) <= MOST), f"add --array, or {instead}")
         yield Finding(
             read.span,
-            f"{_ID} is empty{consequence} unless sbatch is called with --array; add #SBATCH --array, or write "
-            f"{instead}",
+            f"{begin}{advice}",
             severity,
             fix=fix,
         )
@@ -448,6 +454,19 @@ def _asks_for_array(use: Use) -> bool:
     """Whether a test asks if the job is an array: `[[ $SLURM_ARRAY_TASK_ID -gt 0 ]]`."""
     words = () if use.command is None or use.kind != "test" else use.command.words
     return any(pair in _POSITIVE for pair in pairwise(words))
+
+
+def _stop_before(job: Job, place: Span) -> Fix | None:
+    """The fix that stops the script, on a line before the statement with a place, where that begins a line."""
+    spans = (job.span(each.start, each.end) for each in job.program.statements)
+    statement = next((each for each in spans if each.contains(place)), None)
+    if statement is None or statement.end > len(job.source.own.text) or job.is_embedded:
+        return None
+    line = job.source.own.line_of(statement.start)
+    indent = job.source.own.text[line.start : statement.start]
+    check = f': "${{{_ID}:?submit with --array}}"'
+    title = "stop if the job is not an array"
+    return None if indent.strip() else Fix(title, [insert(line.start, f"{indent}{check}\n")], safe=False)
 
 
 def _consequence(use: Use) -> str:
@@ -526,6 +545,23 @@ CASES = [
         srun ./a.out "part_${SLURM_ARRAY_TASK_ID:?submit with --array}.fa"
         """,
         title="no array here",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        sample=$(head -n «$SLURM_ARRAY_TASK_ID» samples.txt | tail -n 1)
+        srun ./a.out "$sample"
+        """,
+        severity="info",
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        : "${SLURM_ARRAY_TASK_ID:?submit with --array}"
+        sample=$(head -n $SLURM_ARRAY_TASK_ID samples.txt | tail -n 1)
+        srun ./a.out "$sample"
+        """,
+        title="`:?` would end only the shell of the substitution",
     ),
     Bad(
         """\

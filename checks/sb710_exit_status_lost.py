@@ -40,6 +40,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from sbatchlint.analysis.outcome.state_readers import state_reader
+from sbatchlint.analysis.script.appending import last_line, where_to_append
 from sbatchlint.analysis.script.dead_ends import dead_ends
 from sbatchlint.analysis.script.endless import endless_command
 from sbatchlint.analysis.script.exit_status import exit_statuses
@@ -172,7 +173,7 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
 def _outcome(job: Job, loss: Loss, loud: bool) -> str:
     """What happens though the work fails, as a clause."""
     reader = state_reader(job, loss.command) if loud and loss.how not in _DECEIVING else None
-    return "the job is COMPLETED" if reader is None else reader.outcome
+    return "the job ends as COMPLETED" if reader is None else reader.outcome
 
 
 _LABELS = {
@@ -309,7 +310,7 @@ def _giving_up(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     plain = [each for each in places if job.source.slice(each) in ("exit", "exit 0")]
     yield Finding(
         first.span,
-        f"the job stops here with {status}, so it is COMPLETED, not FAILED; write `exit 1`",
+        f"the job stops here with {status}, so it ends as COMPLETED, not FAILED; write `exit 1`",
         "warning" if state_reader(job, first) is not None else "info",
         related=[(message.span, "the message"), *((each, "also here") for each in [*places][1:])][:4],
         fix=Fix("exit 1", [replace(each, "exit 1") for each in plain], safe=False) if plain else None,
@@ -321,12 +322,12 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     read = bool(found.work) and state_reader(job, found.work[0]) is not None
     for end in dead_ends(found):
         if end.message:
-            message = "after this message nothing runs, but the job is COMPLETED; write `exit 1` after it"
+            message = "after this message nothing runs, but the job ends as COMPLETED; write `exit 1` after it"
             severity = "warning" if read and not end.chosen else "info"
             yield Finding(end.span, message, severity, related=[(end.test, "the work runs only in other branches")])
         else:
             branch = "`*)` with `exit 1`" if end.kind == "Case" else "`else` with `exit 1`"
-            message = f"if no branch matches, nothing runs and the job is COMPLETED; add {branch}"
+            message = f"if no branch matches, nothing runs and the job ends as COMPLETED; add {branch}"
             yield Finding(end.span, message, "warning" if read else "info")
 
 
@@ -337,12 +338,16 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     """The message on a loss, and its fix. `outcome`: what happens though the work fails."""
     name = f"`{shortened(job.source.slice(_word(job, loss)), 25)}`"
     many = f" (or {other_things(others, 'command')})" if others else ""
-    each = "after each that matters" if others > _FEW else "after each" if others else "here"
-    leave = f"`|| exit` {each}" if found.risky else "`set -e` near the top"
+    many_places = "after each that matters" if others > _FEW else "after each" if others else ""
+
+    def after(written: str) -> str:
+        return f"add `{written}` {many_places}" if others else where_to_append(job, written, loss.command)
+
+    leave = after("|| exit") if found.risky else "add `set -e` near the top"
     # an iteration needs no other, but what follows may take each for done
     goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
     if others and _are_independent(found) or _cleans_up_after(job, loss) or goes_on:
-        leave = f"`|| status=1` {each} and end with `exit ${{status:-0}}`"
+        leave = f"{after('|| status=1')} and end with `exit ${{status:-0}}`"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)
     if loss.how == "overwritten":
@@ -359,23 +364,27 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
             f"write `|| {text}` after both"
         ), None
     if loss.how == "iterations":
-        return (f"an earlier failure of {name} is ignored: only the last iteration's status counts; add {leave}"), None
+        return (f"an earlier failure of {name} is ignored: only the last iteration counts; {leave}"), None
     if loss.how == "ignored":
-        return f"{outcome} even if {name}{many} fails; add `|| exit` here to stop", None
+        return f"{outcome} even if {name}{many} fails; {after('|| exit')}", None
     if loss.how == "trap":
         exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
-        ends = "the trap ends the script with 0"
+        ends = "the trap ends with 0"
         if before is not None:
-            ends = f"`exit $?` returns the status of `{before.name}`"
+            ends = f"the trap ends with the status of `{before.name}`"
         message = (
-            f"{outcome} even if {name}{many} fails, as {ends}; begin it with `status=$?` and end it with `exit $status`"
+            f"{outcome} even if {name}{many} fails, as {ends}; "
+            "begin it with `status=$?`, end it with `exit $status`"
         )
         return message, None
     if loss.how == "tested":
         kept, equals, _ = job.source.slice(loss.by).strip().partition("=$?")
         if equals:
-            advice = f"add {leave}" if others else f"end with `exit ${kept}`"
+            local, _, kept = kept.rpartition(" ")  # of a function
+            advice = leave if others else f"end with `exit ${kept}`"
+            if local and not others:
+                advice = f"write `{kept}=$?` without `{local}`, and end with `exit ${kept}`"
             message = f"{outcome} even if {name}{many} fails, although `{kept}` keeps its status; {advice}"
             return message, _return(job, found, kept)
         message = (
@@ -385,30 +394,34 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         return message, None
     if loss.command.context.parent is not None:
         begin = f"{outcome} even if {name}{many} fails, as its shell runs another command after it"
-        return f"{begin}; add `|| exit` {each}", None
+        return f"{begin}; {after('|| exit')}", None
     if _cancels_itself(found):
         begin = f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} fails"
-        return f"{begin}; add {leave}", None
+        return f"{begin}; {leave}", None
     later = _decides_later(job, loss)
     if later is not None:
         line = job.line(later.span.start)
-        begin = f"a failure of {name}{many} is ignored: only line {line}'s status counts"
-        return f"{begin}; add {leave}", None
+        begin = f"a failure of {name}{many} is ignored: only line {line}"
+        message = f"{begin}'s status counts; {leave}"
+        return message if len(message) <= MOST else f"{begin} counts; {leave}", None
     last = found.last if not others and not found.decisive else None
     if last is not None and _removes_data_after(loss, last):
         line, rest = job.line(last.span.start), " …" if len(loss.command.argv) > 1 else ""
         begin = f"`rm` on line {line} runs, and {outcome}, even if {name} fails"
         return f"{begin}; write `{name[1:-1]}{rest} && rm …`", None
     fix = _keep(job, loss, last) if last is not None else None
-    advice = "add `status=$?` below and end with `exit $status`" if fix is not None else f"add {leave}"
-    fails = "fails"
+    advice = leave
+    if fix is not None:
+        row = last_line(job, loss.command)
+        below = "on the next line" if row == job.line(loss.command.span.start) else f"right below line {row}"
+        advice = f"add `status=$?` {below} and end with `exit $status`"
+    begins = [f"{outcome} even if {name}{many} fails"]
     if found.last is not None and id(loss.command) in needed_producers(job):
-        fails += f" after writing what `{found.last.name}` needs"
-    begin = f"{outcome} even if {name}{many} {fails}, as "
-    reasons = _last_line(job, found, loss)
+        begins.insert(0, f"{begins[0]} after writing what `{found.last.name}` needs")
+    reasons = [f", as {reason}" for reason in _last_line(job, found, loss)]
     if found.last is not None and f"line {job.line(found.last.span.start)} " in outcome:
-        begin, reasons = begin.removesuffix(", as "), [""]
-    messages = [f"{begin}{reason}; {advice}" for reason in reasons]
+        reasons = [""]
+    messages = [f"{begin}{reason}; {advice}" for begin in begins for reason in reasons]
     return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
 
 
@@ -443,11 +456,11 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
         return [f"line {job.line(loss.by.start)} replaces its status"]
     line = job.line(last.span.start)
     if last.name in ("[", "[[", "test"):
-        return [f"the test on line {line} is the last command"]
+        return [f"the test on line {line} runs last", f"line {line} runs last"]
     names = [] if last.name is None else [shortened(job.source.slice(last.span) if last.name == "exit" else last.name)]
     if last.name == "exit":
         return [*(f"`{name}` on line {line} ends the script" for name in names), f"line {line} ends the script"]
-    return [*(f"`{name}` on line {line} is the last command" for name in names), f"line {line} comes last"]
+    return [*(f"`{name}` on line {line} runs last" for name in names), f"line {line} runs last"]
 
 
 def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:
@@ -461,7 +474,7 @@ def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str
     begin = f"a failure of {name}{many} is ignored: the pipeline returns the status of `{filter_name}`; "
     if not found.risky:
         return begin + "add `set -eo pipefail` near the top", None
-    return begin + f"add `set -o pipefail` above and {leave}", None
+    return begin + f"add `set -o pipefail` above and {leave.removeprefix('add ')}", None
 
 
 def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:

@@ -88,7 +88,8 @@ def check(job: Job) -> Iterator[Finding]:
     place = first.by
     name = f"`{first.command.name}`" if first.command.name else "a command"
     keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
-    advice = f'collect the PIDs (`{keep}`), write `wait "$pid" || status=1` for each, then `exit ${{status:-0}}`'
+    each = "${pids[@]}" if keep == "pids+=($!)" else "$pids"
+    advice = f"add `{keep}` after each `&`, then `for p in {each}; do wait $p || rc=1; done; exit ${{rc:-0}}`"
     if _in_subshell(first):
         advice = _FOR_SUBSHELL
     if first.how == "wait":
@@ -97,7 +98,7 @@ def check(job: Job) -> Iterator[Finding]:
             happens += f", and does not end while `{server.name}` runs"
             advice = f'write `wait "$pid" || status=1` for {name} alone, and then end `{server.name}`'
     elif first.how == "waits":
-        happens = f"this `wait` returns the status of the last process, so a failure of {name} may be lost"
+        happens = "this `wait` returns only the status of the last process"
     elif first.how == "pipeline" and first.filter is not None:
         place = first.filter.name_span
         happens = f"a failure of {name} is lost: only the status of `{first.filter.name}` counts"
@@ -144,8 +145,8 @@ def _ends_with_zero(job: Job) -> bool:
 
 # The status has to leave the subshell, and then the loop or the script.
 _FOR_SUBSHELL = (
-    'in the subshell write `wait "$pid" || exit 1` for each PID, and `|| failed=1` after it (with pipefail); '
-    "end with `exit ${failed:-0}`"
+    "in the subshell write `wait $p || exit 1` for each PID, after it `|| rc=1` (with pipefail); "
+    "end with `exit ${rc:-0}`"
 )
 
 

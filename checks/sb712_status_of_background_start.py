@@ -16,10 +16,18 @@ ids and wait for each. Of a server that runs until it is ended, `kill -0 $!` tel
 bash(1), Lists: "the shell does not wait for the command to finish, and the return status is 0".
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.exit_status import exit_statuses
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.analysis.script.status_records import EmptyStatus
+from sbatchlint.bash.syntax.tree import ArithmeticFor, For, While
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.once import once
+
+# How many loops may begin between a loop and a place in it.
+_NESTED = 8
 
 CARD = Card(
     "SB712", "status-of-background-start", severity="warning", fix="never", since="0.1.0", batch=True,
@@ -31,11 +39,27 @@ def check(job: Job) -> Iterator[Finding]:
     for status in exit_statuses(job).empty:
         yield Finding(
             status.read,
-            f"`$?` is 0 here: line {job.line(status.started.end - 1)} only starts the command; `wait $!` "
-            "returns its status, and `kill -0 $!` tells whether it still runs",
+            f"`$?` is 0 here: the command on line {job.line(status.started.start)} is only started; "
+            f"{_advice(job, status)}",
             severity="warning" if status.acted_on else "info",
             related=[(status.started, "started in the background")],
         )
+
+
+def _advice(job: Job, status: EmptyStatus) -> str:
+    """How to get the status; in a loop a `wait` in place of the `$?` would start one after the other."""
+    at = status.started.start
+    start = bisect_right(_loops(job), at, key=lambda each: each.start)
+    if any(each.contains(status.read) for each in _loops(job)[max(0, start - _NESTED) : start]):
+        return "get its status after the loop, by `wait PID` for each PID"
+    return "`wait $!` returns its status, and `kill -0 $!` tells you if it is still running"
+
+
+@once
+def _loops(job: Job) -> list[Span]:
+    """The loops of the script, in order."""
+    kinds: tuple[type[For | ArithmeticFor | While], ...] = (For, ArithmeticFor, While)
+    return sorted(job.span(node.start, node.end) for kind in kinds for node in nodes_of(job.program, kind))
 
 
 CASES = [

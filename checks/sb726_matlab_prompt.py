@@ -100,9 +100,9 @@ def _of_command(job: Job, command: Invocation) -> Iterator[Finding]:
     ends = _ENDS.search(text) is not None or program is not None and _ENDS.search(program) is not None
     option = span_of(command.argv[at])
     fix: Fix | None = Fix("run it with -batch", [replace(option, "-batch")], safe=False)
-    advice = f"write `-batch` (R2019a or later){'' if ends else ', which also ends MATLAB'}"
+    advice = f"write `-batch` instead of `{job.source.slice(option)}` (R2019a or later)"
     if _is_before_batch(job, command):
-        fix, advice = None, "write `try …, catch e, disp(getReport(e)), exit(1), end, exit`"
+        fix, advice = None, "write `try STATEMENTS, catch e, disp(getReport(e)), exit(1), end, exit`"
     yield Finding(
         option,
         f"if a statement fails, MATLAB still exits with status 0; {advice}",
@@ -153,8 +153,8 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
     advice = f"`-batch {name}`" if name.isidentifier() else '`-batch "STATEMENTS"`'
     yield Finding(
         command.name_span,
-        "MATLAB reads its input as if typed: after an error it goes on, and exits with 0; "
-        f"write {advice} (R2019a or later)",
+        "MATLAB reads its input as if typed: after an error it goes on and exits with 0; "
+        f"write {advice} (R2019a or later) instead",
         "warning",
     )
 

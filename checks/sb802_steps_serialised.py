@@ -374,9 +374,9 @@ def _report(
     setting = job.request.setting("mem")
     claimed = []
     if "whole" in reasons or "cpus" in reasons:
-        claimed.append("all CPUs of the node")
+        claimed.append("all CPUs of the job" if total.nodes == 1 else "all the job's CPUs on its node")
     if "memory" in reasons and setting is not None:
-        claimed.append(f"the whole `{setting.as_written}` on line {job.line(setting.span.start)}")
+        claimed.append(f"the whole `{setting.as_written}` (line {job.line(setting.span.start)})")
     if "gpus" in reasons:
         claimed.append(all_of(total.gpus, "GPU"))
     when = job.versions.suffix(releases).strip()
@@ -389,10 +389,10 @@ def _report(
         if total.nodes > 1 and not _covers_job(first.step, total):
             happens = f"only {total.nodes} of {steps} run at a time"
     elif _never_ends(job, first.step):
-        happens = f"this step never starts because the one on line {job.line(first.place.start)} does not end"
+        happens = f"this step never starts, as the one on line {job.line(first.place.start)} does not end"
         severity = "warning" if depends_on_test(first.step.invocation) else "error"
     else:
-        happens = f"this step waits for the one on line {job.line(first.place.start)} to end"
+        happens = f"this step waits for line {job.line(first.place.start)} to end"
     looks = _only_looks(later.step)
     beside = first.step is not later.step and _covers_job(later.step, total) and _never_ends(job, first.step)
     options = [] if looks or beside else _advice(job, total, group, first, later, releases[-1], reasons)
@@ -414,9 +414,7 @@ def _report(
         advice = f"add `--overlap`{instead} to one of them"
     return Finding(
         later.place,
-        f"{when + ' ' if when else ''}{happens} because each claims {' and '.join(claimed)}; {advice}".replace(
-            "does not end because each claims", "does not end and each claims"
-        ),
+        f"{when + ' ' if when else ''}{happens}: each claims {' and '.join(claimed)}; {advice}",
         severity,
         related=[] if first.step is later.step else [(first.place, "runs until then")],
         fix=_fix(job, group, options),

@@ -75,8 +75,9 @@ def check(job: Job) -> Iterator[Finding]:
         return
     others = {step.place: step for step in steps if step.place != main.place}
     if reason:
-        exported = reason.startswith("--cpu-bind") and main.option("cpu-bind") is None
-        consequence = f"`{reason}`{' by SLURM_CPU_BIND' if exported else ''} gives a task one CPU"
+        if reason.startswith("--cpu-bind") and main.option("cpu-bind") is None:
+            reason = f"SLURM_CPU_BIND={reason.partition('=')[2]}"  # exported
+        consequence = f"`{reason}` gives each task one CPU"
     elif binds is None:
         consequence = "tasks bound to cores get one CPU"
     else:
@@ -85,7 +86,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield Finding(
         main.place,
         f"srun in Slurm {' and '.join(releases)} ignores {setting.shown}: "
-        f"{consequence}; add `-c {dollar}SLURM_CPUS_PER_TASK`",
+        f"{consequence}; give srun `-c {dollar}SLURM_CPUS_PER_TASK`",
         "error" if reason or binds else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
         fix=partial(_fix, job, steps),

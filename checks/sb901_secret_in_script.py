@@ -26,6 +26,7 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.secrets import secrets_in
 
 CARD = Card(
@@ -34,16 +35,22 @@ CARD = Card(
 )  # fmt: skip
 
 
+_EXPORTED = Regex(r"\bexport\s+(?:\w+=\S*\s+)*\w+=[\"']?$")
+
+
 def check(job: Job) -> Iterator[Finding]:
     if job.outer is not None:
         return  # the same text is in the file that submits the job
     for secret in secrets_in(job.source.text):
         name = secret.name.lstrip("-")
         variable = re.sub(r"\W", "_", name).upper() if name else "TOKEN"
+        text = job.source.text
+        line = text[text.rfind("\n", 0, secret.span.start) + 1 : secret.span.start]
+        export = "export " if _EXPORTED.search(line) else ""
         yield Finding(
             secret.span,
-            f"anyone who can read this file gets the secret; revoke it, and write `{variable}=$(cat FILE)` with a "
-            "file that only you can read",
+            f"anyone who can read this file gets the secret; revoke it, and write `{export}{variable}=$(cat FILE)`, "
+            "with a FILE only you can read",
         )
 
 

@@ -27,12 +27,15 @@ def _is_split(setting: Setting) -> bool:
 
 
 def comment_on(job: Job, setting: Setting) -> str:
-    """The comment at the end of a directive or, without one, the comment line above it; '' for none."""
+    """The comment at the end of a directive or, without one, the comment line above it; '' for none.
+
+    A directive that is turned off (`##SBATCH`) is not a comment on the next one.
+    """
     line = setting.value_line or setting.line
     if line.comment is not None:
         return job.source.slice(line.comment)
     above = job.directives.text.string[: max(0, line.start - 1)].rpartition("\n")[2].strip()
-    return above if re.match(r"#(?!SBATCH|SLURM|!|PBS|BSUB)", above) else ""
+    return above if re.match(r"#(?![#\s]*(?:SBATCH|PBS|BSUB)|SLURM|!)", above) else ""
 
 
 def request_of(job: Job, setting: Setting) -> Request:

@@ -33,6 +33,13 @@ _MOST_HANDED_ON = 4
 _NESTED = 4
 
 
+def stopping(read: VariableRead) -> str:
+    """The advice to stop the script where a variable is not set: `:?` in a shell of its own ends only that shell."""
+    check = f"${{{read.name}:?}}"
+    apart = read.context.shell.depth > 0 or read.context.background is not None
+    return f"put `: {check}` before this command" if apart else f"write `{check}`"
+
+
 @once
 def read_names(job: Job) -> frozenset[str]:
     """The variables that the script reads."""

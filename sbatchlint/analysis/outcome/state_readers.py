@@ -84,7 +84,7 @@ def _after(job: Job, work: Invocation) -> Reader | None:
     first = bisect_right(continuing, work.index, key=lambda each: each.index)
     for command in continuing[first : first + _FAR]:
         if not depends_on_test(command, work) and not _ends_before(work, command):
-            does = "submits the next job" if command.name == "sbatch" else "marks it as done"
+            does = "submits the next job" if command.name == "sbatch" else "marks the work as done"
             return Reader(f"line {job.line(command.span.start)} {does}", command.span)
     return None
 

@@ -70,7 +70,9 @@ def _reason(value: str) -> str:
         return "an amount cannot be negative"
     if not re.match(r"\s*\+?[0-9]", value):
         return "it must be an amount such as 4G"
-    return "an amount is a whole number with K, M, G or T"
+    if re.fullmatch(r"\s*\+?[0-9]+[A-Za-z]*\\+\s*", value):
+        return "the backslash is not part of an amount"
+    return "an amount is one whole number with K, M, G or T"
 
 
 # Amounts as other programs write them.
@@ -81,7 +83,7 @@ _MEGABYTES = {"k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2, "p": 1024**3, "e":
 
 def _instead(option: str, value: str) -> str | None:
     """The amount plainly meant, in Slurm's units: `1536M` for `1.5G`, `4G` for `4 GiB`; None if unknown."""
-    text = value.strip().rstrip(";,").rstrip()
+    text = value.strip().rstrip(";,\\").rstrip()
     if option == "mem" and text.lower() in _ALL:
         return "0"
     found = re.fullmatch(r"([0-9]*)(?:[.,]([0-9]+))?\s*([a-z]*)", text, re.ASCII | re.IGNORECASE)

@@ -1,0 +1,51 @@
+"""Where `|| exit` and the like go: at the end of a command, which may be on a later line than its beginning."""
+
+from sbatchlint.analysis.script.pipeline_runs import runs_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.job import Job
+from sbatchlint.source.text import Span
+
+
+def where_to_append(job: Job, written: str, command: Invocation) -> str:
+    """The advice to append something to a command, or to the pipeline that it is a part of, without a verb twice.
+
+    It names the last line of a command of several lines, and a backslash there that continues nothing.
+    """
+    text = f"`{written}`"
+    command = _started_by(command)
+    if command.context.captured:
+        return f"add {text} after the `)`"
+    end = end_of(job, command)
+    if end is None:
+        return f"add {text} right after this command"
+    source = job.source.own
+    rest = source.text[end : source.line_of(end).end].strip()
+    line = job.line(end - 1)
+    place = "this line" if line == job.line(command.span.start) else f"line {line}"
+    if rest == "\\":
+        return f"write {text} in place of the `\\` that ends {place}"
+    if rest and rest[0] == "#":
+        return f"add {text} to {place}, before its comment"
+    return f"append {text} to {place}" if not rest else f"add {text} right after this command"
+
+
+def last_line(job: Job, command: Invocation) -> int:
+    """The line on which a command ends, with the pipeline that it is in; its first one where that is not known."""
+    end = end_of(job, _started_by(command))
+    return job.line(command.span.start) if end is None else job.line(end - 1)
+
+
+def end_of(job: Job, command: Invocation) -> int | None:
+    """The offset after a command and the pipeline that it is in; None in a sourced file, a string or `$( … )`."""
+    run = next(iter(runs_of(job, command)), None)
+    if run is None or command.context.parent is not None or command.context.captured or job.is_embedded:
+        return None
+    span: Span = run.span
+    return span.end if span.end <= len(job.source.own.text) else None
+
+
+def _started_by(command: Invocation) -> Invocation:
+    """The command of the script that starts it, without a string between them: the srun of a program."""
+    while command.context.parent is not None and command.context.parent.text is None:
+        command = command.context.parent
+    return command
