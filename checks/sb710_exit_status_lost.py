@@ -46,7 +46,7 @@ from sbatchlint.analysis.script.endless import endless_command
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.giving_up import giving_up
 from sbatchlint.analysis.script.needed_files import last_shown, needed_producers
-from sbatchlint.analysis.script.pipefail import is_lost_with_pipefail, is_pipefail_safe
+from sbatchlint.analysis.script.pipefail import is_lost_with_pipefail, is_pipefail_safe, place_for_options
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.status_uses import STATUS
@@ -482,23 +482,9 @@ def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:
     hidden = [each for each in found.lost if each.how == "pipeline"]
     if any(each.command.context.parent is not None for each in hidden):
         return None  # another shell has its own options
-    source = job.source.own
-    if not job.program.statements or job.is_embedded:
+    at = place_for_options(job)
+    if at is None:
         return None
-    start = job.span(job.program.statements[0].start, job.program.statements[0].end).start
-    at = source.line_of(start).start
-    if source.text[at:start].strip():
-        return None
-    above = at
-    while above > 0:
-        line = source.line_of(above - 1)
-        text = source.slice(line).strip()
-        if not text.startswith("#"):
-            at = above if not text else at
-            break
-        if text.startswith(("#SBATCH", "#!")):
-            break
-        above = line.start
     return Fix("set -o pipefail", [insert(at, "set -o pipefail\n")], safe=is_pipefail_safe(job, hidden))
 
 

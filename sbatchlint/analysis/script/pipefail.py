@@ -40,3 +40,24 @@ def is_pipefail_safe(job: Job, hidden: list[Loss]) -> bool:
         job.span(node.start, node.end).start for node in nodes_of(job.program, Pipeline) if len(node.commands) > 1
     }
     return written <= {run.span.start for run in pipelines}
+
+
+def place_for_options(job: Job) -> int | None:
+    """The offset for a line of `set` before the first command, or the comment above it; None where there is none."""
+    source = job.source.own
+    if not job.program.statements or job.is_embedded:
+        return None
+    start = job.span(job.program.statements[0].start, job.program.statements[0].end).start
+    at = source.line_of(start).start
+    if source.text[at:start].strip():
+        return None
+    above = at
+    while above > 0:
+        line = source.line_of(above - 1)
+        text = source.slice(line).strip()
+        if not text.startswith("#"):
+            return above if not text else at
+        if text.startswith(("#SBATCH", "#!")):
+            break
+        above = line.start
+    return at
