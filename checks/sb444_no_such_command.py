@@ -11,6 +11,10 @@ the last command it makes every good job FAILED.
 bash looks for a name without a slash in PATH only, so `mpicc -o hello hello.c` and then `hello`, or `run.sh` where that
 file is beside the script, need `./hello` and `./run.sh`; srun and mpirun look in the folder of the job as well.
 
+Nor is there a program for what an editor left in the file: `~`, which vi shows below the end of a file, and an
+invisible character; for `echo"done"` without its space; and for `lib64:/opt/lib`, the end of a search path that a line
+break has cut.
+
 A word counts as mistyped only where it is one letter away from a usual command: swapped, doubled, left out or wrong.
 A folder counts where the line is only its name, and the script uses the name as a folder elsewhere, or a slash ends it.
 
@@ -19,7 +23,8 @@ An error where the job then works elsewhere, or always ends with this failure; o
 ## Fix
 
 `cd` before a folder, `./` before a file, the usual name, no `!`, `: ` before `${NAME:=value}`, `env` before an
-assignment, `#` before a rule. Unsafe, as what was meant is a guess; a rule of signs does nothing, so its `#` is safe.
+assignment, `#` before a rule, the space after `echo`. Unsafe, as what was meant is a guess; a rule of signs and `~` do
+nothing, so a `#` before them is safe, and so is the removal of an invisible character that is all there is.
 
 ## References
 
@@ -33,7 +38,7 @@ from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.storage.written_paths import values_in
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, known_prefix, shown_text, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove, replace
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove, replace
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
 from sbatchlint.job.programs import commands_named
@@ -59,10 +64,18 @@ _OTHER = frozenset({"conda2", "conda3", "mkdirp", "modules", "mpirun1", "print",
 # Shells with a builtin `print`.
 _KORN = frozenset({"ksh", "ksh93", "mksh", "pdksh", "zsh"})
 _WORD = Regex(r"[A-Za-z][A-Za-z-]*\d?")
-_RULE = Regex(r"[=*~_#+-]{4,}")
+_RULE = Regex(r"[=*~_#+-]{4,}|[=~_+-][=*~_#+.-]{2,}")
+_NO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"
+_WIDE = "\u00a0\u2003\u2009\u202f\u3000"
+_QUOTE = Regex("[\"']")
+_INVISIBLE = Regex(f"[{_NO_WIDTH}{_WIDE}]")
+# The end of a search path, or a mount: no program has such a name.
+_LIST = Regex(r"[\w.~/+-]*[\w/]:[/~]\S*|/[\w./+-]+:r[ow]|[\w.~/+-]*/[\w.~/+-]*:\$\S*|[\w.~/+-]+:\$\{?\w*PATH\S*")
 _DEFAULT = Regex(r"\"?\$\{\w+:?=\"?(\d[\d.]*)\"?\}\"?")
 _NOTEBOOK = Regex(r"![A-Za-z][\w-]*")
 _PLACE = Regex(r"(?:/|~|\.\.|\$)")
+# The line above the rest of a search path.
+_CUT = Regex(r"(?:^|\n)[ \t]*(?:export[ \t]+)?(\w*PATH)=[^\s\"'`\\]*\n[ \t]*\Z")
 # Names shorter than this are mistyped only by two letters that changed places.
 _SHORT = 5
 _MOST_SHOWN = 50
@@ -76,6 +89,9 @@ _KNOW_ASSIGNMENTS = frozenset(
     {"env", "sudo", "doas", "ssh", "eval", "conda", "mamba", "micromamba", "parallel", "watch"}
 )
 
+# Commands to which the quote of their first argument may stick.
+_GLUED = frozenset({"cd", "cp", "mv", "rm", "ls", "cat"}) | _USUAL
+
 # Words with which `module` only prints something.
 _LISTS = frozenset({"list", "avail", "spider", "show", "whatis", "help"})
 # The names of programs that the linter knows.
@@ -85,6 +101,7 @@ _KNOWN = frozenset(name for names in PROGRAMS for name in names.split())
 def check(job: Job) -> Iterator[Finding]:
     if not job.is_shell or not job.text.string.startswith("#!"):
         return
+    yield from _left_over(job)
     for command in job.invocations:
         context, written = command.context, job.source.slice(command.span)
         if context.parent is not None and command.argv:
@@ -102,9 +119,37 @@ def check(job: Job) -> Iterator[Finding]:
             )
             yield Finding(command.span, message, _severity(job, command), fix=fix)
         elif command.alternatives == 1:
+            yield from _glued(job, command, written)
             yield from _folder(job, command, written)
             yield from _word(job, command, written)
             yield from _file(job, command, written)
+
+
+def _is_left_over(written: str) -> bool:
+    """Whether a line holds nothing but the tilde of an editor, or invisible characters."""
+    return written == "~" or not written.strip(_NO_WIDTH + _WIDE + " \t")
+
+
+def _left_over(job: Job) -> Iterator[Finding]:
+    """The finding on all lines that hold nothing but the tilde of an editor, or invisible characters."""
+    found: dict[Span, Invocation] = {}
+    for command in job.invocations:
+        if command.context.parent is None and len(command.argv) == 1 and not command.calls_function:
+            if _is_left_over(job.source.slice(command.span)):
+                found.setdefault(command.span, command)
+    if not found:
+        return
+    *others, place = found
+    severity = _severity(job, found[place])
+    tilde = job.source.slice(place) == "~"
+    what = "the home folder" if tilde else f"the invisible character U+{ord(job.source.slice(place)[0]):04X}"
+    fix = Fix("write `#`" if tilde else "remove it", [_without(job, each) for each in found], safe=True)
+    message = f"bash runs {what} as a command, which fails; remove {'this line' if tilde else 'it'}"
+    yield Finding(place, message, severity, related=[(each, "the same") for each in others[:5]], fix=fix)
+
+
+def _without(job: Job, place: Span) -> Edit:
+    return insert(place.start, "# ") if job.source.slice(place) == "~" else remove(place)
 
 
 def _assignment(job: Job, command: Invocation, starter: Invocation) -> Iterator[Finding]:
@@ -158,6 +203,43 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
             matters = matters or meant == "cd" and not _is_entered_anyway(job, command)
             severity = "error" if matters else _severity(job, command)
             yield Finding(place, f"bash does not find a command named `{word}`; write `{meant}`", severity, fix=fix)
+
+
+def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
+    """The finding on a word that holds what no name of a program does: a quote, an invisible character, a list."""
+    start = command.span.start
+    first = written.split(None, 1)[0] if written.strip() else written
+    invisible = _INVISIBLE.search(written.partition("\n")[0].split(" ")[0])
+    if invisible is not None and not _is_left_over(written):
+        place = Span(start + invisible.start(), start + invisible.end())
+        edit = replace(place, " ") if invisible[0] in _WIDE else remove(place)
+        message = (
+            f"the invisible character U+{ord(invisible[0]):04X} is part of the command's name, which bash does not "
+            "find; remove it"
+        )
+        yield Finding(place, message, fix=Fix("remove the character", [edit], safe=False))
+        return
+    name = known_prefix(command.argv[0])
+    usual = _QUOTE.split(first, maxsplit=1)[0]
+    if usual in _GLUED and name.startswith(usual) and first[len(usual) : len(usual) + 2] not in ("", "''", '""'):
+        fix = Fix("add the space", [insert(start + len(usual), " ")], safe=False)
+        severity = _severity(job, command) if has_trait(usual, "prints") else None
+        message = (
+            f"bash looks for a command whose name is `{usual}` with all of this text; "
+            f"write `{usual} {first[len(usual)]}…`"
+        )
+        yield Finding(Span(start, start + len(usual)), message, severity, fix=fix)
+    elif _LIST.fullmatch(first) and "://" not in first:
+        line = job.source.line_of(start).start
+        above = _CUT.search(job.source.text[max(line - 1000, 0) : line])
+        if above is not None:
+            message = (
+                f"the line break cuts the value of {above[1]}, and bash runs the rest as a command; join the lines"
+            )
+            yield Finding(Span(start, start + len(first)), message, None if above[1] == "PATH" else "warning")
+        elif "/" in first:
+            message = "bash runs this list of folders as a command and does not find it; remove it, or join the lines"
+            yield Finding(Span(start, start + len(first)), message, _severity(job, command))
 
 
 def _is_entered_anyway(job: Job, command: Invocation) -> bool:
@@ -375,6 +457,21 @@ CASES = [
         make CC=gcc && srun $WRAPPER OMP_NUM_THREADS=4 ./solver
         """,
         title="assignments that count",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./solver
+        «~»
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./solver
+        # ~
+        """,
+        title="what an editor showed",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nbin/solver\n./run\n$SOLVER\nipython train.py\nusleep 100\n"),
     Good('#!/bin/bash\n#SBATCH --nodes=1\nd() { cd "$1"; }\nd $HOME/run\n: ${STEPS:=100}\n', title="a function"),

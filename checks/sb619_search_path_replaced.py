@@ -75,7 +75,8 @@ def _known_folders(field: Pieces, name: str) -> list[str] | None:
     if any(piece.text is None and (piece.expansion is None or piece.start == field[0].start) for piece in field):
         if not (field[0].expansion is not None and field[0].expansion.name == "HOME"):
             return None
-    return [part.rstrip("/") for part in shown_text(field).split(":")]
+    folders = [part.rstrip("/") for part in shown_text(field).split(":")]
+    return None if {f"${name}", f"${{{name}}}"} & set(folders) else folders  # over-escaped
 
 
 def _of_commands(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
