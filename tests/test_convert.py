@@ -378,6 +378,28 @@ def test_an_argument_without_a_default_is_asked_for(command: Converting) -> None
     assert result.code == 0 and "--nproc_per_node=8 a.py $1\n" in result.out, result.err
 
 
+def test_an_argument_by_which_the_launcher_is_reached_is_left_to_do(command: Converting) -> None:
+    branch = 'if [ "$G" -gt 1 ]; then\n  torchrun --nproc_per_node=$G a.py\nelse\n  python a.py\nfi\n'
+    command.write("job.sh", f"{ON_16}G=$1\n{branch}")
+    result = command("convert", "--nodes", "2", "--gpus-per-node", "4", "job.sh")
+    assert result.code == 1, result.err
+    assert "submit it with 4 as argument 1: it decides whether line 5 is reached" in result.err
+
+
+@pytest.mark.parametrize(
+    ("option", "made"),
+    [
+        ("--master_addr='localhost'", '--master_addr="$MASTER_ADDR" a.py'),
+        ("--master_addr 'localhost' --master_port '29500'", '--master_addr "$MASTER_ADDR" --master_port'),
+        ("--nnodes='1'", '--nnodes="$SLURM_JOB_NUM_NODES" a.py'),
+    ],
+)
+def test_a_value_in_single_quotes_is_replaced(command: Converting, option: str, made: str) -> None:
+    command.write("job.sh", f"{ON_16}torchrun --nproc_per_node=8 {option} a.py\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and made in result.out, result.out + result.err
+
+
 @pytest.mark.parametrize("modes", ["${1:-train}", "${MODE:-train}"])
 def test_what_starts_with_other_values_is_not_left_out(command: Converting, modes: str) -> None:
     starts = "if [ $M = eval ]; then\ntorchrun --nproc_per_node=$G b.py\nelse\ntorchrun --nproc_per_node=$G a.py\nfi\n"

@@ -212,6 +212,7 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
     """The conversion of a script whose launchers or steps have to change; `job`: it with the new option block."""
     first, goal, before, kind = job, script.goal, script.before, starts[0].kind
     notes, todos, changed = list[str](), list[str](), list[tuple[Job, Launch]]()
+    todos += dict.fromkeys(_by_argument(script.job, starts, gpus))
     for left in range(len(starts), 0, -1):
         with at_line(starts[-left].line(script.job)):
             start = start_again(job, starts[-left], left, first)
@@ -336,13 +337,27 @@ _LAUNCHED = {
 
 def _counted_by(job: Job, starts: list[Start]) -> str:
     """The unknown variable or argument that sets the number of processes of a launcher, as a clause; "" if none."""
-    for launcher in (each.launch.launcher for each in starts if each.launch is not None):
-        for option in launcher.all_options:
+    for launch, name in _counts(starts):
+        what = "an argument of the script" if name.isdigit() else name
+        return f", as line {job.line(launch.launcher.span.start)} takes it from {what}"
+    return ""
+
+
+def _by_argument(job: Job, starts: list[Start], gpus: int) -> Iterator[str]:
+    """To-dos for launchers that only some arguments of the script start, of which one is the number of processes."""
+    for launch, name in _counts(starts):
+        if name.isdigit() and launch.invocation.context.conditional:
+            line = job.line(launch.launcher.span.start)
+            yield f"submit it with {gpus} as argument {name}: it decides whether line {line} is reached"
+
+
+def _counts(starts: list[Start]) -> Iterator[tuple[Launch, str]]:
+    """The launches whose number of processes an unknown variable or argument sets, with its name."""
+    for launch in (each.launch for each in starts if each.launch is not None):
+        for option in launch.launcher.all_options:
             names = [each.name for each in expansions(option.value or ()) if each.name]
             if names and option.name in ("nproc_per_node", "num_processes", "num_gpus", "np"):
-                what = "an argument of the script" if names[0].isdigit() else names[0]
-                return f", as line {job.line(launcher.span.start)} takes it from {what}"
-    return ""
+                yield launch, names[0]
 
 
 _MOST = 4096

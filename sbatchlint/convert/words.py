@@ -246,6 +246,8 @@ class CommandWords:
         """The edit to a new value, in double quotes if it is not in quotes yet and not a number."""
         quote = self.text[piece.start - 1 : piece.start]
         around = self.words.quote_around(piece.start)
+        if self.reader is None and quote == self.text[piece.end : piece.end + 1] == "'":
+            return Edit(Span(piece.start - 1, piece.end + 1), f'"{value}"')
         if "'" in (quote, around) and (self.reader is None or around != self.quote):
             raise NotConvertible("a value that has to change is in single quotes: write double ones")
         return Edit(piece, value if quote == '"' or around or value.isdigit() or value == ADDRESS else f'"{value}"')
