@@ -58,7 +58,7 @@ def check(job: Job) -> Iterator[Finding]:
             others = len(mark.characters) - 1
             if others:
                 problem = (
-                    f"sbatch does not read {name} and {others} more characters here as the plain ones they resemble"
+                    f"sbatch does not read {name} and {others} more here as plain characters"
                 )
             elif mark.kind == "unseen":
                 problem = f"{name} is invisible, but sbatch reads it as part of the word"

@@ -64,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
         lost = next((each for each in pieces if each.expansion is not None and each.expansion.name in names), None)
         if lost is not None and lost.expansion is not None:
             message = f"sbatchlint cannot tell all values that `{lost.expansion.name}` may have"
-            message = f"{message}, so it checks {launcher.name} without them"
+            message = f"{message}, so it checks {launcher.name} without them; nothing to change"
             yield Finding(lost.span, message, "info", [(launcher.span, "gets the values")])
 
 

@@ -85,7 +85,8 @@ def check(job: Job) -> Iterator[Finding]:
         pronoun = "it" if len(lost) == 1 else "them"
         advice = f"move the command below {pronoun}" if _has_no_command(between) else f"move {pronoun} to the top"
         if _is_told_to_sbatch(job, lost):
-            message = "sbatch would read no directive below, but its calls here set these options; remove them"
+            message = "sbatch reads no directive below this line, but its calls here set these options; "
+            message += "remove the directives"
             related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
             yield Finding(stop.span, message, "info", related)
             return
@@ -104,9 +105,9 @@ def check(job: Job) -> Iterator[Finding]:
         span = Span(lines[0].span.start, lines[-1].span.end)
         kept = _COMMAND.search(text, lines[-1].full.end) is None and not job.is_embedded
         wanted = " if they should count" if kept else ""
-        consequence = f"these {len(lines)} are only comments; move them above that line{wanted}"
+        consequence = f"these {len(lines)} directives are only comments; move them above that line{wanted}"
         if len(lines) == 1:
-            consequence = f"this one is only a comment; move it above that line{wanted.replace('they', 'it')}"
+            consequence = f"this directive is only a comment; move it above that line{wanted.replace('they', 'it')}"
         if not all(job.directives.read_line(line)[1] for line in lines):
             consequence += ", except any that sbatch refuses"
         if _has_variables(job, lines):

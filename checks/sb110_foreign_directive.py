@@ -36,6 +36,7 @@ from sbatchlint.slurm.model import ForeignSetting, Setting
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.slurm.versions import Range, is_before
 from sbatchlint.source.numbers import is_number
+from sbatchlint.source.shortening import MOST
 from sbatchlint.source.text import Span
 from sbatchlint.triggers import Written
 
@@ -73,7 +74,7 @@ def check(job: Job) -> Iterator[Finding]:
     effects = sorted(_effects(job, foreign), key=lambda effect: (effect.span, effect.adds))
     for span, group in groupby(effects, key=lambda effect: effect.span):
         parts = list(group)
-        descriptions = ", and ".join(dict.fromkeys(part.description for part in parts))
+        descriptions = _joined(list(dict.fromkeys(part.description for part in parts)))
         message = f"sbatch reads #{foreign.dialect} lines too: {descriptions}"
         if all(part.adds for part in parts):
             advice = f"remove the line if only {foreign.dialect} needs it, or use an #SBATCH line instead"
@@ -82,11 +83,20 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(span, f"{message}; {advice}", "warning" if sized else "info")
         else:
             related = [(part.block.span, "set here") for part in parts if part.block is not None]
-            advice = "remove it, or add `#SBATCH --ignore-pbs`"
+            advice = "remove this line, or add `#SBATCH --ignore-pbs`"
+            if len(message) + len(advice) + 2 > MOST:
+                advice = "remove it, or add `#SBATCH --ignore-pbs`"
             names = [part.block.name for part in parts if part.block is not None]
             replaces = all(" replaces " in part.description for part in parts)
             only_told = replaces and len(names) == len(parts) and are_only_told(names)
             yield Finding(span, f"{message}; {advice}", "warning" if only_told else None, related, fix)
+
+
+def _joined(descriptions: list[str]) -> str:
+    """What sbatch does, as one clause: `it sets --nodes=1 and --ntasks=1`."""
+    if all(each.startswith("it sets ") for each in descriptions):
+        return f"it sets {' and '.join(each.removeprefix('it sets ') for each in descriptions)}"
+    return ", and ".join(descriptions)
 
 
 def _effects(job: Job, foreign: Foreign) -> list[Effect]:

@@ -155,14 +155,14 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
     elif setting.name in LISTS:
         merged = _one_list(setting, last)
         message = f"{name} is set again {place}, and only the last list counts"
-        message += "; write one list" if merged else "; keep one of them, or merge them there"
+        message += "; write one list" if merged else "; keep one of them, or merge them"
         if merged:
             edits = [*removal(block, [setting]), replacement(block, last, merged)]
             fix = Fix("write one list", edits)
     elif (slip := _meant_for_other_log(block, setting, last)) is not None:
         option = f"--{OTHER_LOG[setting.name][0]}"
         message = f"{setting.shown} has no effect: {name} is set again {place}; write `{option}={slip.text}`"
-        message += " there" if slip is last else ""
+        message += f" {place}" if slip is last and place.startswith("on line") else ""
         fix = Fix(f"write {option}", [replace(slip.option_span, option if slip.written[1] == "-" else option[1:3])])
     else:
         abbreviated = setting.written.startswith("--") and setting.written != name

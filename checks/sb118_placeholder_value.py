@@ -287,7 +287,7 @@ def _how_to_write(owner: str, text: str) -> str:
         return "write the value"
     if not owner or owner.startswith("-"):
         return "read it from a file that only you can read"
-    return f"write `{owner}=$(cat FILE)` with a file only you can read"
+    return f"write `{owner}=$(cat FILE)`, with a FILE only you can read"
 
 
 def _redirected(job: Job) -> Iterator[Finding]:

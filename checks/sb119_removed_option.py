@@ -78,7 +78,7 @@ def _removed(job: Job, span: Span, missing: MissingOption) -> Finding:
         return Finding(span, message, fix=fix, versions=absent)
     if missing.kind == "gap":
         message = f"sbatch has no `{written}`{job.versions.suffix(missing.absent)}, and refuses the script there"
-        return Finding(span, (f"{message}; remove it, or set slurm-version if yours has it"), versions=absent)
+        return Finding(span, f"{message}; remove it, or set sbatchlint's `slurm-version`", versions=absent)
     message = f"Slurm {missing.since} removed `{written}`, so sbatch refuses the script; remove it"
     return Finding(span, message, versions=absent)
 

@@ -49,7 +49,10 @@ def check(job: Job) -> Iterator[Finding]:
                 refused = _refused(job, "sbatch", problem.versions)
                 yield _new(job, problem.span, f"`--requeue={value}` came with Slurm 25.11: {refused}", problem.versions)
     for wrong in wrong_values(job, "release"):
-        message = f"{wrong.fault}; remove it, or set slurm-version if yours is newer"
+        fault = wrong.fault
+        if " before Slurm " in fault.removesuffix(wrong.reason):
+            fault = fault.removesuffix(f": {wrong.reason}")
+        message = f"{fault}; remove it, or set sbatchlint's `slurm-version` if yours is newer"
         yield _new(job, wrong.span, message, wrong.versions)
 
 
@@ -62,8 +65,8 @@ def _refused(job: Job, command: str, versions: tuple[str, ...] | None) -> str:
     """What the releases without the option do, and what to do about it."""
     failure = "refuses the script" if command == "sbatch" else "fails"
     if job.versions.suffix(versions):
-        return f"an older {command} {failure}; remove it, or set slurm-version if yours is newer"
-    return f"your {command} is older, and {failure}; remove it, or correct slurm-version"
+        return f"an older {command} {failure}; remove it, or set sbatchlint's `slurm-version`"
+    return f"your {command} is older, and {failure}; remove it, or correct sbatchlint's `slurm-version`"
 
 
 CASES = [

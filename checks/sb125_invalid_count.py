@@ -19,7 +19,7 @@ sbatch(1); `parse_int()` and `verify_node_count()` in src/common/proc_args.c, `_
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo
-from sbatchlint.analysis.directives.wrong_values import wrong_values
+from sbatchlint.analysis.directives.wrong_values import WrongValue, wrong_values
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import node_count
@@ -38,13 +38,32 @@ _OF_MPIRUN = Regex(r"-np[ =]+(\"?\$?\{?\w+\}?\"?)(?=\s|$)")
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "count"):
-        message = wrong.fault + ("" if wrong.instead is None else f"; write {wrong.instead}")
+        message = f"{wrong.fault}{_advice(wrong)}"
         of_mpirun = _OF_MPIRUN.match(job.source.text, wrong.setting.option_span.start)
         if wrong.setting.name == "ntasks" and of_mpirun is not None:
             message = f"{wrong.fault.partition(' ')[0]} reads mpirun's `-np` as `-n p`, and refuses it; write `-n"
             message += f" {of_mpirun[1]}`"
         yield Finding(wrong.span, message, versions=wrong.versions)
     yield from _too_many_hosts(job)
+
+
+# What to write, by what is wrong.
+_INSTEAD = {
+    "takes a whole number and nothing else": "write one",
+    "takes a number": "write one",
+    "is at least 1": "write 1 or more",
+    "is at least 0": "write 0 or more",
+    "the number is too large": "write a smaller one",
+    "the number is out of range": "write a smaller one",
+    "cannot be negative": "write 0 or more",
+}
+
+
+def _advice(wrong: WrongValue) -> str:
+    """What to write for a value, as the end of a sentence; '' where the reason says it."""
+    if wrong.instead is not None:
+        return f"; write {wrong.instead}"
+    return next((f"; {each}" for end, each in _INSTEAD.items() if wrong.reason.endswith(end)), "")
 
 
 def _too_many_hosts(job: Job) -> Iterator[Finding]:

@@ -54,6 +54,8 @@ def check(job: Job) -> Iterator[Finding]:
             written = f"{option}={wrong.instead}" if wrong.instead else option
             message = f"{message}; write {written}"
             fix = Fix(f"write {written}", wrong.edits) if wrong.edits else None
+        else:
+            message += next((f"; {each}" for end, each in _INSTEAD.items() if wrong.reason.endswith(end)), "")
         # what the site decides
         severity = "warning" if "unless the site" in message else None
         yield Finding(wrong.span, message, severity, fix=fix, versions=wrong.versions)
@@ -68,6 +70,19 @@ def check(job: Job) -> Iterator[Finding]:
         if swallowed_option(setting):
             message = f"--{setting.name} has no value, so sbatch reads `{setting.text}` on a later line as its value"
             yield Finding(setting.option_span, f"{message}; write the value", _severity_of_swallowed(job, setting))
+
+
+# What to write, by what is wrong.
+_INSTEAD = {
+    "is not a number": "write one",
+    "the number is missing": "write it",
+    "the type is missing": "write it",
+    "a bracket is not closed": "close it",
+    "cannot be requested per task": "request it for the job",
+    "cannot be part of a name": "remove it",
+    "only one pair of brackets is allowed": "write one pair",
+    "unless the site sets CpuFreqDef": "add one",
+}
 
 
 def _severity_of_swallowed(job: Job, setting: Setting) -> str | None:
@@ -88,8 +103,8 @@ def _glued(job: Job, block: Directives) -> Iterator[Finding]:
         option = f"--{match[1]}"
         yield Finding(
             setting.value_span,
-            f"`{option}` becomes part of the value of --{setting.name}: a space is missing before it; write "
-            f"`{setting.written} … {option}`",
+            f"`{option}` becomes part of the value of --{setting.name}; put a space "
+            f"before `{option}`",
         )
 
 

@@ -96,7 +96,7 @@ def _in_partition_without(job: Job, need: GpuNeed, with_gpus: Sequence[str]) -> 
     """The finding on a job whose partition has no GPUs; `with_gpus`: those that have some."""
     sign = need.signs[0]
     option = f", with --gpus-per-node={need.per_node or 'N'}" if job.site.gpus == "gres" else ""
-    choose = f"; choose {' or '.join(with_gpus[:2])}{option}" if with_gpus else ""
+    choose = f"; choose {' or '.join(f'`{each}`' for each in with_gpus[:2])}{option}" if with_gpus else ""
     advice = not need.certain or need.alone  # --nv may be a habit
     return Finding(
         need.place.span,

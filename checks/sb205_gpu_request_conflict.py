@@ -177,7 +177,7 @@ def _of_another_resource(job: Job, conflict: Conflict, gres: Setting) -> Finding
 def _effect_of_difference(conflict: Conflict, when: str) -> str:
     if not conflict.refused:
         return ", and --gres counts"
-    return f": sbatch refuses both{when}, --gres counts before" if when else ", so sbatch refuses the script"
+    return f": sbatch refuses both{when}, before that --gres counts" if when else ", so sbatch refuses the script"
 
 
 def _ask_for_the_same(job: Job, gres: Setting, per_node: Setting) -> bool | None:

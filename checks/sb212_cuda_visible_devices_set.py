@@ -109,7 +109,7 @@ def check(job: Job) -> Iterator[Finding]:
             visible = "no GPU" if ids[0] >= available else "fewer GPUs"  # CUDA stops at the first that does not exist
             message = (
                 f"the job has {gpus}, but {name} names GPU {first}: programs find {visible}, or use those of another "
-                "job; let Slurm set it"
+                "job; remove this assignment"
             )
         elif several or context.may_repeat or background or name != "CUDA_VISIBLE_DEVICES":
             continue
@@ -122,9 +122,11 @@ def check(job: Job) -> Iterator[Finding]:
         elif _are_all(ids, available) or choice.command is not None:
             continue
         elif _works_in_batch_shell(job) and not _works_in_steps(job):
+            rest = available - len(ids)
+            idle = "the other stays idle" if rest == 1 else f"{rest} stay idle"
             message = (
-                f"{name} limits programs to {number} of the job's {available} GPUs, so the others stay idle; let "
-                f"Slurm set it, or request only {number}"
+                f"{name} limits programs to {number} of the job's {available} GPUs, so {idle}; "
+                f"remove it, or request only {number}"
             )
             severity, meant = "info" if _is_meant(job, choice.span, len(ids)) else None, True
         else:
@@ -205,7 +207,7 @@ def _computed(job: Job) -> Iterator[Finding]:
         # a daemon that shares GPUs sees all of a node, where numbers of the node are right
         quiet = _only_steps(job) or assigned.context.conditional or job.line(assigned.span.start) in daemons
         severity = "info" if quiet else None
-        yield Finding(assigned.span, f"{message}; let Slurm set {assigned.name}", severity)
+        yield Finding(assigned.span, f"{message}; remove this assignment", severity)
 
 
 def _looks_for_idle_gpus(text: str) -> bool:

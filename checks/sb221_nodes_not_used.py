@@ -113,7 +113,8 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f"--nodes=1 --ntasks=1{'' if given else cpus}"
         # srun would start as many copies as there are tasks
         copies = many or (job.request.effective_tasks() or nodes) > nodes
-        either = f"write {advice}, or {'use the others' if copies else 'start it with srun'}"
+        use = "use the other" if nodes == 2 else "use the others"
+        either = f"write {advice}, or {use if copies else 'start it with srun'}"
         unless = f"unless `{name}` on line {line} starts work there; {either}"
         if step is not None:
             unless = f"as `{name}` on line {line} runs on one; write {advice}, or let srun use all"

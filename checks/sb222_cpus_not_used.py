@@ -82,8 +82,8 @@ def check(job: Job) -> Iterator[Finding]:
         return
     yield Finding(
         most.span,
-        f"`{most.shown}` leaves {cpus - most.number} of the {cpus} CPUs of `{setting.as_written}` idle; write "
-        "one number in both options",
+        f"`{most.shown}` leaves {cpus - most.number} of the {cpus} CPUs of `{setting.as_written}` idle; use the "
+        "same number in both options",
         "info",
         related=[(setting.span, f"requests {cpus}")],
     )
@@ -121,8 +121,8 @@ def _tasks_of_steps(job: Job) -> Iterator[Finding]:
     several = "no step starts more than" if working > 1 else "the step starts"
     yield Finding(
         option.span,
-        f"{several} {number} of the {tasks} tasks of `{setting.as_written}`, so {tasks - number} CPUs stay idle; write "
-        "one number in both options",
+        f"{several} {number} of the {tasks} tasks of `{setting.as_written}`, so {tasks - number} CPUs stay idle; use "
+        "the same number in both options",
         "warning" if working == 1 else "info",
         related=[(setting.span, f"requests {tasks}")],
     )

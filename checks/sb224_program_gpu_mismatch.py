@@ -129,7 +129,8 @@ def _too_many(job: Job, command: Invocation, found: ToldGpus, gpus: int) -> Find
     has = f"{whole} has {gpus} (line {line})"
     if found.last >= gpus:
         only = "GPU 0" if gpus == 1 else f"GPUs 0 to {gpus - 1}"
-        message = f"`{found.shown}` names GPU {found.last}, but {whole} has only {only} (line {line}): it fails"
+        message = f"`{found.shown}` names GPU {found.last}, but {whole} has only {only} (line {line}): the program "
+        message += "fails"
         advice = f"count from 0, or request {found.last + 1} GPUs"
     else:
         message = f"`{found.shown}` wants {found.least} GPUs, but {has}: the program fails, or uses fewer"
@@ -142,7 +143,7 @@ def _too_few(job: Job, found: ToldGpus, gpus: int, others: bool) -> Finding:
     rest = gpus - found.most
     idle = "one GPU stays idle" if rest == 1 else f"{rest} GPUs stay idle"
     # with fewer GPUs in the job, the number of one that is not there hides them all
-    remove = " and remove it" if "_DEVICES=" in found.shown and found.last >= found.most else ""
+    remove = " and remove this" if "_DEVICES=" in found.shown and found.last >= found.most else ""
     uses = "one" if found.most == 1 else f"{found.most}"
     return Finding(
         found.span,

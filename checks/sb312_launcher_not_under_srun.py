@@ -180,7 +180,7 @@ def _lightning_findings(job: Job) -> Iterator[Finding]:
             command.name_span,
             f"without srun, Lightning expects a rank for each of the job's {tasks} tasks, and waits for "
             f"{tasks - 1} that "
-            "nothing starts; add srun before it",
+            "nothing starts; start the program with srun",
             related=[(sign.span, sign.words)],
         )
 

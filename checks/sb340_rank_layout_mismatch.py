@@ -85,7 +85,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             layout.span,
             f"`{layout.shown}` needs {wants}{layout.number} ranks, but `{command.name}` starts with {ranks}, and "
-            "stops; write numbers that agree",
+            "stops; make the numbers agree",
             related=[] if place is None else [(place, f"{ranks} ranks")],
         )
 

@@ -69,8 +69,8 @@ def check(job: Job) -> Iterator[Finding]:
                     reason = step.geometry.reason
                     yield Finding(
                         place,
-                        f"{all_of(tasks, 'task')} of this step write {_name(path)} at once, so one task's is left; "
-                        f"{_advice(command)}",
+                        f"{all_of(tasks, 'task')} of this step write {_name(path)} at once, so only one task's file is "
+                        f"left; {_advice(command)}",
                         related=[] if reason is None else [(reason[0], f"{tasks} tasks")],
                     )
                     break

@@ -73,9 +73,9 @@ def check(job: Job) -> Iterator[Finding]:
             line = job.line(starter.span.start)
             begin = f"{assigned.name} is not exported, so no program from line {line} on sees it"
             if unset is not None and _is_stray(job, assigned, unset):
-                begin = f"nothing sets {unset.name}, and the program on line {line} does not see {assigned.name}"
+                begin = f"nothing sets `{unset.name}`, and the program on line {line} does not see {assigned.name}"
                 fix = None
-                advice = f"write `export {assigned.name}={unset.name}`, if that was meant"
+                advice = f"write `export {assigned.name}={unset.name}`, if you meant that"
             yield Finding(assigned.name_span, f"{begin}; {advice}", "warning", fix=fix)
 
 

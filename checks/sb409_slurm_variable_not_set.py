@@ -37,6 +37,7 @@ from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.slurm.environment import CURRENT_NAMES, Entry, find, glued_to, is_plain_misspelling, misspelling_of
 from sbatchlint.slurm.versions import are_old
 from sbatchlint.source.numbers import is_number
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -146,7 +147,7 @@ def _not_yet(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
             yield Finding(
                 read.span,
                 f"{name} is empty here: the sbatch on line {job.line(job.submission.command.span.start)} submits "
-                "no array; pass --array to it, or set a default",
+                "no array; pass --array to it, or give a default: `${%s:-N}`" % name,
                 "info" if kind == "print" else "error",
             )
 
@@ -162,14 +163,16 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     if kind == "guard" or read.operator not in ("", "arithmetic"):
         return
     options = [f"--{name}" for name in entry.options[:2]]
-    wanted_options, advice = " or ".join(options), f"add {options[0]}, or set a default"
+    wanted_options, advice = " or ".join(options), f"add {options[0]}, or write `${{{read.name}:-DEFAULT}}`"
     message = f"{read.name} is {_result(read)} here"
     if job.site.submit_options is None:
         message += f" unless sbatch is called with {wanted_options}"
     if job.request.has_any_option(entry.options[:2]):
         release = min(set(job.versions.majors) - entry.batch)
         message = f"Slurm {release} no longer sets {read.name}, so it is {_result(read)} here"
-        advice = "set a default"
+        advice = f"write `${{{read.name}:-DEFAULT}}`"
+    if len(f"{message}; {advice}") > MOST and ", or write " in advice:
+        advice = advice.partition(", or write ")[0] + ", or set a default"
     instead, safe = _instead(job, read, entry)
     vital = kind == "arithmetic" or _is_in_launcher(job, read.span)
     yield Finding(

@@ -61,7 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
         edits = [replace(each, instead) for each in sorted(same[read.name, written])]
         yield Finding(
             read.span,
-            f"bash reads the name as {read.name}, which nothing sets; write `{instead}`",
+            f"bash reads the name as `{read.name}`, which nothing sets; write `{instead}`",
             severity,
             fix=Fix(f"write {instead}", edits, safe=glued.certain and not in_folder),
         )

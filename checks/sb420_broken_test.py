@@ -183,7 +183,7 @@ def _numbers_as_texts(text: Text, words: list[Word]) -> Iterator[Finding]:
             continue
         if sign in _COMPARISONS and number.isdecimal() and _NUMBER.fullmatch(counted):
             place, good = text.span(operator.start, operator.end), _COMPARISONS[sign]
-            message = f"`{sign}` compares texts here, in which 9 comes after 10; write `{good}`"
+            message = f"`{sign}` compares strings here, so 9 comes after 10; write `{good}`"
             fix = _fix(f"write {good}", [replace(place, good)], place, text, operator)
             yield Finding(place, message, "warning", fix=fix)
 

@@ -41,7 +41,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         yield Finding(
             place,
             f"`{name}` is an argument of `{command.name}` on line {job.line(command.name_span.start)} and never runs, "
-            "because the line before ends in `\\`; write `&& \\` there",
+            "because the line before ends in `\\`; end that line with `&& \\`",
             related=[(command.name_span, "takes it as an argument")],
         )
     elif command.name == "cd":
@@ -50,7 +50,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         if words[:1] + words[-1:] in ("[]", "{}", "<>"):
             return  # `cd [your folder]` is to be filled in
         if len(folders) > 1 and all(folders) and not any(map(is_open, folders)):
-            yield Finding(span_of(folders[1]), "`cd` accepts only one folder, so this changes nothing")
+            message = "`cd` accepts only one folder, so this changes nothing; name one, in quotes if it has spaces"
+            yield Finding(span_of(folders[1]), message)
 
 
 def _swallowed(job: Job, command: Invocation) -> int | None:

@@ -87,14 +87,14 @@ def check(job: Job) -> Iterator[Finding]:
         again = _repeated_after(job, read, assignment)
         advice = "move the assignment above this line"
         if _needs_later(job, later, assignment, read):
-            advice = f"read it below line {line}"
+            advice = f"move this line below line {line}"
         related = [(assignment.span, "assigned here")]
         if again is not None:
             advice = f"delete this line, which line {job.line(again.start)} repeats"
             related.append((again, "the same again"))
         yield Finding(
             read.span,
-            f"{name} is empty here because it is assigned only on line {line}; {advice}",
+            f"`{name}` is empty here because it is assigned only on line {line}; {advice}",
             "info" if sourced or _prints(job, read) or reach_of(job, read) is Reach.MESSAGE else "warning",
             related=related,
         )
@@ -129,8 +129,8 @@ def _of_loop_variables(job: Job) -> Iterator[Finding]:
         mild = sourced or _prints(job, read)
         yield Finding(
             read.span,
-            f"{name} is empty here because only the loop on line {job.line(loops[name].start)} sets it; set it before "
-            "this line",
+            f"`{name}` is empty here because only the loop on line {job.line(loops[name].start)} sets it; assign it "
+            "above this line",
             "info" if mild else "warning",
             related=[(Span(loops[name].start, loops[name].start + len(f"for {name}")), "set here")],
         )

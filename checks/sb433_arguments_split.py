@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
                 yield Finding(
                     span,
                     f"an argument with a space reaches `{_program(command)}` as two, and an empty one is lost; "
-                    f"write `\"$@\"` for `{written}`",
+                    f"write `\"$@\"` in place of `{written}`",
                     # a function may put them together again
                     None if takes_quoted_arguments(job) and not command.calls_function else "info",
                     fix=Fix('write "$@"', [replace(span, '"$@"')]),

@@ -25,7 +25,7 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, Text, expansions, is_open, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.numbers import counted, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Submitted
 
@@ -66,7 +66,7 @@ def _passed(command: Invocation) -> tuple[Sequence[Pieces], str] | None:
     passed = words[1:] if how == "-c" else words
     if how == "-c" and len(words) == 1:
         return passed, f"`{shown_text(words[0])}` after the string is its `$0`"
-    return passed, f"this {command.name} gets " + (f"{len(passed)} arguments" if passed else "no arguments")
+    return passed, f"this {command.name} gets " + (counted(len(passed), "argument") if passed else "no arguments")
 
 
 def _is_name(word: str, text: str) -> bool:

@@ -79,24 +79,24 @@ def check(job: Job) -> Iterator[Finding]:
         read = next((read for read in unset_reads(job) if read.name == plural), None)
         if read is not None:
             line = job.line(read.span.start)
-            message = f"{each.name} is set but never used, and line {line} uses {plural}, which is not set"
+            message = f"`{each.name}` is set but never used, and line {line} uses `{plural}`, which is not set"
             related = [(read.span, "empty")]
-            yield Finding(each.name_span, f"{message}; write one name", "warning", related=related)
+            yield Finding(each.name_span, f"{message}; use one name for both", "warning", related=related)
             return
     unread = [each for each in unread if not _COPY.search(job.source.slice(each.span))]
     if unread:
         first = unread[0]
         yield Finding(
             first.name_span,
-            f"{first.name} is set but never used; use it, or remove it",
+            f"`{first.name}` is set but never used; use it, or remove it",
             "info",
             related=[(each.name_span, "also never used") for each in unread[1:4]],
         )
     for each in assignments:
         meant = _meant(each.name)
         if meant is not None and _mentions(job)[each.name] == 1:
-            message = f"no program reads {each.name} because names are case-sensitive; write {meant}"
-            message = message if meant == each.name.upper() else f"no program reads {each.name}; write {meant}"
+            message = f"no program reads `{each.name}` because names are case-sensitive; write `{meant}`"
+            message = message if meant == each.name.upper() else f"no program reads `{each.name}`; write `{meant}`"
             yield Finding(each.name_span, message)
     plain = {
         job.span(word.start, word.end).start
@@ -113,15 +113,15 @@ def check(job: Job) -> Iterator[Finding]:
         if _is_replaced(job, earlier, later):
             line = job.line(later.name_span.start)
             if _ARGUMENT.search(job.source.slice(earlier.span)):
-                message = f"line {line} sets {later.name} again, so this argument has no effect; write "
+                message = f"line {line} sets `{later.name}` again, so this argument has no effect; write "
                 yield Finding(earlier.name_span, f"{message}`: ${{{later.name}:=…}}` there")
             elif _ARGUMENT.search(job.source.slice(later.span)):
                 number = job.source.slice(later.span).rpartition("$")[2].strip("\"'{}")
                 default = f"${{{number}:-{job.source.slice(earlier.span).partition('=')[2]}}}"
-                message = f"line {line} sets {later.name} again, even without an argument; write `{default}` there"
+                message = f"line {line} sets `{later.name}` again, even without an argument; write `{default}` there"
                 yield Finding(earlier.name_span, message, "info")
             else:
-                message = f"this value is never used: line {line} sets {later.name} again; remove one of them"
+                message = f"this value is never used: line {line} sets `{later.name}` again; remove one of them"
                 yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "this value counts")])
 
 

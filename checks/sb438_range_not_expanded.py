@@ -72,7 +72,7 @@ def _name_of_list(job: Job, loop: For, assigned: dict[str, list[Assignment]]) ->
     span = job.span(loop.words[0].start, loop.words[0].end) if loop.words else job.span(loop.start, loop.end)
     yield Finding(
         span,
-        f"the loop runs once, for the word `{name}`, not for the values of {name}; write `{instead}`",
+        f"the loop runs once, for the word `{name}`, not for the values of `${name}`; write `{instead}`",
         related=[(job.span(lists[-1].start, lists[-1].end), "the variable")],
         fix=Fix(f"write {instead}", [replace(span, instead)], safe=False),
     )

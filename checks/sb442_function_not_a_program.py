@@ -43,11 +43,11 @@ def check(job: Job) -> Iterator[Finding]:
         has_shell = starter.text is not None or starter.name == "parallel"
         if has_shell and function.exported or _starts(function, command.name):
             continue
-        instead = "" if has_shell else f", and here `bash -c {command.name}`"
+        instead = "" if has_shell else f", and `bash -c {command.name}` here"
         yield Finding(
             command.name_span,
             f"{starter.name} cannot call `{command.name}`, a function of this script; write "
-            f"`export -f {command.name}` above{instead}",
+            f"`export -f {command.name}` above this line{instead}",
         )
 
 

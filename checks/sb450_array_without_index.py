@@ -113,10 +113,10 @@ def _of_read(job: Job, read: VariableRead) -> Iterator[Finding]:
             return  # part of a word: one element is meant
     good, shown = f'"${{{read.name}[@]}}"', use.kind == "print"
     one = "" if shown else f", or `${{{read.name}[i]}}` for one"
-    message = f"without an index this is only the first element of {read.name}; write `{good}`{one}"
+    message = f"without an index this is only the first element of `{read.name}`; write `{good}`{one}"
     several = not shown and _has_options(read)
     if several:  # each element is several words, which `"${A[@]}"` would keep together
-        message = f"without an index this is only the first element of {read.name}; write `${{{read.name}[i]}}`"
+        message = f"without an index this is only the first element of `{read.name}`; write `${{{read.name}[i]}}`"
     start, end = (read.start - 1, read.end + 1) if quoted else (read.start, read.end)
     fix = (
         None

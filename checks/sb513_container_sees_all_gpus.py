@@ -66,7 +66,7 @@ def check(job: Job) -> Iterator[Finding]:
         elif kind == COUNT:
             what = f"the node's first {'GPU' if text == '1' else f'{text} GPUs'}, which may belong to another job"
         else:
-            what = f"GPU {text} of the node, which may belong to another job"
+            what = f"GPU{'s' if ',' in text else ''} {text} of the node, which may belong to another job"
         edits = [] if option is None else _name_own_gpus(job, start, option)
         yield Finding(
             start.invocation.name_span if option is None else option.span,

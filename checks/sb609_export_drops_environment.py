@@ -228,7 +228,7 @@ def _of_sbatch(job: Job) -> Iterator[Finding]:
             continue
         yield Finding(
             setting.span,
-            "an srun in this job gets no PATH, as --export without ALL drops the rest of the environment; "
+            "any srun in this job gets no PATH, as --export without ALL drops the rest of the environment; "
             f"write `--export=ALL,{setting.text}`",
             "warning" if block is not job.directives and _starts_steps(job, setting) else "info",
         )

@@ -44,7 +44,7 @@ def check(job: Job) -> Iterator[Finding]:
     what = "conda's activation scripts read" if _is_conda(first) else "start files of shells often read"
     yield Finding(
         first.span,
-        f"`set -u` ends the job at an unset variable, and {what} some; write `set +u` before it, and `set -u` after",
+        f"`set -u` ends the job at an unset variable, and {what} some; write `set +u` above, and `set -u` below",
         "info" if _is_conda(first) else None,
         related=[(each, "here too") for each in places[:3]],
         fix=_without_nounset(job, found),

@@ -113,7 +113,7 @@ def _finding(job: Job, read: VariableRead) -> Finding:
         edit = replace(read.span, written.replace(read.name, counterpart))
         fix = Fix(f"write ${counterpart}", [edit], safe=read.name not in SLOTS)
     name = f"${{{counterpart}}}" if written.startswith("${") else f"${counterpart}"
-    instead = f"write `{name}`" if counterpart else 'Slurm has `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
+    instead = f"write `{name}`" if counterpart else 'use `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
     line = job.source.slice(job.source.line_of(read.span.start))
     if not counterpart and _COUNTED.search(line):
         # a line of the file stands for a core or a slot, one of `scontrol show hostnames` for a node

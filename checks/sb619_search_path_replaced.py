@@ -139,7 +139,7 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         if assignment.name == "LD_LIBRARY_PATH" and any(folders) and not _is_for_one_command(job, assignment):
             yield Finding(
                 assignment.span,
-                "this drops what the submitting shell or its modules put into LD_LIBRARY_PATH; append "
+                "this drops what you or modules put into LD_LIBRARY_PATH before sbatch; append "
                 "`${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}`",
                 "info",
             )
@@ -147,7 +147,7 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     lines = sorted({job.line(each.span.start) for each in modules})[-3:]
     yield Finding(
         assignment.span,
-        f"this drops what the modules of {at_lines(lines)} may have "
+        f"this drops what the modules on {at_lines(lines)} may have "
         f"added to {assignment.name}; append `:${assignment.name}` to keep it",
         "warning" if assignment.name == "LD_LIBRARY_PATH" else "info",
         related=[(each.span, "a module") for each in modules[-3:]],

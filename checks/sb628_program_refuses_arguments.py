@@ -68,14 +68,16 @@ def _complaint(program: PythonProgram, invocation: Invocation, words: Sequence[P
     for field in words:
         option = _option(field)
         if option is not None and not _knows(parser, option):
-            return span_of(field), f"{_name(program)} fails at once: it has no option `{option}` ({where})"
+            message = f"{_name(program)} fails at once: it has no option `{option}` ({where}); correct or remove it"
+            return span_of(field), message
     # Releases of Python distribute several positional arguments differently.
     if any(text_of(each) is None for each in words) or any(each.nargs in ("?", "*", "+") for each in parser.positional):
         return None
     try:
         parser.parse_args([str(text_of(each)) for each in words])
     except Refused as refused:
-        return _place(invocation, words, str(refused)), f"{_name(program)} refuses its arguments ({where}): {refused}"
+        message = f"{_name(program)} refuses its arguments ({where}): {refused}; correct the call"
+        return _place(invocation, words, str(refused)), message
     except SystemExit:
         return None  # it only prints its help or version
     return None

@@ -152,7 +152,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
             return None
         row = job.line(maker.span.start)
         message = f"line {row} creates this folder too late: {slurm} opens the log first, and the job fails at once"
-        message = f"{message}; run `mkdir` before sbatch"
+        message = f"{message}; run that `mkdir` before sbatch"
         return Finding(span, message, related=[(maker.span, "runs after the log is opened")], versions=old)
     if _SLOT.fullmatch(folder.partition("/")[0]):
         return None  # a program that writes the script fills it in
@@ -269,7 +269,7 @@ def _logs_of_script(job: Job) -> Iterator[Finding]:
         if not has_makers and opening.is_option and _is_never_made(job, opening):
             seen.add(folder)
             message = f"srun{job.versions.suffix(_old(job))} does not create this folder, and the step fails without it"
-            message = f"{message}; run `mkdir -p {folder}` before"
+            message = f"{message}; run `mkdir -p {folder}` before it"
             yield Finding(opening.span, message, "warning", versions=_old(job))
             continue
         maker = next((maker for maker in by_folder.get(folder, ()) if is_too_late(maker, opening)), None)

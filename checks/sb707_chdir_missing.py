@@ -65,7 +65,7 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
         yield Finding(
             span,
             f"line {job.line(maker.span.start)} creates `{folder}` too late: without it "
-            f"{without}{job.versions.suffix(old)}; run mkdir before sbatch",
+            f"{without}{job.versions.suffix(old)}; run that `mkdir` before sbatch",
             "warning",
             related=[(maker.span, "runs after that")],
             versions=old,

@@ -41,6 +41,7 @@ from sbatchlint.programs import has_trait
 from sbatchlint.source import lookups
 from sbatchlint.source.numbers import all_of
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import shortened
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -112,8 +113,8 @@ def check(job: Job) -> Iterator[Finding]:
     elif None in known:
         yield Finding(
             span,
-            f"{all_of(array.tasks, 'task')} of this array do the same, unless {_name(works[known.index(None)])} reads "
-            "SLURM_ARRAY_TASK_ID itself; pass the index to it",
+            f"{all_of(array.tasks, 'task')} of this array do the same, unless "
+            f"{shortened(_name(works[known.index(None)]))} reads SLURM_ARRAY_TASK_ID itself; pass the index to it",
             "info",
             related=related,
         )

@@ -22,6 +22,7 @@ bash(1), Special Parameters
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.appending import last_line
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -44,7 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
                     instead = "run the script with bash and `set -o pipefail`"
                 yield Finding(
                     late.read,
-                    f"`$?` is that of `{ends.name}`, which is 0 even if {name} fails; {instead}",
+                    f"`$?` is the status of `{ends.name}`, which is 0 even if {name} fails; {instead}",
                     _SEVERITY[late.use],
                     related=[(late.work.name_span, "the intended status"), (ends.name_span, "this one replaces it")],
                 )
@@ -52,7 +53,8 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             late.read,
             f"`$?` is the status of line {job.line(late.by.start)}, which is 0 even if {name} on line "
-            f"{job.line(late.work.span.start)} fails; write `status=$?` right after {name}, and {test} that",
+            f"{job.line(late.work.span.start)} fails; write `status=$?` below line {last_line(job, late.work)}, "
+            f"and {test} `$status`",
             _SEVERITY[late.use],
             related=[(late.work.name_span, "the intended status"), (late.by, "the command that replaces it")],
         )

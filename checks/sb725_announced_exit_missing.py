@@ -125,7 +125,7 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             if before or not later or find(name) is not None or later[0].operator in DEFAULTS:
                 continue
             span = job.span(last[-1].start, last[-1].end)
-            message = f"{name} is not set after this message, but the script goes on and reads it; write `exit 1` below"
+            message = f"{name} is not set after this message, but the script goes on and uses it; write `exit 1` below"
             yield Finding(span, message, related=[(later[0].span, "empty then")])
             break
 
@@ -189,7 +189,7 @@ def _in_subshells(job: Job) -> Iterator[Finding]:
         elif shell.kind == "pipeline" and context.loops and (command.guards or context.conditional):
             around = [each for each in pipes if job.span(each.start, each.end).contains(command.span)]
             if around and not _judged(job, around[0].end) and _goes_on(job, around[0].end):
-                message = "`exit` behind a pipe ends only the loop, and the script goes on; write `done < <(…)`"
+                message = "`exit` after a pipe ends only the loop, and the script goes on; write `done < <(…)`"
                 yield Finding(command.span, message)
 
 

@@ -70,7 +70,9 @@ def check(job: Job) -> Iterator[Finding]:
             if place is None or _is_shared(job, command, place):
                 shown = f" `{shown_text(place)}`" if place is not None and span_of(place) != span else ""
                 happens = "and all but one fail" if what == "clone" else "and may damage it"
-                act = f"clone into{shown}" if what == "clone" else f"create the environment{shown}"
+                act = f"create the environment{shown}"
+                if what == "clone":
+                    act = f"clone into{shown}" if shown else "clone this repository"
                 yield Finding(
                     span, f"all array tasks {act} at the same time, {happens}; do it once, before the array starts"
                 )

@@ -73,17 +73,17 @@ def check(job: Job) -> Iterator[Finding]:
         if programs and not works:
             yield Finding(
                 span,
-                f"nothing calls {name}, so the job ends without `{programs[0]}`; call {name} at the end of the script",
+                f"nothing calls `{name}`, so the job ends without `{programs[0]}`; call it at the end of the script",
             )
         elif _HANDLER.fullmatch(name):
             yield Finding(
                 span,
-                f"nothing calls {name}, and no trap has it, so it never runs; write `trap {name} EXIT` after it",
+                f"nothing calls `{name}`, and no trap has it, so it never runs; write `trap {name} EXIT` below it",
                 "info",
             )
         elif programs:
             yield Finding(
-                span, f"nothing calls {name}, so `{programs[0]}` in it never runs; call it, or remove it", "info"
+                span, f"nothing calls `{name}`, so `{programs[0]}` in it never runs; call it, or remove it", "info"
             )
 
 

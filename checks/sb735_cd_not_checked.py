@@ -71,7 +71,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             command.span,
             f"if `{shortened(job.source.slice(command.span), 30)}` fails, {harm[0]} in {where}; "
-            f"write `{advice}` after it",
+            f"write `{advice}` after that `cd`",
             fix=fix,
             related=[(harm[1].span, "goes on there")],
         )

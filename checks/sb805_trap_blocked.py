@@ -23,6 +23,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.turned_off import is_turned_off
+from sbatchlint.analysis.script.appending import where_to_append
 from sbatchlint.analysis.script.traps import traps_of
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
@@ -62,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(
                 work.span,
                 f"bash runs the trap on line {row} only after this command, so {trap.signal}{first} is not handled "
-                "in time; append `&` to it, and put `wait` after it",
+                f"in time; {where_to_append(job, '&', work)}, and `wait` below it",
                 severity,
                 related=[(trap.command.span, "runs too late")],
             )

@@ -64,8 +64,8 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _kills_shell(job: Job, setting: Setting, signal: EarlySignal) -> Finding:
-    dies = f"{signal.name} goes to the batch shell alone, which has no trap for it: the shell dies "
-    dies += f"{duration(signal.seconds, 60)} before the end, and the job fails"
+    dies = f"{signal.name} goes only to the batch shell, which has no trap for it: the job fails "
+    dies += f"{duration(signal.seconds, 60)} before its end"
     if job.steps and signal.name in _AT_THE_END:
         message = f"{dies}; remove `B:`"
         return Finding(setting.span, message, "warning")

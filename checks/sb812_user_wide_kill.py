@@ -132,7 +132,7 @@ def _is_narrow(reading: Reading) -> bool:
 
 
 def _message(what: str) -> str:
-    return f"this kills {what} on the node, even in other jobs; use `kill $pid`, or request --exclusive"
+    return f"this kills {what} on the node, even in other jobs; use `kill` with the PID (`$!`), or request --exclusive"
 
 
 def _of_scancel(command: Invocation) -> tuple[str, str | None] | None:

@@ -261,7 +261,7 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
         if name not in container.passed:
             return by_itself, None
         edits = _without_value(job, name, span) if has_it else []
-        return f"write `-e {name}`", _fix("pass it by its name", edits)
+        return f"write `-e {name}` without a value", _fix("pass it by its name", edits)
     if command.name in ("srun", "sbatch", "salloc"):
         if f"{name}=" in shown_text(command.argv[number]) and _is_export_option(command, number):
             edits = _without_value(job, name, span) if has_it else []

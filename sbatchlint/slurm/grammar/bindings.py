@@ -69,7 +69,7 @@ def _cpu_freq(value: str, version: str) -> Refusal | None:
     if "-" in last:
         return None
     first, dash, second = head.partition("-")
-    unknown = "`{}` is not a frequency: a number of kilohertz, low, medium, high or highm1"
+    frequencies = "a number of kilohertz, low, medium, high or highm1"
     low: int | None = None
     if governor(first) is not None:
         if colon:
@@ -79,13 +79,15 @@ def _cpu_freq(value: str, version: str) -> Refusal | None:
     else:
         low = frequency(first, version)
         if low is None:
-            return wrong(unknown.format(first) + ("" if dash or colon else ", nor a governor"))
+            kinds = f"a frequency ({frequencies})"
+            neither = f"not {kinds}" if dash or colon else f"neither {kinds} nor a governor"
+            return wrong(f"`{first}` is {neither}")
     if dash:
         if not colon and not is_before(version, "23.11"):
             return wrong("a range needs a governor (low-high:OnDemand) unless the site sets CpuFreqDef")
         high = frequency(second, version)
         if high is None:
-            return wrong(unknown.format(second))
+            return wrong(f"`{second}` is not a frequency ({frequencies})")
         if low is not None and high < low:
             return wrong("the range ends before it begins")
     if colon:
@@ -134,7 +136,7 @@ def _gpu_bind(value: str, version: str) -> Refusal | None:
     if taken:
         return None
     shown = f"gpu:{value}" if old else value
-    reason = "--gpu-bind takes closest, none, single:N, per_task:N, map_gpu:LIST or mask_gpu:LIST, verbose before"
+    reason = "--gpu-bind takes closest, none, single:N, per_task:N, map_gpu:LIST or mask_gpu:LIST"
     if old and re.match(r"(?:verbose,)?(?:map|mask):", value):
         reason = "map: and mask: are new in Slurm 23.11"
     return _choice(f"Invalid --gpu-bind argument: {shown}", reason, _binding_meant(value, version))

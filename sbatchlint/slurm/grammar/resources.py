@@ -138,11 +138,7 @@ def _old_item(string: str, message: str) -> Item | ResourceFault:
     if asks and (not name or not name.strip("0123456789") or "=" in name or "/" in name):
         reason = "the name is missing"
         if "=" in name or "/" in name:
-            reason = (
-                "Slurm before 23.11 wants a colon before the number"
-                if "=" in name
-                else "the prefix `gres/` is new in Slurm 23.11"
-            )
+            reason = "the number needs a colon before it" if "=" in name else "the prefix `gres/` is new in Slurm 23.11"
         return ResourceFault(string, reason, _GRES)
     if not colon:
         return Item(name, "", 1, string)
