@@ -76,7 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
         unless = ", if nothing calls `shutdown`" if may_stop else ""
         yield Finding(
             wait.span,
-            f"`{name}` never ends, so `wait` lasts until the time limit{lost}; "
+            f"`{name}` never ends, so `wait` lasts to the time limit{lost}; "
             f"{_advice(job, started, client)}{unless}",
             "info" if unread else None,
             related=[(server.name_span, "never ends by itself"), (work.name_span, "the work")],
