@@ -57,9 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             others = len(mark.characters) - 1
             if others:
-                problem = (
-                    f"sbatch does not read {name} and {others} more here as plain characters"
-                )
+                problem = f"sbatch does not read {name} and {others} more here as plain characters"
             elif mark.kind == "unseen":
                 problem = f"{name} is invisible, but sbatch reads it as part of the word"
             else:

@@ -5,8 +5,8 @@ folder named `$HOME`; `--nodes=$N` is refused. `--chdir=$HOME` is the folder `$H
 an absolute `--output` the job runs in /tmp instead; without one it fails before 23.02, with exit code 0:53 and no log,
 and from 23.02 on Slurm creates a folder of that name for the log, in which the job runs. A warning where the site
 decides what follows, as for `--account=$ACCOUNT`, or where only a name or an address is wrong: that of the job, or of a
-log. Before 23.02 a log in a folder that does not exist makes the job fail: an error where `slurm-version` names such a
-release.
+log; advice for an address to which no mail goes, without --mail-type. Before 23.02 a log in a folder that does not
+exist makes the job fail: an error where `slurm-version` names such a release.
 
 ## Fix
 
@@ -96,6 +96,8 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"{message}; {_advice(setting.name)}"
         only_misnamed = span == setting.value_span and _is_only_misnamed(job, setting, raw)
         severity = "warning" if setting.name in UNCHECKED or only_misnamed else None
+        if setting.name == "mail-user" and not job.request.has_option("mail-type"):
+            severity = "info"  # no mail is sent to anybody
         # a script without a command is a header for scripts that another program generates
         yield Finding(span, message, severity if job.program.statements else "info", fix=fix)
 

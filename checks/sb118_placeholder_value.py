@@ -3,7 +3,8 @@
 Slurm takes it literally: `sbatch: error: Batch job submission failed: Invalid account or account/partition combination
 specified`, or mails go to `username@uni.edu`. Where a number belongs (`--nodes=NUM_NODES`), and after a space (`-A
 <project id>`), sbatch refuses the script. In the commands of the script the shell even reads
-`HF_HOME=<SHARED_FS>/cache` as two redirections: `SHARED_FS: No such file or directory`.
+`HF_HOME=<SHARED_FS>/cache` as two redirections: `SHARED_FS: No such file or directory`. Where no name follows the
+`>` (`wandb login <key>`), it ends the script there with a syntax error.
 
 The same holds for the words of commands: a program, an image, a file to source or a folder that is still `/path/to/x`,
 `<image>` or `your_script.py` does not exist, and a program takes such an argument literally.
@@ -57,6 +58,9 @@ from sbatchlint.slurm.model import Setting
 from sbatchlint.source.numbers import counted
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_names import is_secret
+
+# A `>` that no name of a file follows.
+_WITHOUT_FILE = Regex(r"[ \t]*(?:[;&|)\n]|\Z)")
 
 CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="0.1.0", alone=True)
 
@@ -301,6 +305,10 @@ def _redirected(job: Job) -> Iterator[Finding]:
             written = job.source.slice(span)
             owner = _ASSIGNED.search(job.source.text[job.source.line_of(span.start).start : span.start])
             advice = _how_to_write(owner[1] if owner is not None else "", written)
+            if _WITHOUT_FILE.match(job.source.text, span.end):  # bash parses a line before it runs it
+                message = f"bash ends the script here: the placeholder `{written}` is a syntax error; {advice}"
+                yield Finding(span, message, "error" if text is job.text else "warning")
+                continue
             yield Finding(span, f"bash reads the placeholder `{written}` as a redirection; {advice}", "warning")
 
 

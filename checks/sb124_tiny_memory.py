@@ -55,16 +55,16 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         message = f"memory without a unit is megabytes, so `{text}` is {size} MB"
         message = f"{message}, but {evidence}" if evidence else message
+        # what docker runs, its daemon starts outside the job
+        containers = [each.spawn.info for each in job.invocations if isinstance(each.spawn.info, Container)]
+        outside = any(each.kind == "docker" for each in containers)
+        severity = "info" if outside else None
         if size > 512:
             named = _AMOUNT.search(comment) if "comment" in evidence else None
             instead = f"write {named[1]}G, or correct the comment" if named is not None else "write the unit, G or M"
-            yield Finding(setting.value_span, f"{message}; {instead}")
+            yield Finding(setting.value_span, f"{message}; {instead}", severity)
         else:
             fix = Fix(f"write {size}G", [replacement(job.directives, setting, f"{size}G")])
-            # what docker runs, its daemon starts outside the job
-            containers = [each.spawn.info for each in job.invocations if isinstance(each.spawn.info, Container)]
-            outside = any(each.kind == "docker" for each in containers)
-            severity = "info" if outside else None
             yield Finding(setting.value_span, f"{message}; write {size}G", severity, fix=None if outside else fix)
 
 

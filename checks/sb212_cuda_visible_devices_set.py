@@ -124,9 +124,10 @@ def check(job: Job) -> Iterator[Finding]:
         elif _works_in_batch_shell(job) and not _works_in_steps(job):
             rest = available - len(ids)
             idle = "the other stays idle" if rest == 1 else f"{rest} stay idle"
+            others = "" if _are_all(ids, len(ids)) else f" if {number} {'is' if len(ids) == 1 else 'are'} enough"
             message = (
                 f"{name} limits programs to {number} of the job's {available} GPUs, so {idle}; "
-                f"remove it, or request only {number}"
+                f"remove it, {'and' if others else 'or'} request only {number}{others}"
             )
             severity, meant = "info" if _is_meant(job, choice.span, len(ids)) else None, True
         else:

@@ -33,6 +33,9 @@ CARD = Card(
 )  # fmt: skip
 
 _PER_CPU = Regex(r"(?i)(?<!-)\bper[ -]+(?:allocated )?(?:cpu|core|processor|thread)|\b(?:each|every) (?:cpu|core)")
+# What a site gives or allows, whatever the job requests.
+_DEFAULT = Regex(r"(?i)\b(?:default\w*|limit\w*|max\w*|available|up to)\b")
+_MOST = 3 * 1024 * 1024  # MB that large nodes have
 _TOTAL = Regex(r"(?i)\btotal\b|\ball (?:cpus|cores)|\bper[ -]node\b|\b(?:whole|entire) (?:job|node)")
 _OTHER = Regex(r"(?i)\b(?:per|each|every|times|x|per-\w+)\b|\*|/")
 _TASKS = ("nodes", "ntasks", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu")
@@ -66,6 +69,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         whole = f"{size * cpus // 1024} GB" if size * cpus >= 1024 else f"{size * cpus} MB"
         if setting.name == "mem" and _PER_CPU.search(comment) and not _TOTAL.search(comment):
+            if _DEFAULT.search(comment) or size * cpus > _MOST:
+                continue  # what the site gives without an option, or more than nodes have: a comment of a template
             yield Finding(
                 setting.value_span,
                 f"the comment says per CPU, but --mem is per node, here for {cpus} CPUs; "

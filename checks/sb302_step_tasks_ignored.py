@@ -7,7 +7,7 @@ number since 23.02.5, and honours the option. Before that, a step on fewer nodes
 workers of Ray next to its head, starts all tasks of the job on these, or is refused for lack of CPUs.
 
 A warning where the job may have another number of tasks in some runs, or only some run the step; advice for a step that
-only runs utilities such as mkdir.
+only runs utilities such as mkdir, and where only releases before 23.02.5 ignore it.
 
 ## Fix
 
@@ -28,6 +28,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.geometry import is_node_count
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.numbers import all_of
 from sbatchlint.triggers import StepOptions
 
@@ -63,6 +64,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         "info" if _only_prepares(step) else None if always and not depends_on_test(step.invocation) else "warning",
         related=related,
         fix=_add_total(job, step, totals),
+        versions=None if always else tuple(each for each in job.versions.majors if is_before(each, "23.11")),
     )
 
 
@@ -136,7 +138,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks=16
         srun -N 2 --ntasks-per-node=2 --ntasks=4 ./setup.sh
         """,
-        severity="warning",
+        severity="info",
         title="with -N, before 23.02.5",
     ),
     Bad(
@@ -146,7 +148,7 @@ CASES = [
         STEP="srun «--ntasks-per-node=1»"
         $STEP ./once_per_node
         """,
-        severity="warning",
+        severity="info",
         title="no fix in a string, where the number of nodes is not known",
     ),
     Good(

@@ -10,7 +10,8 @@ as the job waited for all of them and is charged for them; if it leaves CPUs of 
 may want a whole node.
 
 An error where the launcher is certainly Open MPI's, which starts nothing. Advice where only nodes are requested, as the
-site may give whole nodes, and where only the command line of sbatch says how large the job is.
+site may give whole nodes, where there are as many processes as tasks on some number of nodes that is not set, and where
+only the command line of sbatch says how large the job is.
 
 ## Fix
 
@@ -24,7 +25,7 @@ https://github.com/hpcflow/matflow/issues/387
 
 import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, pairwise
 from math import prod
 
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
@@ -44,7 +45,7 @@ from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.model import Setting
-from sbatchlint.source.numbers import counted, parse_integer
+from sbatchlint.source.numbers import counted, is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, StepOptions
 
@@ -106,7 +107,11 @@ def _largest(job: Job) -> Finding | None:
     if nodes is not None and nodes > 1 and (needed if not placed else most) < nodes:
         idle = f"{counted(nodes - needed, 'node')} {'stays' if nodes - needed == 1 else 'stay'} idle"
         message = f"{starts}, in a job of {_tasks(job, tasks, setting)} on {nodes} nodes, so {idle}; request "
-        message += f"`--nodes={needed}`, or start more"
+        threads = max(map(_threads, launches))
+        if threads > 1 and most * threads <= tasks and most % nodes == 0:
+            message += f"`--ntasks-per-node={most // nodes} --cpus-per-task={threads}` for their {threads} threads"
+        else:
+            message += f"`--nodes={needed}`, or start more"
         return Finding(span, message, "warning", related=[(setting.span, "what the job requests")])
     if 2 * most > tasks or any(map(_has_threads, launches)) or request.has_option("cpus-per-task") or placed:
         return None
@@ -116,6 +121,16 @@ def _largest(job: Job) -> Finding | None:
     message += f"request `--ntasks={most}`"
     severity = "info" if several else "warning"  # a series of measurements may want a whole node
     return Finding(span, message, severity, related=[(setting.span, "what the job requests")])
+
+
+def _threads(launch: Launch) -> int:
+    """How many threads an option of the program asks for; 1 without one."""
+    words = [shown_text(word) for word in launch.launcher.program_words]
+    for word, value in pairwise([*words, ""]):
+        name, _, joined = word.lstrip("-").partition("=")
+        if word[:1] == "-" and name in THREAD_OPTIONS and is_number(joined or value):
+            return parse_integer(joined or value)
+    return 1
 
 
 def _works(step: Step) -> bool:
@@ -184,11 +199,17 @@ def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     message = f"`{launcher.name}` starts {number} processes in a job of {_tasks(job, found.number, setting)}: {effect}"
     # a job that requests only nodes expects a site that allocates whole nodes
     only_nodes = setting is None and job.request.has_option("nodes") and not job.request.has_option("cpus-per-task")
-    message += f"{' (unless the job gets whole nodes)' if only_nodes else ''}; write "
+    per_node = job.request.tasks_per_node
+    told = setting is not None and setting.name == "ntasks-per-node" and not job.request.has_option("nodes")
+    from_outside = told and per_node is not None and number % per_node == 0
+    message += f"{' (unless the job gets whole nodes)' if only_nodes else ''}"
+    message += f", unless sbatch is called with --nodes={number // (per_node or 1)}" if from_outside else ""
+    message += "; write "
     in_grid = _is_grid_of(launcher, number)
     message += _advice(job, number, in_grid)
-    fix = None if in_grid else _from_slurm(job, launcher)
-    return Finding(found.process_setting.span, message, "info" if only_nodes else severity, related, fix)
+    fix = None if in_grid or from_outside else _from_slurm(job, launcher)
+    severity = "info" if only_nodes or from_outside else severity
+    return Finding(found.process_setting.span, message, severity, related, fix)
 
 
 def _is_grid_of(launcher: Mpi, number: int) -> bool:

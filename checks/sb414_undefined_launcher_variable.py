@@ -302,7 +302,10 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     elif stops or kind == "print" and not is_lone_lowercase_name(job, read):
         return
     elif kind == "print":
-        yield Finding(read.span, f"{nothing}; set it, or remove it", severity)
+        use = use_of(job, read)
+        of_heredoc = use.command is not None and use.command.stdin is not None
+        instead = f"write `\\${read.name}` for the text" if of_heredoc else "remove it"
+        yield Finding(read.span, f"{nothing}; set it, or {instead}", severity)
     elif is_list(job, read):
         yield Finding(read.span, f"{nothing}, as an environment passes no arrays; set it, or remove it", severity)
     elif (

@@ -112,7 +112,11 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if _is_replaced(job, earlier, later):
             line = job.line(later.name_span.start)
-            if _ARGUMENT.search(job.source.slice(earlier.span)):
+            is_argument = _ARGUMENT.search(job.source.slice(earlier.span)) is not None
+            if is_argument and "SLURM_ARRAY_TASK_ID" in job.source.slice(later.span):
+                message = f"line {line} sets `{later.name}` again, for each task of the array; remove this line"
+                yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "this value counts")])
+            elif is_argument:
                 message = f"line {line} sets `{later.name}` again, so this argument has no effect; write "
                 yield Finding(earlier.name_span, f"{message}`: ${{{later.name}:=…}}` there")
             elif _ARGUMENT.search(job.source.slice(later.span)):

@@ -44,7 +44,7 @@ def check(job: Job) -> Iterator[Finding]:
         if not known.isdisjoint((read.name, new)):
             continue
         seen.add(read.span)
-        if _is_shown(job, read):
+        if _is_shown(job, read, new):
             continue
         message = f"{read.name} is an outdated name, kept only for old scripts; write `{new}`"
         yield Finding(read.span, message, fix=partial(_renamed, job, read, new))
@@ -60,10 +60,11 @@ def _renamed(job: Job, read: VariableRead, new: str) -> Fix | None:
     return None
 
 
-def _is_shown(job: Job, read: VariableRead) -> bool:
-    """Whether a line prints the variable under its old name: `echo "SLURM_NNODES: $SLURM_NNODES"`."""
+def _is_shown(job: Job, read: VariableRead, new: str) -> bool:
+    """Whether a line prints the variable under its old name, or beside the new one: `echo "nodes: $SLURM_NNODES"`."""
     line = job.source.slice(job.source.line_of(read.span.start))
-    return re.search(rf"(?<![${{#\w]){read.name}\b", line) is not None and use_of(job, read).kind == "print"
+    named = re.search(rf"(?<![${{#\w]){read.name}\b|\$\{{?{new}\b", line) is not None
+    return named and use_of(job, read).kind == "print"
 
 
 CASES = [

@@ -89,6 +89,10 @@ class Use(NamedTuple):
     of_tasks: bool = False
 
 
+# A number that is that of the job's CPUs.
+_OF_JOB = Regex(r"\$\{?(SLURM_CPUS_\w+)\}?$")
+
+
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
     if request.has_any_option(UNCLEAR) or request.foreign_settings():
@@ -161,6 +165,9 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _remedy(job: Job, use: Use, step: Step | None, cpus: int, *, rank: bool) -> str:
     """What to write: as many CPUs for each task as make the number, whatever tasks the job has, or fewer threads."""
+    grows = _OF_JOB.search(use.shown) if use.multiplied else None
+    if grows is not None and use.number > cpus and use.number % cpus == 0:  # more CPUs would make it more as well
+        return f"write `$(({grows[1]} / {use.number // cpus}))`"
     fewer = cpus * use.own // use.number if use.multiplied and use.own else 0
     lower = _lower(use, fewer or (cpus // use.times if use.times > 1 else 0), cpus)
     if in_whole_nodes(job) or use.number > _LARGEST_NODE:

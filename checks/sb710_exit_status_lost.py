@@ -468,7 +468,7 @@ def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
     begin = f"a failure of {name}{many} is ignored: only the status of `{filter_name}` counts; "
     if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
-        return begin + "run the script with bash and `set -eo pipefail`", None
+        return begin + f"run the script with bash and `set -{'e' * is_lost_with_pipefail(job, loss)}o pipefail`", None
     if not is_lost_with_pipefail(job, loss):
         return begin + "add `set -o pipefail` above", _pipefail(job, found)
     begin = f"a failure of {name}{many} is ignored: the pipeline returns the status of `{filter_name}`; "

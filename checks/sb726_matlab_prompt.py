@@ -150,7 +150,10 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
     if program is None or _CATCHES.search(program):
         return
     name = os.path.basename(path or "").removesuffix(".m")
+    folder = os.path.dirname(path or "")
     advice = f"`-batch {name}`" if name.isidentifier() else '`-batch "STATEMENTS"`'
+    if folder and name.isidentifier():
+        advice = f"`-batch \"addpath('{folder}'), {name}\"`"
     yield Finding(
         command.name_span,
         "MATLAB reads its input as if typed: after an error it goes on and exits with 0; "

@@ -110,6 +110,7 @@ def _of_pty(job: Job, step: Step) -> Finding | None:
             step.place,
             f"a batch job has no terminal: `{programs_of[0]}` gets no input and ends at once; run this line on the "
             "login node",
+            "info" if _is_after_work(job, step.invocation) else None,
         )
     edit = remove_step_option(job, step, option)
     return Finding(
@@ -141,6 +142,13 @@ def _last_work(job: Job) -> int:
     """The index of the last command that works and is not a bare shell; -1 if there is none."""
     works = (each for each in reversed(job.invocations) if each.words and not _is_shell(each.words))
     return next((each.index for each in works if weight(job, each) >= Weight.PROGRAM), -1)
+
+
+def _is_after_work(job: Job, command: Invocation) -> bool:
+    """Whether all work of the script has run before, so that nothing is lost with the shell."""
+    works = [each.index for each in job.invocations if each.words and not _is_shell(each.words)]
+    works = [each for each in works if weight(job, job.invocations[each]) >= Weight.PROGRAM and each != command.index]
+    return bool(works) and max(works) < command.index
 
 
 def _of_command(job: Job, command: Invocation) -> Finding | None:

@@ -39,6 +39,7 @@ CARD = Card(
 SHORT = 30  # seconds
 HASTY = 10
 FEW = 3  # iterations
+_LEAVING = frozenset({"exit", "break", "return"})
 _POLLING = Regex(r"while|until|for\s*\(\(\s*;")
 _SECONDS = Regex(r"\d+(?:\.\d+)?s?")
 # What scontrol shows without asking the controller.
@@ -78,7 +79,11 @@ def _polls(job: Job, command: Invocation, loop: Span) -> tuple[str, bool]:
         return "", False
     pause = 0
     inside = _by_loop(job)[loop]
+    if any(each.name in _LEAVING and each.index > command.index and each.guards == command.guards for each in inside):
+        return "", False  # asked once, before it leaves
     for invocation in inside:
+        if invocation.context.loops[-1:] != (loop,):
+            continue
         if invocation.name in ("sleep", "read", "wait", "inotifywait", "timeout"):
             text = text_of(invocation.argv[1]) if invocation.name == "sleep" and len(invocation.argv) == 2 else None
             if text is None or not _SECONDS.fullmatch(text):

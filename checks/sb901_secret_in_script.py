@@ -34,7 +34,7 @@ CARD = Card(
     unseen="Nothing; others may read the secret.",
 )  # fmt: skip
 
-
+_LOGIN = Regex(r"\bwandb[ \t]+login\b")
 _EXPORTED = Regex(r"\bexport\s+(?:\w+=\S*\s+)*\w+=[\"']?$")
 
 
@@ -47,11 +47,12 @@ def check(job: Job) -> Iterator[Finding]:
         text = job.source.text
         line = text[text.rfind("\n", 0, secret.span.start) + 1 : secret.span.start]
         export = "export " if _EXPORTED.search(line) else ""
-        yield Finding(
-            secret.span,
-            f"anyone who can read this file gets the secret; revoke it, and write `{export}{variable}=$(cat FILE)`, "
-            "with a FILE only you can read",
-        )
+        advice = f"write `{export}{variable}=$(cat FILE)`, with a FILE only you can read"
+        if line.lstrip()[:1] == "#" and line.lstrip()[:7] != "#SBATCH":
+            advice = "remove this comment"
+        elif not name and _LOGIN.search(line):
+            advice = "in place of this line write `export WANDB_API_KEY=$(cat FILE)`, with a FILE only you can read"
+        yield Finding(secret.span, f"anyone who can read this file gets the secret; revoke it, and {advice}")
 
 
 CASES = [

@@ -118,6 +118,8 @@ def _of_leaf(command: Invocation) -> Weight:
     if is_python(command.argv[0]):
         return _of_python(command)
     name = command.name
+    if has_trait(name, "loads") and words[:1] == ["load"]:
+        return Weight.NONE  # `spack load`: without the software the work fails
     if "=" in shown_text(command.argv[0]) or shown_text(command.argv[0]).startswith("!/"):
         return Weight.NONE  # not a program: a template's assignment, or a shebang without its `#`
     if name == "sudo" and words:
