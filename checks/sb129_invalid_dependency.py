@@ -59,9 +59,8 @@ def check(job: Job) -> Iterator[Finding]:
 def _untyped(text: str | None) -> tuple[str, str]:
     """The message and the severity for a dependency that is only a job ID."""
     named = text or "a job ID"
-    return (
-        f"{named} alone means afterany: this job starts even if that one fails; write `afterok:` to prevent it"
-    ), "info"
+    message = f"{named} alone means afterany: this job starts even if that one fails"
+    return f"{message}; write `afterok:` before the ID to prevent that", "info"
 
 
 def _is_job(value: Pieces) -> bool:

@@ -25,6 +25,7 @@ from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rendezvous import common_address, joins_other_nodes, lacks_address, starts_alone
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
@@ -70,7 +71,9 @@ def _message(world: LaunchWorld, certain: bool) -> str:
     if starts_alone(world):
         waits = f"{nodes} trains a separate copy at its own {local}"
     when = "" if certain else "with more than one node "
-    return f"{launcher.name} gets {lacks}{unread}: {when}{waits}; add `{option}`"
+    message = f"{launcher.name} gets {lacks}{unread}: {when}{waits}; add `{option}`"
+    longer = f"{message} before the program"
+    return longer if len(longer) <= MOST else message
 
 
 def _add_address(job: Job, launch: Launch) -> Fix | None:

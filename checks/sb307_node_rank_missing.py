@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             world.span,
             f"{world.name} for {world.nodes_setting.number or 'several'} nodes gets no `--{option}`: {consequence}; "
-            f"add `--{option}=$SLURM_NODEID`{where}",
+            f"add `--{option}=$SLURM_NODEID`{where or ' before the program'}",
             "warning" if None in joining or accelerate else None,
             fix=fix,
         )

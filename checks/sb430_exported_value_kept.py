@@ -69,7 +69,7 @@ def _kept(job: Job, step: Step, name: str, value: Pieces) -> Finding | None:
     span = span_of(value)
     return Finding(
         span if span.end > span.start else step.place,
-        f"the tasks keep {has} because ALL overrides what --export adds; set it for srun itself: {instead}",
+        f"the tasks keep {has} because ALL overrides what --export adds; write {instead}",
         None if certain else "warning",
         related=related,
     )

@@ -131,7 +131,7 @@ def _kinds(job: Job) -> dict[str, _Kind]:
         elif _OF_LINES.fullmatch(written):
             kind = _Kind(
                 f"on line {line} `wc` also prints the file's name, so this is not a number",
-                "write `wc -l <`",
+                "write `wc -l < FILE`",
                 certain=True,
             )
         elif _DECIMAL.fullmatch(written):

@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
         seen.add(name)
         yield Finding(
             read.span,
-            f"{name} is empty in the job, as the script that submits it does not export it; write `export {name}` "
+            f"`{name}` is empty in the job, as the script that submits it does not export it; write `export {name}` "
             "before sbatch",
             related=[(command.name_span, "submits the job")],
         )

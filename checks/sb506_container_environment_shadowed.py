@@ -77,7 +77,7 @@ def check(job: Job) -> Iterator[Finding]:
             what = f"if the image sets {_listed(names)} too, its {values} yours"
         passable = [name for name in names if name not in FOLDERS]
         option = "--container-env=" + ",".join(passable)
-        advice = f"add `{option}`" if passable else f"set {_listed(names)} in the container"
+        advice = f"add `{option}` to srun" if passable else f"set {_listed(names)} in the container"
         if len(what) + len(advice) > 138:
             advice = "name them in `--container-env`"
         yield Finding(

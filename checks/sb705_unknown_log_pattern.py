@@ -62,7 +62,7 @@ def check(job: Job) -> Iterator[Finding]:
             since = patterns.LETTERS.get(use.letter)
             if since is not None:
                 when = f"{job.versions.slurm(absent)} does not know `{written}`, so it stays in the name"
-                yield Finding(span, f"{when} (new in Slurm {since})", versions=absent)
+                yield Finding(span, f"{when} (new in Slurm {since}); remove it", versions=absent)
             elif use.letter in _DATE and path.count("%") > 1 and not _letters_known(path):
                 yield Finding(span, f"Slurm has no patterns for dates, so `{written}` stays in the name; write `%j`")
             else:

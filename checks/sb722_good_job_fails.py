@@ -74,7 +74,7 @@ def _counters(job: Job, commands: list[Span]) -> Iterator[Finding]:
         if values and zero and not changed and values[0].span.start < span.start:
             yield Finding(
                 span,
-                f"`{match[0]}` returns 1 while {name} is 0, and `set -e` ends the job at the first one; write "
+                f"`{match[0]}` returns 1 while {name} is 0, and `set -e` ends the job there; write "
                 f"`{name}=$(({name} + 1))`",
                 related=[(values[0].span, "set to 0")],
             )

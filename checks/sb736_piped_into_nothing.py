@@ -52,11 +52,11 @@ def _of_pair(job: Job, text: Text, before: Simple, after: Simple) -> Iterator[Fi
     if name not in _DEAF or reads:
         return
     if name in _LEAVING:
-        what = f"{name} ends only its side of the pipe, and what writes to it dies; write `|| {name}`"
+        what = f"`{name}` ends only its side of the pipe, and what writes to it dies; write `||` in place of `|`"
     elif name in ("cd", "export"):
-        what = f"{name} in a pipe changes nothing for the script; write `&& {name}`, or put it on its own line"
+        what = f"`{name}` in a pipe changes nothing for the script; write `&& {name}`, or put it on its own line"
     else:
-        what = f"{name} reads nothing from the pipe, so the output before it is lost; remove the pipe"
+        what = f"`{name}` reads nothing from the pipe, so the output before it is lost; remove the pipe"
     bar = text.string[before.end : after.start]
     fix = Fix("write ||", [replace(text.span(before.end, after.start), bar.replace("|", "||"))], safe=False)
     yield Finding(

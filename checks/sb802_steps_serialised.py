@@ -398,7 +398,7 @@ def _report(
     options = [] if looks or beside else _advice(job, total, group, first, later, releases[-1], reasons)
     if options:
         unsure = "whole" in reasons and not total.cpus and job.request.exclusive is None
-        advice = f"add `{' '.join(options)}` to each" + (", and request CPUs for all" if unsure else "")
+        advice = f"add `{' '.join(options)}` to each srun" + (", and request CPUs for all" if unsure else "")
     elif looks:
         instead = " instead of `--exclusive`" if "exclusive" in later.step.options else ""
         advice = f"add `--overlap`{instead} to it"

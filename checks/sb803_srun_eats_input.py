@@ -87,9 +87,10 @@ def _finding(job: Job, step: Step, reader: Reader, read: Span) -> Finding:
             f"srun consumes the remaining input of the `read` on line {row}, so the loop ends after this iteration"
         )
     option = step.option("input")
+    advice = "add --input=none to srun" if option is None else f"write --input=none in place of `{option.as_written}`"
     return Finding(
         step.place,
-        f"{happens}; " + ("add --input=none" if option is None else f"write --input=none for `{option.as_written}`"),
+        f"{happens}; {advice}",
         "warning" if reader.background else None,
         related=[(read, "reads the same input")],
         fix=None if option is not None else partial(_fix, job, step, not reader.called),

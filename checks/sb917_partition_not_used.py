@@ -53,7 +53,8 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(place(job, request), message)
         elif whole and asked is not None and 0 < asked < min(gpus):
             message = f"a job in {name} gets whole nodes, but requests {asked} of {min(gpus)} GPUs"
-            yield Finding(place(job, request, "gpus-per-node", "gres", "gpus"), f"{message}: the others stay idle")
+            message += ": the others stay idle; request all"
+            yield Finding(place(job, request, "gpus-per-node", "gres", "gpus"), message)
 
 
 CASES = [

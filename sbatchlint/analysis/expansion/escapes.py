@@ -237,5 +237,5 @@ def started_by_shell(job: Job, use: EarlyUse, names: frozenset[str] = frozenset(
             edits.extend(Edit(Span(place.start, place.start), "\\") for place in places)
         edits.append(Edit(Span(span.end, span.end), f" {quote}{dollar}@{quote}' _"))
         if keeps_words(job, edits, places, names):
-            return Repair(f"run it by `bash -c '… ${use.expansion.name} …'`", edits, False)
+            return Repair(f"start it with `bash -c '… ${use.expansion.name} …'`", edits, False)
     return None

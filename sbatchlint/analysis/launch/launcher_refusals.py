@@ -14,7 +14,7 @@ from sbatchlint.job.launchers import Accelerate, DeepSpeed, Mpi, Torchrun
 from sbatchlint.job.launchers.refusals import Refusal, command_line_refusal
 from sbatchlint.job.once import once
 
-_SHOW = "show it some, or write a number"
+_SHOW = "make some visible, or write a number"
 _ASK = "request some, or write a number"
 
 

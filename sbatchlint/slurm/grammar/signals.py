@@ -98,7 +98,7 @@ _UNITS |= {"minutes": 60, "h": 3600, "hr": 3600, "hour": 3600, "hours": 3600}
 def _cause(value: str, version: str) -> tuple[str, str | None]:
     """What is wrong with a refused value, and the one plainly meant, None if unknown."""
     found = _SHAPE.fullmatch(value) if len(value) < 100 else None
-    form = "the form is B:signal@seconds"
+    form = "the form is B:SIGNAL@SECONDS, such as B:USR1@60"
     if found is None:
         return form, None
     flags = "".join(dict.fromkeys(re.findall("[RB]", f"{found['flags'] or ''}{found['more'] or ''}".upper())))
@@ -108,7 +108,7 @@ def _cause(value: str, version: str) -> tuple[str, str | None]:
     reason = form
     if is_number(signal):
         if not parse_integer(signal[:9]) % 65536:
-            return "there is no signal 0", None
+            return "there is no signal 0; name one, such as USR1", None
     elif name not in names(version):
         number = _NAMELESS.get(name, _NUMBERS.get(name))
         reason = f"Slurm does not know the signal {signal}"
