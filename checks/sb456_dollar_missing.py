@@ -1,11 +1,19 @@
-"""A program gets the name of a variable in braces: the `$` before them is missing.
+"""A program gets the name of a variable, or a lone `$`: a dollar sign is missing.
 
 bash leaves `-I{HDF5_INC}` as it is, since braces without a comma or two dots mean nothing: the compiler looks for a
-folder of that very name, and `cp x.log results_{SLURM_JOB_ID}` makes the same file in each job.
+folder of that very name, and `cp x.log results_{SLURM_JOB_ID}` makes the same file in each job. `kill SERVER_PID` and
+`wait SERVER_PID` fail, as neither takes a name: the server runs on, or nothing is awaited. `cd WORKDIR` looks for a
+folder of that name. And a `$` at the end of a word stays: `hosts.$`, where `hosts.$$` was meant, is one file for all
+jobs.
+
+A `wait` that awaits nothing is an error, and a `kill` with which the job ends, which is FAILED then; the rest warns.
 
 Reported are names that the script sets and reads with a `$` elsewhere, and those that Slurm sets. A word in single
 quotes, of a program that has braces of its own (`awk`, `find`, `parallel`), or in lower case in double quotes may be
 meant for the program. What only prints it is advice.
+
+Names without braces are reported where `kill` or `wait` gets them, and in capitals where a command that enters or
+removes folders or sources a file does, and the script makes nothing of that name.
 
 ## Fix
 
@@ -13,21 +21,23 @@ Adds the `$`. Unsafe: perhaps the program fills it in.
 
 ## References
 
-bash(1), "Brace Expansion"; run with bash 5.2.
+bash(1), "Brace Expansion", kill and wait; run with bash 5.2: "arguments must be process or job IDs".
 """
 
+import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import read_names
-from sbatchlint.bash.values import Piece, Pieces
+from sbatchlint.analysis.expansion.reads import assigned_names, read_names
+from sbatchlint.bash.values import Piece, Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
-    "SB456", "dollar-missing", severity="warning", fix="always", since="0.1.0", seen="a review of public scripts",
+    "SB456", "dollar-missing", severity="error", fix="always", since="0.1.0", seen="a review of public scripts",
 )  # fmt: skip
 
 _BRACED = Regex(r"(?<![$\\{%@#])(?<!%q)\{([A-Za-z_]\w+)\}(?!\})")
@@ -40,7 +50,16 @@ _CODE = frozenset({"-c", "-e", "-r", "-batch", "--eval", "-E"})
 _TEMPLATE = Regex(r"(?i)templ|format|pattern|prompt|text|name_fmt|glob|regex")
 
 
+# Commands that get a folder or a file that is there.
+_OF_FILES = frozenset({"cd", "pushd", "rmdir", "source", "."})
+_BARE = Regex(r"[A-Za-z_]\w+")
+_LONE = Regex(r"[\w.-]*[A-Za-z][._-]\$")
+
+
 def check(job: Job) -> Iterator[Finding]:
+    if job.is_shell and not job.is_embedded:
+        yield from _bare_names(job)
+        yield from _lone_dollars(job)
     if job.is_embedded or not job.is_shell or _BRACED.search(job.source.own.text) is None:
         return
     places: dict[Span, tuple[bool, str]] = {}  # whether it is only printed, and the name
@@ -70,6 +89,55 @@ def check(job: Job) -> Iterator[Finding]:
             "info" if printed else "warning",
             related=[(each, "the same") for each in others[:5]],
             fix=Fix("add the `$`", [insert(each.start, "$") for each in (first, *others)], safe=False),
+        )
+
+
+def _bare_names(job: Job) -> Iterator[Finding]:
+    """Findings on names of variables where a command wants their values."""
+    for command in commands_named(job, "kill", "wait", *_OF_FILES):
+        of_processes = command.name in ("kill", "wait")
+        if command.alternatives > 1 or command.calls_function or command.context.parent is not None:
+            continue
+        for word in command.argv[1:]:
+            name, place = text_of(word) or "", span_of(word)
+            if not _BARE.fullmatch(name) or name not in assigned_names(job) or job.source.slice(place) != name:
+                continue
+            if of_processes and job.source.text[: place.start].endswith(("-s ", "-n ")):
+                continue  # a signal
+            if not of_processes and not (name.isupper() and _is_only_set(job, name)):
+                continue
+            happens = f"{command.name} fails, as `{name}` is a name and no process"
+            if not of_processes:
+                happens = f"{command.name} gets the text `{name}`, not the value of {name}"
+            last = job.program.statements[-1:]
+            ends = any(job.span(each.start, each.end).contains(command.span) for each in last)
+            worst = command.name == "wait" or command.name == "kill" and ends
+            yield Finding(
+                place,
+                f"{happens}; write `${name}`",
+                "error" if worst else "warning",
+                fix=Fix("add the `$`", [insert(place.start, "$")], safe=False),
+            )
+
+
+def _is_only_set(job: Job, name: str) -> bool:
+    """Whether a name occurs once without its dollar, apart from assignments."""
+    return len(re.findall(rf"(?<![$\w{{])(?<!\$\{{){name}\b(?!\+?=)", job.source.own.text)) == 1
+
+
+def _lone_dollars(job: Job) -> Iterator[Finding]:
+    """The finding on a value that ends in a lone `$`, as in `hosts.$`."""
+    for assigned in job.assignments:
+        written = job.source.slice(assigned.span)
+        value = written.partition("=")[2].strip('"')
+        if not _LONE.fullmatch(value) or "'" in written or len(assigned.alternatives) != 1:
+            continue
+        end = assigned.span.end - written.endswith('"')
+        yield Finding(
+            Span(end - 1, end),
+            f"the `$` is no variable: {assigned.name} is `{value}` in each job; write `$$` or `$SLURM_JOB_ID`",
+            "warning",
+            fix=Fix("write $SLURM_JOB_ID", [insert(end, "SLURM_JOB_ID")], safe=False),
         )
 
 
@@ -107,6 +175,31 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --time=1:00:00
+        ./server &
+        SERVER_PID=$!
+        srun ./client
+        kill «SERVER_PID»
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --time=1:00:00
+        ./server &
+        SERVER_PID=$!
+        srun ./client
+        kill $SERVER_PID
+        """,
+        title="a process",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --time=1:00:00\nHOSTS=hosts.«$»\nsrun hostname > $HOSTS\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH --time=1:00:00\nHOSTS=hosts.$SLURM_JOB_ID\nsrun hostname > $HOSTS\n",
+        severity="warning",
+        title="a dollar at the end",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=1:00:00
         HDF5_INC=$HDF5_ROOT/include
         ls $HDF5_INC
         mpicc -I«{HDF5_INC}» -o solver solver.c
@@ -118,10 +211,12 @@ CASES = [
         ls $HDF5_INC
         mpicc -I${HDF5_INC} -o solver solver.c
         """,
+        severity="warning",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --time=1:00:00\ncp run.log results_«{SLURM_JOB_ID}»\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH --time=1:00:00\ncp run.log results_${SLURM_JOB_ID}\n",
+        severity="warning",
         title="a variable of Slurm",
     ),
     Good("#!/bin/bash\n#SBATCH -n 1\nOUT=a\nls $OUT\nparallel echo {OUT} ::: 1 2\n", title="braces of its own"),
