@@ -96,8 +96,10 @@ def _bare_names(job: Job) -> Iterator[Finding]:
     """Findings on names of variables where a command wants their values."""
     for command in commands_named(job, "kill", "wait", *_OF_FILES):
         of_processes = command.name in ("kill", "wait")
-        if command.alternatives > 1 or command.calls_function or command.context.parent is not None:
+        if command.alternatives > 1 or command.calls_function:
             continue
+        if command.context.parent is not None and command.name != "kill":
+            continue  # a builtin of another shell
         for word in command.argv[1:]:
             name, place = text_of(word) or "", span_of(word)
             if not _BARE.fullmatch(name) or name not in assigned_names(job) or job.source.slice(place) != name:
@@ -135,7 +137,7 @@ def _lone_dollars(job: Job) -> Iterator[Finding]:
         end = assigned.span.end - written.endswith('"')
         yield Finding(
             Span(end - 1, end),
-            f"the `$` is no variable: {assigned.name} is `{value}` in each job; write `$$` or `$SLURM_JOB_ID`",
+            f"a lone `$` stays as it is: {assigned.name} is `{value}` in each job; write `$$` or `$SLURM_JOB_ID`",
             "warning",
             fix=Fix("write $SLURM_JOB_ID", [insert(end, "SLURM_JOB_ID")], safe=False),
         )

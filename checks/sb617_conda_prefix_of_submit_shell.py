@@ -82,7 +82,7 @@ def _before_activation(job: Job) -> Iterator[Finding]:
 def _activates(command: Invocation) -> bool:
     """Whether the batch shell activates an environment of conda's in any case."""
     conda = calls_conda_function(command) and command.words[1] == "activate" or sources_activate(command)
-    return conda and command.phase is Phase.BATCH and not command.context.conditional and not command.context.calls
+    return conda and command.phase is Phase.BATCH and not command.context.conditional
 
 
 def _of_installation(job: Job) -> Iterator[Finding]:
