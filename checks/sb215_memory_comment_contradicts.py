@@ -6,7 +6,8 @@ uses more. Which of the two is meant only the author knows, but they differ by t
 
 `--mem=64000  # 256GB` requests 62.5 GB, whatever the comment says.
 
-Advice where `--mem` requests more than its comment says, which is often left over from a template.
+Advice where `--mem` requests more than its comment says, which is often left over from a template, and where the
+comment is a value that was turned off (`--mem=60G #180G`).
 
 ## Fix
 
@@ -58,10 +59,11 @@ def check(job: Job) -> Iterator[Finding]:
         if setting.name == "mem" and comment and size and setting.value_span is not None:
             meant = _other_amount(comment, size)
             if meant:
+                more = (sizes.megabytes(meant.replace(" ", "")) or 0) > size
                 yield Finding(
                     setting.value_span,
                     f"--mem={text} is {_shown(size)} for each node, but the comment says {meant}; correct one of them",
-                    "warning" if (sizes.megabytes(meant.replace(" ", "")) or 0) > size else "info",
+                    "warning" if more and comment[1:2].isspace() else "info",
                 )
                 continue
         cpus = _cpus(request_of(job, setting))

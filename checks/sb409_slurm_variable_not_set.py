@@ -30,6 +30,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.script.submit_lines import is_shown_with
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -159,6 +160,7 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     if not requests and (read.name != "SLURM_CPUS_PER_TASK" or job.directives.unread):
         return  # the command line of sbatch says what the job has
     is_sized = requests if read.name == "SLURM_CPUS_PER_TASK" else job.request.has_any_option(_SIZES)
+    is_sized = is_sized and not is_shown_with(job, entry.options)
     kind = use_of(job, read).kind
     if kind == "guard" or read.operator not in ("", "arithmetic"):
         return

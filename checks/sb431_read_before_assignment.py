@@ -126,7 +126,7 @@ def _of_loop_variables(job: Job) -> Iterator[Finding]:
         if any(loop.contains(loops[name]) for loop in read.context.loops) and not _is_option_value(job, read):
             continue
         sourced = any(is_unclear_source(each) for each in job.invocations[: read.order])
-        mild = sourced or _prints(job, read)
+        mild = sourced or _prints(job, read) or reach_of(job, read) is Reach.MESSAGE
         yield Finding(
             read.span,
             f"`{name}` is empty here because only the loop on line {job.line(loops[name].start)} sets it; assign it "

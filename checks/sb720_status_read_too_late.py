@@ -9,7 +9,7 @@ An `if` that tests the first status has a status of its own: 0 if its branch for
 has no such branch.
 
 An error where the status decides which commands run; a warning where a message says that all went well, whatever the
-outcome; advice where the status is only printed.
+outcome, or where only the report of a workflow hangs on it; advice where the status is only printed.
 
 ## Fix
 
@@ -25,7 +25,11 @@ from collections.abc import Iterator
 from sbatchlint.analysis.script.appending import last_line
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.pipeline_runs import runs_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.analysis.script.programs import programs
+from sbatchlint.bash.syntax.tree import If, Simple
+from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.programs import has_trait
 
 CARD = Card("SB720", "status-read-too-late", severity="error", fix="never", since="0.1.0", batch=True)
 
@@ -34,6 +38,9 @@ _SEVERITY = {"decides": "error", "verdict": "warning", "printed": "info"}
 
 def check(job: Job) -> Iterator[Finding]:
     for late in exit_statuses(job).late:
+        severity = _SEVERITY[late.use]
+        if late.use == "decides" and _decides_on_report(job, late.read):
+            severity = "warning"
         name = f"`{late.work.name}`" if late.work.name else "the command"
         test = "print" if late.use == "printed" else "test"
         if late.by is None:
@@ -46,7 +53,7 @@ def check(job: Job) -> Iterator[Finding]:
                 yield Finding(
                     late.read,
                     f"`$?` is the status of `{ends.name}`, which is 0 even if {name} fails; {instead}",
-                    _SEVERITY[late.use],
+                    severity,
                     related=[(late.work.name_span, "the intended status"), (ends.name_span, "this one replaces it")],
                 )
             continue
@@ -55,9 +62,26 @@ def check(job: Job) -> Iterator[Finding]:
             f"`$?` is the status of line {job.line(late.by.start)}, which is 0 even if {name} on line "
             f"{job.line(late.work.span.start)} fails; write `status=$?` below line {last_line(job, late.work)}, "
             f"and {test} `$status`",
-            _SEVERITY[late.use],
+            severity,
             related=[(late.work.name_span, "the intended status"), (late.by, "the command that replaces it")],
         )
+
+
+def _decides_on_report(job: Job, read: Span) -> bool:
+    """Whether all that hangs on a status is a message, or the report of a workflow: `snakemake --report`."""
+    for text, program in programs(job):
+        for choice in nodes_of(program, If):
+            conditions = [condition for condition, _ in choice.branches if condition]
+            if not any(text.span(each[0].start, each[-1].end).contains(read) for each in conditions):
+                continue
+            bodies = [*(body for _, body in choice.branches), choice.otherwise or ()]
+            return all(_reports(text.string, node) for body in bodies for node in nodes_of(body, Simple))
+    return False
+
+
+def _reports(string: str, node: Simple) -> bool:
+    name = unquoted_text(node.words[0]) if node.words else ""
+    return has_trait(name, "tells") or name == "snakemake" and "--report" in string[node.start : node.end].split()
 
 
 CASES = [

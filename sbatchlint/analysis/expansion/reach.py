@@ -22,6 +22,7 @@ _TO_FILE = Regex(r"(?:>>?|\btee(?:[ \t]+-a)?[ \t])[ \t]*[\"']?[^\s;&|]*$")
 _LOG = Regex(r"(?i)logs?(?![a-z])|\.(?:err|out|stdout|stderr)(?![a-z])")
 # Options of sbatch and srun, and of programs, that name a log or the job itself.
 _TOLD = Regex(r"(?:^|\s)(?:-[oeJ][ =]?|--(?:output|error|job-name|comment)[ =])[\"']?[^\s;&|]*$")
+_NAMED = Regex(r"(?:^|\s)--(?:job-name|comment)[ =][^\s;&|]*$")
 _STARTERS = frozenset({"sbatch", "srun"})
 _BLANKS = " \t\n;&|"
 # Variables for compilers and linkers, for debuggers, and for readers of manuals.
@@ -90,6 +91,8 @@ def _reach(job: Job, read: VariableRead, through: tuple[str, ...]) -> Reach:
     if use.command is not None and use.command.name == "mkdir":
         return Reach.FOLDER
     assigned = enclosing_assignment(job, read.span)
+    if assigned is not None and _NAMED.search(word_around(job, read.span)[0]) is not None:
+        return Reach.MESSAGE  # the name of a step, in words that are put together
     if assigned is not None and use.kind == "assignment" and is_for_absent_program(job, assigned.name):
         return Reach.MESSAGE
     if assigned is None or use.kind != "assignment" or assigned.exported or assigned.name in through:

@@ -32,6 +32,8 @@ _TO_FILL_IN = Regex(
     r"(?i)[<\[](?:(?:your|my|set|insert|enter|put|add|fill in|name of|file|(?:(?:absolute|full)[ _-])?path)[ _-])"
     r"[^<>\[\]\n]*[>\]]"
 )
+# In place of a program and its arguments: `srun -n 4 ...`.
+_DOTS = Regex(r"(?m)^[ \t]*(?:srun|mpirun|mpiexec|python3?|bash|sh)[ \t][^#\n]*(?<=[ \t])(?:\.{3}|…)[ \t]*$")
 # In place of the options that a reader is to write: `#SBATCH ...`.
 _LEFT_OUT = Regex(r"[ \t]*(?:\.{3,}|…|\[\.{3}\])[ \t]*")
 # An option that lacks its value, and a comment instead: `--partition=  # yours`, `-p   # FILLME`.
@@ -98,6 +100,7 @@ def is_form(job: Job) -> bool:
         return True
     left.update(_remarks(job), _phrases(job.source.own.text), _redirected(job))
     left.update(_DESCRIBED.findall(job.text.string))
+    left.update(_DOTS.findall(job.text.string))
     if len(left) > enough:
         return True
     words = unfilled_words(job)

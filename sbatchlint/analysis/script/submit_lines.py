@@ -2,7 +2,7 @@
 
 import os.path
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 
@@ -59,6 +59,16 @@ def shows_array(job: Job) -> bool:
     """Whether a comment, or a file beside the script, submits it as an array."""
     own = job.source.own.text
     return "sbatch" in own and _ARRAY_IN_COMMENT.search(own) is not None or _is_shown_beside(job, _ARRAY)
+
+
+def is_shown_with(job: Job, options: Iterable[str]) -> bool:
+    """Whether a comment shows an sbatch with one of these options, by their long names."""
+    own, written = job.source.own.text, "|".join(map(re.escape, options))
+    for line in own.split("\n") if "sbatch" in own else ():
+        text = line.lstrip()
+        if text[:1] == "#" and re.search(rf"\s--(?:{written})[=\s]", text.partition("sbatch ")[2]):
+            return True
+    return False
 
 
 def is_submitted_with_gpus(job: Job) -> bool:
