@@ -5,8 +5,8 @@ mpirun, a launcher that knows them, ssh. `#SBATCH --nodes=4` above a plain `pyth
 for four, and uses one.
 
 `#SBATCH --ntasks=16` alone leaves it to Slurm how many nodes these are. On one with 16 free CPUs the threads of a
-program have them all, otherwise some of the CPUs are on nodes where nothing runs. A warning where the program is told
-to use several threads, and otherwise advice.
+program have them all, otherwise some of the CPUs are on nodes where nothing runs. That is advice where the program is
+not known to run on one node, and is not told to use several threads.
 
 A job whose steps all run on one node, one after the other, is reported, too.
 
@@ -26,29 +26,15 @@ from collections.abc import Iterator
 from functools import partial
 
 from sbatchlint.analysis.gpus.told_gpus import told_gpus
-from sbatchlint.analysis.launch.mpi_programs import is_lone_mpi_rank
-from sbatchlint.analysis.launch.node_finders import may_find_nodes
+from sbatchlint.analysis.launch.first_node import SINGLE, has_threads, may_know_nodes, programs_of_first_node
 from sbatchlint.analysis.launch.rank_signs import is_lone_rank
-from sbatchlint.analysis.script.threads import (
-    STARTERS,
-    THREAD_VARIABLE,
-    ThreadOption,
-    counts_elsewhere,
-    thread_options,
-    threaded_programs,
-)
-from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.argv import basename
-from sbatchlint.job.launchers import is_python, python_of
-from sbatchlint.job.once import once
-from sbatchlint.job.python.program import python_program
-from sbatchlint.job.steps import Step, enclosing_step
-from sbatchlint.programs import has_trait
+from sbatchlint.job.launchers import is_python
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.grammar.numbers import whole
-from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -61,18 +47,6 @@ _ONE_NODE = (
     "ntasks-per-node", "nodelist", "exclusive", "gpus", "gpus-per-task", "ntasks-per-gpu",
     "nodefile", "use-min-nodes", "distribution",
 )  # fmt: skip
-_SINGLE = frozenset({"Rscript", "R", "matlab", "julia", "octave"})
-# Programs that build, whose files of rules often start steps.
-_MAKING = Regex(r"g?make|gmx_mpi\w*|mdrun_mpi|ninja|cmake|scons|bazel|scram\w*")
-# Options of GNU parallel for other machines.
-_OTHER_HOSTS = frozenset({"-S", "--sshlogin", "--sshloginfile", "--slf", "--wc", "srun", "ssh"})
-# Words by which a program may learn of other nodes, and names of programs that start work there.
-_SPREADING = Regex(
-    r"(?i)mpi|slurm|submitit|dask|\bray\b|spark|horovod|cluster|distributed|deepspeed|hosts?file|nodes?\b|nodelist|nnodes|machines?"
-    r"|(?<!num)(?<!num[-_])workers|addprocs|(?<!^)parallel|joblib|nextflow|parsl|torchrun|accelerate|executor|launcher|num[-_]nodes|master"
-)
-
-
 _ONE_LINER = frozenset({"-e", "-c", "-E"})
 
 
@@ -86,13 +60,13 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if job.program.errors:
         return
-    works = _works(job, spread)
+    works = programs_of_first_node(job, spread=spread)
     # a program that is one rank of many is for launcher-not-under-srun
     if not works or any(job.launcher_of(each) is not None for each in works):
         return
     if setting is not None and any(is_lone_rank(job, each) for each in works):
         return
-    if _SPREADING.search(_words(job, works)) or any(map(partial(_counts_all_gpus, job), works)):
+    if may_know_nodes(job, works) or any(map(partial(_counts_all_gpus, job), works)):
         return
     count = None if tasks is None or setting is not None else whole(tasks.value)
     first = next((each for each in works if _is_main(each, count)), works[0])
@@ -124,7 +98,7 @@ def check(job: Job) -> Iterator[Finding]:
             tasks.span,
             f"these {number} tasks may be on several nodes, but `{name}` on line {line} runs only on the first; "
             f"write --ntasks=1 --cpus-per-task={number}",
-            "warning" if any(_has_threads(each, number) for each in works) else "info",
+            None if is_python(first.argv[0]) or first.name in SINGLE or has_threads(first, number) else "info",
             related=related,
         )
 
@@ -132,7 +106,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _is_main(command: Invocation, tasks: int | None) -> bool:
     """Whether a program is likely the one for which the job requests so much. `tasks`: the threads it may be told."""
     if tasks is not None:
-        return _has_threads(command, tasks)
+        return has_threads(command, tasks)
     return not command.context.conditional and _ONE_LINER.isdisjoint(command.words[1:3])
 
 
@@ -146,104 +120,6 @@ def _counts_all_gpus(job: Job, command: Invocation) -> bool:
     """Whether a program is given more GPUs than one node has."""
     told, gpus = told_gpus(command), job.request.gpus_per_node()
     return told is not None and gpus is not None and told.most > gpus
-
-
-def _has_threads(command: Invocation, tasks: int) -> bool:
-    """Whether a program is told to use several threads: a number, or the number of tasks."""
-    if any(_counts_threads(option) for option in thread_options(command)):
-        return True
-    for name, variable in command.state.variables.items():
-        if variable.exported and THREAD_VARIABLE.fullmatch(name):
-            value = exported(command, name) or ()
-            if text_of(value) == str(tasks) or _of_tasks({each.name for each in expansions(value)}):
-                return True
-    return False
-
-
-def _counts_threads(option: ThreadOption) -> bool:
-    """Whether an option asks for more than one thread: with a number, or the number of tasks."""
-    return (option.number or 0) > 1 or _of_tasks({each.name for each in expansions(option.value)})
-
-
-def _of_tasks(names: set[str]) -> bool:
-    return bool(names & {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_CPUS_ON_NODE"})
-
-
-def _works(job: Job, spread: bool) -> list[Invocation]:
-    """The programs that the script runs; none where one of them may start work on other nodes.
-
-    `spread`: only the tasks may need several nodes, so any program counts, even one that could not find others.
-    """
-    if not all(_is_on_one_node(each) for each in job.steps) or spread and job.steps:
-        return []
-    works: list[Invocation] = []
-    for command in job.invocations:
-        if id(command) in _starters(job):
-            continue
-        local = command.name in STARTERS and not counts_elsewhere(command) and not _MAKING.fullmatch(command.name or "")
-        if has_trait(command.name, "spreads", "mpi", "remote", "slurm") and command.name not in ("scontrol", "sbatch"):
-            if not local or not _OTHER_HOSTS.isdisjoint(command.words):
-                return []
-        if command.children or command.calls_function or command.context.captured:
-            continue
-        if weight(job, command) is Weight.NONE:
-            continue
-        if local and any(thread_options(command)):
-            works.append(command)
-            continue
-        threads = any(thread_options(command)) and command.name in threaded_programs()
-        if weight(job, command) is Weight.STAGING and not is_python(command.argv[0]) or threads:
-            works += [command] if threads else []
-            continue
-        if not is_python(command.argv[0]) and command.name not in _SINGLE:
-            if not spread or may_find_nodes(command) or is_lone_mpi_rank(command):
-                return []
-            works.append(command)
-            continue
-        program = python_program(job, command) if is_python(command.argv[0]) else None
-        python = python_of(command) if is_python(command.argv[0]) else None
-        if python is not None and python.kind not in ("script", "module"):
-            return []
-        if program is not None and program.mentions("mpi4py", "slurm", "SLURM", "dask", "ray", "submitit", "horovod"):
-            return []
-        works.append(command)
-    return works
-
-
-@once
-def _starters(job: Job) -> frozenset[int]:
-    """The sruns of a job, by identity."""
-    return frozenset(id(each.invocation) for each in job.steps)
-
-
-def _is_on_one_node(step: Step) -> bool:
-    """Whether a step certainly runs on one node at a time, the first, or only looks at all nodes."""
-    leaves = [each for each in step.program if not each.children]
-    if leaves and all(has_trait(each.name, "looks", "node") for each in leaves):
-        return True
-    if not step.certain or step.in_other_job or step.nodes != 1 or step.invocation.context.background is not None:
-        return False
-    return not {"nodelist", "exclude", "relative", "nodefile", "het-group"} & step.options.keys()
-
-
-def _words(job: Job, works: list[Invocation]) -> str:
-    """The words that the programs get, with the names of variables in them, and the variables that are exported."""
-    commands = [*works, *(outer for each in works for outer in each.ancestors() if outer.name != "srun")]
-    commands += [each for each in job.invocations if each.name == "scontrol" or has_trait(each.name, "loads")]
-    names = [f"{each.name} {job.source.slice(each.span)}" for each in job.assignments if each.exported]
-    fields = [field for command in commands for field in command.argv]
-    names += [each.name.removeprefix("SLURM_") for field in fields for each in expansions(field)]
-    return "\n".join([*names, *_written_lists(job), *(" ".join(each.words) for each in commands)])
-
-
-def _written_lists(job: Job) -> Iterator[str]:
-    """The files that the script writes and does not print itself: a program may find a list of nodes there."""
-    printed = " ".join(word for each in job.invocations if each.name == "cat" for word in each.words[1:])
-    for command in job.invocations:
-        for redirect in command.redirects:
-            name = shown_text(redirect.target) if redirect.operator in (">", ">>") and redirect.target else ""
-            if name and name not in printed:
-                yield name.replace("nodefile", "nodelist")
 
 
 CASES = [
@@ -275,7 +151,7 @@ CASES = [
         """,
         title="more tasks than a node may have",
     ),
-    Bad("#!/bin/bash\n#SBATCH «-n 8»\npython train.py\n", severity="info", title="tasks for one process"),
+    Bad("#!/bin/bash\n#SBATCH «-n 8»\npython train.py\n", title="tasks for one process"),
     Bad(
         "#!/bin/bash\n#SBATCH «--nodes=3» --ntasks-per-node=20\nsnakemake -j 60 --use-conda\n",
         title="rules that all run on the first node",

@@ -7,8 +7,12 @@ other forgotten.
 The same holds for `--ntasks=16`, or `--ntasks-per-node=16` on one node, and a step `srun -n 4`: a warning if that is
 the only step.
 
-In a job without steps it is reported only if every program of the job is given a number of threads, and that is at most
-half the number of CPUs. Where memory is requested for each CPU, more CPUs may have been requested for their memory.
+A job of several tasks on one node in which a Python, R, Julia or MATLAB program is started once is advice: only its
+threads, if it has any, use the CPUs of the others. It is a warning where the program's own text shows that it has none.
+
+With a number of threads, a job without steps is reported only if every program of the job is given one, and that is at
+most half the number of CPUs. Where memory is requested for each CPU, more CPUs may have been requested for their
+memory.
 
 ## Fix
 
@@ -21,6 +25,9 @@ sbatch(1), --cpus-per-task
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.launch.first_node import has_threads, may_know_nodes, programs_of_first_node
+from sbatchlint.analysis.launch.rank_signs import is_lone_rank, rank_sign
+from sbatchlint.analysis.launch.serial_programs import has_one_thread
 from sbatchlint.analysis.script.threads import (
     THREAD_VARIABLE,
     ThreadOption,
@@ -29,9 +36,12 @@ from sbatchlint.analysis.script.threads import (
     thread_options,
 )
 from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.argv import basename
 from sbatchlint.job.launchers import is_python
+from sbatchlint.job.python.program import python_program
 from sbatchlint.job.srun import StepOption
 from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait
@@ -50,12 +60,20 @@ _UNCLEAR = (
     "mem-per-cpu", "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "threads-per-core",
     "extra-node-info", "gpus", "gpus-per-node", "gpus-per-task", "gres", "cpus-per-gpu", "ntasks-per-core", "hint",
 )  # fmt: skip
+# Options that decide how tasks or GPUs belong together, so that tasks may be meant.
+_TASKS_UNCLEAR = frozenset(
+    {"exclusive", "gpus-per-task", "ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "cpus-per-gpu", "nodelist"}
+)
 # Options of a step with which fewer tasks may be meant.
 _PLACING = frozenset({"cpus-per-task", "exclusive", "nodes", "overlap"})
 
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
+    lone = _tasks_of_one_process(job)
+    if lone is not None:
+        yield lone
+        return
     if request.has_any_option(_UNCLEAR) or request.foreign_settings() or job.phase is not Phase.BATCH:
         return
     if job.steps and not job.launches:
@@ -126,6 +144,53 @@ def _tasks_of_steps(job: Job) -> Iterator[Finding]:
         "warning" if working == 1 else "info",
         related=[(setting.span, f"requests {tasks}")],
     )
+
+
+def _tasks_of_one_process(job: Job) -> Finding | None:
+    """The finding on the tasks of one node, of which only one process is started; None where more may be."""
+    request = job.request
+    setting = request.setting("ntasks") or request.setting("ntasks-per-node")
+    tasks, nodes = request.effective_tasks(), request.exact_nodes() if request.has_option("nodes") else None
+    if setting is None or not tasks or tasks < 2 or request.has_any_option(_TASKS_UNCLEAR):
+        return None
+    if nodes is None and request.has_option("ntasks") or nodes not in (None, 1) or job.phase is not Phase.BATCH:
+        return None  # on several nodes, nodes-not-used reports it
+    if request.has_option("cpus-per-task") and whole(request.value("cpus-per-task")) != 1:
+        return None
+    if job.steps or job.launches or request.foreign_settings() or job.program.errors:
+        return None
+    works = programs_of_first_node(job, spread=False)
+    if not works or any(each.context.background is not None or _may_be_rank(job, each) for each in works):
+        return None
+    if may_know_nodes(job, works) or any(_is_told_of_cpus(each, tasks) for each in works):
+        return None
+    if any(map(THREAD_VARIABLE.fullmatch, works[0].state.variables)):
+        return None
+    programs = [python_program(job, each) for each in works]
+    serial = all(each is not None and has_one_thread(each) for each in programs)
+    name, line = basename(works[0].argv[0]), job.line(works[0].span.start)
+    serial = serial and not request.has_option("mem-per-cpu")
+    one = f"--{setting.name}=1"
+    advice = f", which has no threads; write {one}" if serial else f"; if it has threads, write {one} -c {tasks}"
+    return Finding(
+        setting.span,
+        f"only one of these {tasks} tasks starts: `{name}` on line {line}{advice}",
+        "warning" if serial and request.asks_for_gpus is False else "info",
+        related=[(works[0].name_span, "one process")],
+    )
+
+
+def _may_be_rank(job: Job, command: Invocation) -> bool:
+    """Whether a program may expect to be started once per task, or per GPU."""
+    several = job.request.asks_for_gpus is not False and job.request.gpus_per_node() != 1
+    return rank_sign(job, command) is not None or several and is_lone_rank(job, command)
+
+
+def _is_told_of_cpus(command: Invocation, tasks: int) -> bool:
+    """Whether a program gets the number of tasks or CPUs, so that it uses them."""
+    names = {each.name for field in command.argv for each in expansions(field)}
+    numbers = {str(tasks), str(tasks - 1)} & set(command.words[1:])
+    return has_threads(command, tasks) or bool(numbers) or any(each.startswith("SLURM_") for each in names)
 
 
 def _has_one_cpu(step: Step) -> bool:

@@ -19,6 +19,7 @@ from sbatchlint.analysis.gpus.gpu_signs import (
     gpu_signs,
     may_be_sign,
 )
+from sbatchlint.analysis.gpus.program_uses import gpu_call
 from sbatchlint.analysis.script.centres import gets_gpus_of_nodes
 from sbatchlint.analysis.script.step_programs import step_programs
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus, is_submitted_with_gpus_elsewhere
@@ -31,6 +32,7 @@ from sbatchlint.job.gpus import DEVICE_VARIABLES
 from sbatchlint.job.launches import Launch, container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
+from sbatchlint.job.python.program import python_program
 from sbatchlint.job.request import GPU_OPTIONS, Request
 from sbatchlint.job.srun import options_of
 from sbatchlint.job.steps import Step
@@ -312,6 +314,10 @@ def _command_signs(job: Job, commands: Iterable[Invocation]) -> Iterator[Sign]:
         looking = command.name in LOOKING
         for sign in gpu_signs(command.argv, launcher, container):
             yield sign._replace(strength=_LOOK) if looking and sign.strength == STRONG else sign
+        program = python_program(job, command)
+        shown = None if program is None else gpu_call(program)
+        if program is not None and shown is not None:
+            yield Sign(STRONG, f"{program.path} calls {shown}", command.name_span)
 
 
 def _place(job: Job) -> Setting:

@@ -1,6 +1,6 @@
 """Python programs without ranks, as their own text shows: every copy does the same work."""
 
-from sbatchlint.job.python.module import Call, constant
+from sbatchlint.job.python.module import Call, Module, constant
 from sbatchlint.job.python.program import PythonProgram
 from sbatchlint.source.regex import Regex
 
@@ -12,6 +12,13 @@ SERIAL = frozenset({
     "Bio", "rdkit", "xgboost", "lightgbm", "cloudpickle", "dill", "psutil", "tabulate", "rich", "colorama", "imageio",
     "nltk", "spacy", "gensim", "astropy", "shapely", "geopandas", "rasterio", "sqlalchemy", "safetensors", "tokenizers",
 })  # fmt: skip
+# Of these, packages that have no threads or processes of their own; numpy only where it multiplies no matrices.
+_THREADLESS = frozenset({
+    "numpy", "pandas", "matplotlib", "mpl_toolkits", "seaborn", "plotly", "tqdm", "yaml", "requests", "bs4", "h5py",
+    "netCDF4", "networkx", "Bio", "cloudpickle", "dill", "psutil", "tabulate", "rich", "colorama", "nltk", "openpyxl",
+})  # fmt: skip
+_PARALLEL = ("process", "thread", "concurrent", "pool", "job", "worker", "system", "popen", "fork", "spawn", "linalg",
+             "dot", "matmul", "einsum", "parallel", "async", "ctypes", "numexpr", "cpu", "exec", "cores")  # fmt: skip
 # Words in programs that know which task, host or process they are, or that choose unique names.
 _IDENTITY = ("rank", "procid", "localid", "nodeid", "task_id", "slurm", "hostname", "getpid", "pmi_", "mpi", "socket",
              "uuid", "tempfile", "distributed", "world_size", "hostlist", "fcntl", "lock")  # fmt: skip
@@ -25,6 +32,20 @@ _WRITERS = Regex(
 def is_serial(program: PythonProgram) -> bool:
     """Whether every copy of a program certainly does the same work."""
     return program.complete and program.foreign <= SERIAL and not program.mentions(*_IDENTITY)
+
+
+def has_one_thread(program: PythonProgram) -> bool:
+    """Whether a program certainly uses one CPU: none of its packages has threads, and it starts no processes."""
+    if not program.complete or not program.foreign <= _THREADLESS or program.mentions(*_PARALLEL):
+        return False
+    return not any(_multiplies(each) for each in program.modules)
+
+
+def _multiplies(module: Module) -> bool:
+    """Whether a module multiplies matrices, for which numpy may have threads."""
+    import ast
+
+    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult) for node in ast.walk(module.tree))
 
 
 def written_file(program: PythonProgram) -> Call | None:

@@ -1,0 +1,139 @@
+"""The programs that a job runs on its first node alone, and whether they may know of other nodes."""
+
+from collections.abc import Iterator
+
+from sbatchlint.analysis.launch.mpi_programs import is_lone_mpi_rank
+from sbatchlint.analysis.launch.node_finders import may_find_nodes
+from sbatchlint.analysis.script.threads import (
+    STARTERS,
+    THREAD_VARIABLE,
+    ThreadOption,
+    counts_elsewhere,
+    thread_options,
+    threaded_programs,
+)
+from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import expansions, shown_text, text_of
+from sbatchlint.job import Job
+from sbatchlint.job.launchers import is_python, python_of
+from sbatchlint.job.once import once
+from sbatchlint.job.python.program import python_program
+from sbatchlint.job.steps import Step
+from sbatchlint.programs import has_trait
+from sbatchlint.source.regex import Regex
+
+# Interpreters whose programs run on one node, unless they say more.
+SINGLE = frozenset({"Rscript", "R", "matlab", "julia", "octave"})
+# Programs that build, whose files of rules often start steps.
+_MAKING = Regex(r"g?make|gmx_mpi\w*|mdrun_mpi|ninja|cmake|scons|bazel|scram\w*")
+# Options of GNU parallel for other machines.
+_OTHER_HOSTS = frozenset({"-S", "--sshlogin", "--sshloginfile", "--slf", "--wc", "srun", "ssh"})
+# Words by which a program may learn of other nodes, and names of programs that start work there.
+_SPREADING = Regex(
+    r"(?i)mpi|slurm|submitit|dask|\bray\b|spark|horovod|cluster|distributed|deepspeed|hosts?file|nodes?\b|nodelist|nnodes|machines?"
+    r"|(?<!num)(?<!num[-_])workers|addprocs|(?<!^)parallel|joblib|nextflow|parsl|torchrun|accelerate|executor|launcher|num[-_]nodes|master"
+)
+
+
+def programs_of_first_node(job: Job, *, spread: bool) -> list[Invocation]:
+    """The programs that the script runs; none where one of them may start work on other nodes.
+
+    `spread`: only the tasks may need several nodes, so any program counts, even one that could not find others.
+    """
+    if not all(_is_on_one_node(each) for each in job.steps) or spread and job.steps:
+        return []
+    works: list[Invocation] = []
+    for command in job.invocations:
+        if id(command) in _starters(job):
+            continue
+        local = command.name in STARTERS and not counts_elsewhere(command) and not _MAKING.fullmatch(command.name or "")
+        if has_trait(command.name, "spreads", "mpi", "remote", "slurm") and command.name not in ("scontrol", "sbatch"):
+            if not local or not _OTHER_HOSTS.isdisjoint(command.words):
+                return []
+        if command.children or command.calls_function or command.context.captured:
+            continue
+        if weight(job, command) is Weight.NONE:
+            continue
+        if local and any(thread_options(command)):
+            works.append(command)
+            continue
+        threads = any(thread_options(command)) and command.name in threaded_programs()
+        if weight(job, command) is Weight.STAGING and not is_python(command.argv[0]) or threads:
+            works += [command] if threads else []
+            continue
+        if not is_python(command.argv[0]) and command.name not in SINGLE:
+            if not spread or may_find_nodes(command) or is_lone_mpi_rank(command):
+                return []
+            works.append(command)
+            continue
+        program = python_program(job, command) if is_python(command.argv[0]) else None
+        python = python_of(command) if is_python(command.argv[0]) else None
+        if python is not None and python.kind not in ("script", "module"):
+            return []
+        if program is not None and program.mentions("mpi4py", "slurm", "SLURM", "dask", "ray", "submitit", "horovod"):
+            return []
+        works.append(command)
+    return works
+
+
+@once
+def _starters(job: Job) -> frozenset[int]:
+    """The sruns of a job, by identity."""
+    return frozenset(id(each.invocation) for each in job.steps)
+
+
+def _is_on_one_node(step: Step) -> bool:
+    """Whether a step certainly runs on one node at a time, the first, or only looks at all nodes."""
+    leaves = [each for each in step.program if not each.children]
+    if leaves and all(has_trait(each.name, "looks", "node") for each in leaves):
+        return True
+    if not step.certain or step.in_other_job or step.nodes != 1 or step.invocation.context.background is not None:
+        return False
+    return not {"nodelist", "exclude", "relative", "nodefile", "het-group"} & step.options.keys()
+
+
+def _words(job: Job, works: list[Invocation]) -> str:
+    """The words that the programs get, with the names of variables in them, and the variables that are exported."""
+    commands = [*works, *(outer for each in works for outer in each.ancestors() if outer.name != "srun")]
+    commands += [each for each in job.invocations if each.name == "scontrol" or has_trait(each.name, "loads")]
+    names = [f"{each.name} {job.source.slice(each.span)}" for each in job.assignments if each.exported]
+    fields = [field for command in commands for field in command.argv]
+    names += [each.name.removeprefix("SLURM_") for field in fields for each in expansions(field)]
+    return "\n".join([*names, *_written_lists(job), *(" ".join(each.words) for each in commands)])
+
+
+def _written_lists(job: Job) -> Iterator[str]:
+    """The files that the script writes and does not print itself: a program may find a list of nodes there."""
+    printed = " ".join(word for each in job.invocations if each.name == "cat" for word in each.words[1:])
+    for command in job.invocations:
+        for redirect in command.redirects:
+            name = shown_text(redirect.target) if redirect.operator in (">", ">>") and redirect.target else ""
+            if name and name not in printed:
+                yield name.replace("nodefile", "nodelist")
+
+
+def may_know_nodes(job: Job, works: list[Invocation]) -> bool:
+    """Whether words that the programs get, or variables, say that they may use other nodes, ranks or workers."""
+    return _SPREADING.search(_words(job, works)) is not None
+
+
+def has_threads(command: Invocation, tasks: int) -> bool:
+    """Whether a program is told to use several threads: a number, or the number of tasks."""
+    if any(_counts_threads(option) for option in thread_options(command)):
+        return True
+    for name, variable in command.state.variables.items():
+        if variable.exported and THREAD_VARIABLE.fullmatch(name):
+            value = exported(command, name) or ()
+            if text_of(value) == str(tasks) or _of_tasks({each.name for each in expansions(value)}):
+                return True
+    return False
+
+
+def _counts_threads(option: ThreadOption) -> bool:
+    """Whether an option asks for more than one thread: with a number, or the number of tasks."""
+    return (option.number or 0) > 1 or _of_tasks({each.name for each in expansions(option.value)})
+
+
+def _of_tasks(names: set[str]) -> bool:
+    return bool(names & {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_CPUS_ON_NODE"})
