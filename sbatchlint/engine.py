@@ -202,6 +202,7 @@ class _Prepared:
         self.run = check.run
         self.arguments = (settings.options(check),) if check.card.options else ()
         self.severity = settings.severities.get(check.entry.code)
+        self.have_run = settings.have_run
 
     def applies_to(self, job: Job, source: Source) -> bool:
         """Whether, by its card, the check applies to a job."""
@@ -223,7 +224,7 @@ class _Prepared:
         if self.severity is not None:
             return self.severity
         level = finding.severity or self.card.severity
-        if level == "info" or is_unfinished(job) or is_dated(finding, job):
+        if level == "info" or not self.have_run and is_unfinished(job) or is_dated(finding, job):
             return "info"
         if self.card.sized and is_sized_elsewhere(job):
             return "info"

@@ -30,6 +30,7 @@ class Overrides(NamedTuple):
 
     `configuration`: the file of `--config`; `pairs`: its KEY=VALUE forms, merged into one table.
     `ignores`: whether comments of scripts can suppress findings. `site`: the profile of the cluster.
+    `have_run`: whether the scripts ran as they are, so that none of them is a template.
     """
 
     select: tuple[str, ...] | None = None
@@ -44,6 +45,7 @@ class Overrides(NamedTuple):
     pairs: Table = {}
     ignores: bool = True
     site: str | None = None
+    have_run: bool = False
 
 
 class Settings:
@@ -52,7 +54,7 @@ class Settings:
     `selected`: the checks that run; `named`: the codes of those selected by their own code or name, whose advice is
     shown. `origin`: the configuration file, None if there is none. `baseline`: the path of the baseline, None if there
     is none. `output_format`: that of reports; None where none is set. `ignores`: whether comments of scripts can
-    suppress findings. `fingerprint`: equal for equal settings.
+    suppress findings. `have_run`: as in `Overrides`. `fingerprint`: equal for equal settings.
     """
 
     def __init__(self, table: Table, overrides: Overrides, root: str, origin: str | None = None) -> None:
@@ -63,6 +65,7 @@ class Settings:
         self.min_severity = overrides.min_severity or _text(table, "min-severity") or "warning"
         self.output_format = _text(table, "output-format")
         self.ignores = overrides.ignores
+        self.have_run = overrides.have_run
         self.baseline = _text(table, "baseline") or None
         self.include = _texts(table, "include") or ()
         self.exclude = _texts(table, "exclude") if "exclude" in table else None

@@ -38,3 +38,19 @@ def test_a_failure(where: str, words: str, log: str, script: str, tmp_path: Path
     assert best.where == where, best
     assert re.search(words, f"{best.says}; {best.advice}", re.IGNORECASE), best
     assert not blamed or blamed & set(rows_of(best, run.source)), best
+
+
+@pytest.mark.parametrize(
+    ("log", "command"),
+    [
+        ("MEMBER: 1/8\nEpoch 0: loss 1.3", "python fit_model.py"),  # it went on
+        ("MEMBER: 1/8", "srun python fit_model.py"),  # a step that starts all of them
+        ("MEMBER: 1/8", "echo done"),
+    ],
+)
+def test_a_rank_does_not_wait(log: str, command: str, tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text(f"initializing ddp: GLOBAL_RANK: 0, {log}\n", encoding="utf-8")
+    script = f"#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4\n{command}\n"
+    (tmp_path / "job.sh").write_text(script, encoding="utf-8")
+    run = judged([str(tmp_path / "job.log")], str(tmp_path / "job.sh"), options=Overrides(isolated=True))
+    assert not run.diagnosis.answers, run.diagnosis.answers

@@ -30,7 +30,8 @@ class Answer(NamedTuple):
     """The cause of an event, and how certain it is.
 
     `spans`: the places in the script to blame; `findings`: the findings there; `proven`: whether the script or the log
-    shows it; `related`: if no place is to blame, the places in the script that are related to it.
+    shows it; `related`: if no place is to blame, the places in the script that are related to it. `place`: where
+    it lies in this job; None where the cause says it.
     """
 
     event: Event
@@ -42,16 +43,17 @@ class Answer(NamedTuple):
     findings: tuple[Diagnostic, ...] = ()
     proven: bool = False
     related: tuple[Span, ...] = ()
+    place: Where | None = None
 
     @property
     def where(self) -> Where:
-        return self.cause.where
+        return self.place or self.cause.where
 
 
 def overrides_for(options: Overrides) -> Overrides:
-    """The settings for the script: all checks run, and nothing is suppressed."""
+    """The settings for a script that ran: all checks run, and nothing is suppressed."""
     codes = tuple(each.code for each in registry().entries)
-    return options._replace(select=codes, min_severity="info", ignores=False)
+    return options._replace(select=codes, min_severity="info", ignores=False, have_run=True)
 
 
 def picture_of(source: Source, settings: Settings) -> Picture:
@@ -87,7 +89,7 @@ def answers(event: Event, picture: Picture | None) -> list[Answer]:
             vague.append(answer)
         else:
             open_ones.append(answer)
-    confirmed.sort(key=lambda each: CONFIDENCES.index(each.confidence))
+    confirmed.sort(key=lambda each: (CONFIDENCES.index(each.confidence), not each.findings))
     if picture is not None:
         hidden = [each._replace(confidence="possible") for each in hidden]
     left = open_ones + (vague + hidden if picture is None else hidden + vague)

@@ -16,7 +16,7 @@ from sbatchlint.diagnose.restarts import EARLIER, of_earlier_runs
 from sbatchlint.diagnose.script_signs import beside_folder, script_signed
 from sbatchlint.diagnose.signs import signed
 from sbatchlint.diagnose.silent_faults import silent_answers
-from sbatchlint.diagnose.submitters import of_own_job, with_command, with_settings
+from sbatchlint.diagnose.submitters import by_directives, of_own_job, with_command, with_settings
 from sbatchlint.diagnose.symptom import Account, Cause, Event
 from sbatchlint.diagnose.unread import off, unread
 
@@ -71,7 +71,8 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
         if best:
             break
     if not best and not done and not failed:
-        best = silent_answers(findings.last, picture) or _last_complaint_of(findings.last, picture)
+        best = _stuck(ranked.warnings, findings, picture) or silent_answers(findings.last, picture)
+        best = best or _last_complaint_of(findings.last, picture)
     best = _complained(best, picture) or _before_cut(best, ranked.noise, ranked.teardown) or best
     best = [_naming_node(each, findings.events.values()) for each in best]
     root = best[0].event if best else None
@@ -91,6 +92,13 @@ def _complained(best: list[Answer], picture: Picture | None) -> list[Answer]:
         return []
     event = last_complaint(best[0].event)
     return _first([event], picture, False, True) if event is not None else []
+
+
+def _stuck(warnings: list[Event], findings: Findings, picture: Picture | None) -> list[Answer]:
+    """The answers for a warning at the end of a log, as of a wait, whose cause the script shows."""
+    last = [each for each in warnings if each.last >= findings.lines.get(each.path, 0)]
+    found = _first(last, picture, False, False) if picture is not None else []
+    return found if found and found[0].proven and found[0].spans else []
 
 
 def _last_complaint_of(last: Event | None, picture: Picture | None) -> list[Answer]:
@@ -174,13 +182,17 @@ def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vagu
     elsewhere = beside_folder(first, picture) if picture is not None and first.where in ("data", "submission") else None
     if elsewhere is not None:
         chosen = [first, elsewhere, *[each for each in chosen if each is not first]]
-    first = with_settings(with_command(first) if picture is None else first, picture)
+    asked = with_command(first) if picture is None else first
+    first = with_settings(asked, picture)
+    is_own = first is asked
     told = own_advice(first.event) if first.event.symptom.near_end and not first.findings else ""
     if told:
         first = first._replace(advice=f"{first.advice}; its message says: {told}")
     if picture is not None and not first.spans:
         first = first._replace(related=related_places(picture.jobs, first.event, first.where))
     others = [] if first.confidence == "certain" else [each for each in chosen[1:] if each.cause is not first.cause]
+    first = by_directives(first, picture) if is_own else first
+    others = [each for each in others if (each.says, each.where) != (first.says, first.where)]
     return [first, *others[:MOST_ALTERNATIVES]]
 
 

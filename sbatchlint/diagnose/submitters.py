@@ -3,7 +3,7 @@
 import re
 
 from sbatchlint.diagnose.answers import Answer, Picture
-from sbatchlint.diagnose.evidence import SIZES, options_written
+from sbatchlint.diagnose.evidence import CPUS, MEMORY, SIZES, TASKS, options_written
 from sbatchlint.diagnose.subjects import related_options
 from sbatchlint.diagnose.symptom import Event
 
@@ -56,6 +56,26 @@ def with_command(answer: Answer) -> Answer:
     if not options:
         return answer
     return answer._replace(advice=f"look at {' '.join(options)} of that {command}; {answer.advice}", proven=True)
+
+
+# What a job asks for in its directives, by kind.
+_ASKED = (frozenset(MEMORY), frozenset(TASKS), frozenset(CPUS), frozenset({"time"}))
+_NAMED = re.compile(r"(?<![\w-])--([a-z][a-z-]+)")
+
+
+def by_directives(answer: Answer, picture: Picture | None) -> Answer:
+    """The answer as one about the script, where that has directives, and what to ask for otherwise stands among them.
+
+    Not where the log shows that the command line asks for it, or a program submits jobs or starts steps of its own.
+    """
+    if picture is None or answer.where != "submission" or "program" in answer.cause.key.split("-"):
+        return answer
+    options = frozenset(_NAMED.findall(answer.advice))
+    asked = [kind for kind in _ASKED if kind & options]
+    directives = picture.jobs[0].directives
+    if not asked or not directives.certain or not directives.settings or typed_options(answer.event)[1]:
+        return answer
+    return answer._replace(place="script")
 
 
 def with_settings(answer: Answer, picture: Picture | None) -> Answer:

@@ -1,5 +1,6 @@
 """Lightning, accelerate, DeepSpeed, Megatron-LM and their like: worlds that do not fit the job."""
 
+from sbatchlint.bash.values import Phase
 from sbatchlint.diagnose.evidence import (
     TASKS,
     assigned,
@@ -15,6 +16,7 @@ from sbatchlint.diagnose.evidence import (
 from sbatchlint.diagnose.subjects import working
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.worlds import find_worlds
 
 
@@ -74,7 +76,11 @@ def _fewer_workers(event: Event) -> bool | None:
 
 def _in_batch_shell(job: Job, event: Event) -> Verdict:
     found = tuple(world.span for world in find_worlds(job) if world.in_batch_shell)
-    return shown(found, "certain") or RULED_OUT
+    if found or job.steps or job.launches:
+        return shown(found, "certain") or RULED_OUT
+    # the log shows that the program is one of several ranks, which its name need not
+    programs = [each for _, each in working(job) if each.phase is Phase.BATCH and python_of(each) is not None]
+    return shown(spans_of(programs)) or RULED_OUT
 
 
 def _devices_named(job: Job, event: Event) -> Verdict:

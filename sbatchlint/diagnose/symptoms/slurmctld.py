@@ -2,6 +2,7 @@
 
 import re
 
+from sbatchlint.analysis.script.samples import is_unfinished
 from sbatchlint.diagnose.evidence import (
     CPUS,
     SIZES,
@@ -23,6 +24,7 @@ from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Role, 
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.text import SLOT
 
 
 def _size(job: Job, event: Event) -> Verdict:
@@ -66,6 +68,15 @@ def _literal_dollar(job: Job, event: Event) -> Verdict:
     settings = [each for each in job.directives.settings if each.name in ("account", "partition", "qos", "gres")]
     spans = tuple(each.span for each in settings if "$" in (each.value or ""))
     return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
+
+
+def _filled_in(job: Job, event: Event) -> Verdict:
+    """A --gres without a value, or with a word that a template fills in."""
+    settings = [each for each in job.directives.settings if each.name == "gres" and each.value is not None]
+    open_ones = [each for each in settings if not each.value or SLOT in each.value]
+    if is_unfinished(job):
+        open_ones += [each for each in settings if each.value and ":" not in each.value and each not in open_ones]
+    return shown(spans_of(open_ones))
 
 
 def _same_partition(job: Job, event: Event) -> Verdict:
@@ -369,6 +380,9 @@ option asks for the same resource in another way. srun says it for a step that i
             Cause("gpu-options", "script", "the GPU options of the job contradict each other, or are not written as Slurm expects them", "ask for GPUs in one way", codes=("SB205", "SB410", "SB125", "SB207")),
             Cause("gpus-spread", "script", "--gpus counts the GPUs of the whole job, and Slurm may take them from several nodes: a step on one of these cannot have them all", "ask for them on one node: --gpus-per-node=N, with --nodes=1", script=_spread, log=says("step")),
             Cause("step-of-script", "script", "the step asks for GPUs, or inherits them, in a way that does not fit what its job has on the nodes of the step", "give the srun a --gres=gpu:N of its own, no more than the job has on a node", script=_of_step, log=says("step")),
+            Cause("variable-in-directive", "script", "the value in the directive is a variable, which sbatch does not expand", "write the value, or give it on the command line of sbatch", codes=("SB115",), told="gres|gpu"),
+            Cause("placeholder", "script", "the resource in the script was left to be filled in", "name one that `sinfo -o '%P %G'` lists, or leave the option out", codes=("SB118", "SB417"), told="gres|gpu"),
+            Cause("filled-in", "script", "--gres of the script is empty, or is what a template fills in, which may be nothing", "leave the whole option out where the job needs no such resource; else name one that `sinfo -o '%P %G'` lists", script=_filled_in, log=lambda event: False if "step" in event.text else None),
             Cause("gres-of-script", "script", "no node has the resource by this name and type", "name one that `sinfo -o '%P %G'` lists", codes=("SB912",), script=sets("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")),
             Cause("inherited", "submission", "the step inherits a request for resources from the job around it", "unset SLURM_GRES, SLURM_GPUS and SLURM_TRES_PER_TASK before it", log=says("step")),
             _submitted("no node has the resource that was submitted, by this name and type", "name one that `sinfo -o '%P %G'` lists", "gres", "gpus"),
@@ -396,6 +410,7 @@ option asks for the same resource in another way. srun says it for a step that i
         "Invalid feature specification",
         "`sinfo -o '%P %f'` lists the features that nodes have.\n",
         (
+            Cause("variable-in-directive", "script", "the feature in the directive is a variable, which sbatch does not expand", "write the feature, or give it on the command line of sbatch", codes=("SB115",), told="constraint|prefer"),
             Cause("constraint-of-script", "script", "no node of the cluster has the feature that --constraint names", "name one that `sinfo -o '%P %f'` lists", codes=("SB913",), script=sets("constraint", "prefer", "batch")),
             _submitted("no node of the cluster has the feature that was asked for", "name one that `sinfo -o '%P %f'` lists", "constraint"),
         ),
