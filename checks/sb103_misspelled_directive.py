@@ -133,7 +133,7 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     rival = next(iter(rivals(job.directives, miss.settings)), None)
     if rival is not None:
         beside = f"`--{rival.name}` (line {job.line(rival.span.start)})"
-        advice = f"sbatch refuses it together with {beside}, so write the one you want"
+        advice = f"sbatch refuses it together with {beside}, so keep only the one you want"
     is_below = bool(miss.settings) and all(each is not None and each.begin > miss.start for each in read)
     if is_below and rival is None:
         advice = "remove one of the two"

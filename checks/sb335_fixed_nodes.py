@@ -53,7 +53,7 @@ def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
         return
     shown = ", ".join(names[:2]) + (" …" if len(names) > 2 else "")
     nodes = job.request.exact_nodes()
-    chosen = "nodes" if nodes is None else "one node" if nodes == 1 else f"{nodes} nodes"
+    chosen = "nodes" if nodes is None else "node" if nodes == 1 else f"{nodes} nodes"
     yield Finding(
         setting.span,
         f"{where.format(setting.text)} {shown}, but Slurm chooses the {chosen} of each job; use "

@@ -188,7 +188,7 @@ def _commented_out(job: Job) -> Iterator[Finding]:
         may_be_empty = _is_dispensable(job, read, match)
         yield Finding(
             read.span,
-            f"{name} is empty unless exported before sbatch: line {line}, which assigns it, is a comment"
+            f"`{name}` is empty unless exported before sbatch: line {line}, which assigns it, is a comment"
             f"; assign it, or {f'remove ${name} here' if may_be_empty else stopping(read)}",
             "info" if may_be_empty else "warning",
             related=[
@@ -238,8 +238,8 @@ def _tested_in_other_case(job: Job) -> Iterator[Finding]:
             continue
         if len(re.findall(rf"\b{name}\b", job.source.text)) == len({each.span for each in reads if each.name == name}):
             line, meant = job.line(found[0].span.start), found[0].name
-            always = f"{name} is never set, so this test always has the same result"
-            message = f"{always}; did you mean {meant} (line {line})?"
+            always = f"`{name}` is never set, so this test always has the same result"
+            message = f"{always}; did you mean `{meant}` (line {line})?"
             yield Finding(read.span, message, "warning", related=[(found[0].name_span, "set here")])
 
 
@@ -253,7 +253,7 @@ def _of_shell_in_other_case(job: Job) -> Iterator[Finding]:
             continue
         if read.variable is None and read.operator not in DEFAULTS and not is_on_comment(job, read):
             seen.add(name)
-            message = f"{name} is not set in this script: {_EMPTY}; write the shell's `${name.upper()}`"
+            message = f"`{name}` is not set in this script: {_EMPTY}; write the shell's `${name.upper()}`"
             yield Finding(read.span, message, "info" if use_of(job, read).kind == "print" else "warning")
 
 
@@ -280,7 +280,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         line, written = job.line(other.start), job.source.slice(other)
         yield Finding(
             read.span,
-            f"{read.name} is not set in this script: {_EMPTY}; did you mean `{written}`, as on line {line}?",
+            f"`{read.name}` is not set in this script: {_EMPTY}; did you mean `{written}`, as on line {line}?",
             related=[(other, "the same name with a value")],
         )
         return
@@ -294,11 +294,11 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     lost = meant is not None and not stops and (is_list(job, read) or _is_duration(job, read))
     severity = "info" if kind == "print" and not stops else "error" if lost else "warning"
     empty = "it is empty" if is_list(job, read) else _EMPTY
-    nothing = f"{read.name} is not set in this script: {'`set -u` ends the script here' if stops else empty}"
+    nothing = f"`{read.name}` is not set in this script: {'`set -u` ends the script here' if stops else empty}"
     if meant is not None:
         line = job.line(meant.span.start)
         unread = ", never used" if similar_variable(job, read) is not None and not _is_read(job, meant) else ""
-        yield Finding(read.span, f"{nothing}; did you mean {meant.name} (line {line}{unread})?", severity)
+        yield Finding(read.span, f"{nothing}; did you mean `{meant.name}` (line {line}{unread})?", severity)
     elif stops or kind == "print" and not is_lone_lowercase_name(job, read):
         return
     elif kind == "print":
@@ -387,7 +387,7 @@ def _removed(job: Job) -> Iterator[Finding]:
             like = next((each for each in job.assignments if _has_same_beginning(each.name, name)), None)
             if like is not None and command.state.option("nounset") is False:
                 line = job.line(like.span.start)
-                nothing = f"{name} is not set in this script: {command.name} removes nothing"
+                nothing = f"`{name}` is not set in this script: {command.name} removes nothing"
                 yield Finding(
                     place,
                     f"{nothing}; did you mean {like.name} of line {line}?",
@@ -450,7 +450,7 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
                 dashes = "-" if len(option.name) == 1 else "--"
                 yield Finding(
                     place,
-                    f"{name} is not set in this script: unless exported before sbatch, "
+                    f"`{name}` is not set in this script: unless exported before sbatch, "
                     f"{dashes}{option.name} is empty; set it, or write `${{{name}:?}}` to stop the job",
                     "warning",
                 )

@@ -40,7 +40,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from sbatchlint.analysis.outcome.state_readers import state_reader
-from sbatchlint.analysis.script.appending import last_line, where_to_append
+from sbatchlint.analysis.script.appending import append, last_line, where_to_append
 from sbatchlint.analysis.script.dead_ends import dead_ends
 from sbatchlint.analysis.script.endless import endless_command
 from sbatchlint.analysis.script.exit_status import exit_statuses
@@ -151,6 +151,8 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     others = dict.fromkeys(_place(job, each) for rank, each in ranked if rank[0] == best[0] and each is not main)
     others.pop(place, None)
     message, fix = _advice(job, found, main, len(others), _outcome(job, main, best[0]))
+    if len(message) > MOST:
+        message = message.replace(f"(or {other_things(len(others), 'command')})", f"(or {max(len(others), 1)} more)")
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
     if found.last is not None and main.how == "replaced" and _cancels_itself(found):
@@ -347,22 +349,17 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     # an iteration needs no other, but what follows may take each for done
     goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
     if others and _are_independent(found) or _cleans_up_after(job, loss) or goes_on:
-        leave = f"{after('|| status=1')} and end with `exit ${{status:-0}}`"
+        leave = f"{after('|| rc=1')} and end with `exit ${{rc:-0}}`"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)
     if loss.how == "overwritten":
         text = job.source.slice(loss.by).strip()
-        keep = text.partition("=")[0]
-        message = (
-            f"`{text}` in the loop keeps the status of the last iteration only; write `{name[1:-1]} … || {keep}=$?`"
-        )
-        return message, None
+        happens = f"`{text}` in the loop keeps the status of the last iteration only"
+        return f"{happens}; write `{name[1:-1]} … || {text.partition('=')[0]}=$?`", None
     if loss.how == "again":
-        text = job.source.slice(loss.by).strip()
-        return (
-            f"`{text}` on line {job.line(loss.by.start)} replaces the status of {name} before anything reads it; "
-            f"write `|| {text}` after both"
-        ), None
+        text, line = job.source.slice(loss.by).strip(), job.line(loss.by.start)
+        happens = f"`{text}` on line {line} replaces the status of {name} before anything reads it"
+        return f"{happens}; write `|| {text}` after both", None
     if loss.how == "iterations":
         return (f"an earlier failure of {name} is ignored: only the last iteration counts; {leave}"), None
     if loss.how == "ignored":
@@ -409,9 +406,12 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         line, rest = job.line(last.span.start), " …" if len(loss.command.argv) > 1 else ""
         begin = f"`rm` on line {line} runs, and {outcome}, even if {name} fails"
         return f"{begin}; write `{name[1:-1]}{rest} && rm …`", None
-    fix = _keep(job, loss, last) if last is not None else None
+    goes_on = outcome.startswith("line ")  # as if the work had succeeded, before the script ends
+    fix = None if last is None else _keep(job, loss, last)
     advice = leave
-    if fix is not None:
+    if fix is not None and goes_on:
+        fix, advice = append(job, "|| exit", loss.command), after("|| exit")
+    elif fix is not None:
         row = last_line(job, loss.command)
         below = "on the next line" if row == job.line(loss.command.span.start) else f"right below line {row}"
         advice = f"add `status=$?` {below} and end with `exit $status`"

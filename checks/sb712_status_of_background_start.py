@@ -51,7 +51,7 @@ def _advice(job: Job, status: EmptyStatus) -> str:
     at = status.started.start
     start = bisect_right(_loops(job), at, key=lambda each: each.start)
     if any(each.contains(status.read) for each in _loops(job)[max(0, start - _NESTED) : start]):
-        return "get its status after the loop, by `wait PID` for each PID"
+        return "get its status after the loop, with `wait PID` for each PID"
     return "`wait $!` returns its status, and `kill -0 $!` tells you if it is still running"
 
 

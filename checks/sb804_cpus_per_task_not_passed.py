@@ -77,7 +77,7 @@ def check(job: Job) -> Iterator[Finding]:
     if reason:
         if reason.startswith("--cpu-bind") and main.option("cpu-bind") is None:
             reason = f"SLURM_CPU_BIND={reason.partition('=')[2]}"  # exported
-        consequence = f"`{reason}` gives each task one CPU"
+        consequence = f"`{reason}` gives tasks one CPU"
     elif binds is None:
         consequence = "tasks bound to cores get one CPU"
     else:

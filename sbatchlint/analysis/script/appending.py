@@ -2,7 +2,9 @@
 
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.bash.trace import Invocation
+from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job
+from sbatchlint.source.edits import insert
 from sbatchlint.source.text import Span
 
 
@@ -27,6 +29,14 @@ def where_to_append(job: Job, written: str, command: Invocation) -> str:
     if rest and rest[0] == "#":
         return f"add {text} to {place}, before its comment"
     return f"append {text} to {place}" if not rest else f"add {text} right after this command"
+
+
+def append(job: Job, written: str, command: Invocation) -> Fix | None:
+    """The fix that appends something to a command at the end of its line; None where another thing follows it."""
+    end = end_of(job, _started_by(command))
+    source = job.source.own
+    rest = "" if end is None else source.text[end : source.line_of(end).end].strip()
+    return None if end is None or rest and rest[0] != "#" else Fix(f"append {written}", [insert(end, f" {written}")])
 
 
 def last_line(job: Job, command: Invocation) -> int:
