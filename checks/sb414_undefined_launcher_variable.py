@@ -40,6 +40,7 @@ torch/distributed/run.py: `--nnodes ""` is a ValueError; bash(1), "Parameters".
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import chain
 
@@ -62,6 +63,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
 from sbatchlint.analysis.expansion.reads import (
     DEFAULTS,
     assigned_names,
+    assignments_by_name,
     enclosing_assignment,
     guarded_names,
     reads_of,
@@ -102,6 +104,7 @@ _COMMENTED = Regex(
 _CONSTANTS = frozenset({"true", "false", "null", "none"})
 _COMPARED = Regex(r"[\"}]*[ \t]+-(?:eq|ne|lt|le|gt|ge)[ \t]")
 _OPTION_BEFORE = Regex(r"(?:^|[ \t])(--?[A-Za-z][\w-]*)[ =]\"?$")
+_OPTION_OF_VARIABLE = Regex(r"(--?[A-Za-z][\w-]*)[ =]\"?\$\{?(\w+)")
 _PLACE = Regex(r"[A-Z0-9_]+_(?:HOME|ROOT|DIR|PREFIX)")
 _ASSIGNING_COMMENT = Regex(r"[ \t]*#+[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=")
 # What holds of a name that only the environment may set.
@@ -350,9 +353,10 @@ def _of_same_setting(job: Job, read: VariableRead) -> VariableAssignment | None:
     match = _SETTING.search(before)
     if match is None or match[1] == read.name or len(unusual_names(job)) > 1:
         return None
-    if any(each.name == match[1] and each.span.contains(read.span) for each in job.assignments):
+    assigned = assignments_by_name(job).get(match[1], [])
+    if any(each.span.contains(read.span) for each in assigned):
         return None  # an assignment of the shell itself
-    return next((each for each in job.assignments if each.name == match[1]), None)
+    return next(iter(assigned), None)
 
 
 def _of_same_option(job: Job, read: VariableRead) -> VariableAssignment | None:
@@ -360,14 +364,22 @@ def _of_same_option(job: Job, read: VariableRead) -> VariableAssignment | None:
 
     `--in $STATS/all/a.gz` where another command has `--in $STATSall/a.gz`.
     """
-    text, names = job.source.text, set_names(job)
-    before = _OPTION_BEFORE.search(text[max(read.span.start - 80, 0) : read.span.start])
+    before = _OPTION_BEFORE.search(job.source.text[max(read.span.start - 80, 0) : read.span.start])
     if before is None or len(read.name) < _SHORTEST or is_set_by_site(read.name):
         return None
-    for match in re.finditer(re.escape(before[1]) + r"[ =]\"?\$\{?(\w+)", text):
-        if match[1] != read.name and match[1].startswith(read.name) and match[1] in names:
-            return next((each for each in job.assignments if each.name == match[1]), None)
-    return None
+    names = _names_of_options(job).get(before[1], [])
+    other = next(iter(names[bisect_right(names, read.name) :][:1]), "")
+    return next(iter(assignments_by_name(job).get(other, [])), None) if other.startswith(read.name) else None
+
+
+@once
+def _names_of_options(job: Job) -> dict[str, list[str]]:
+    """The variables that are set and written after each option, in order of their names."""
+    found: dict[str, set[str]] = {}
+    for match in _OPTION_OF_VARIABLE.finditer(job.source.text):
+        if match[2] in set_names(job):
+            found.setdefault(match[1], set()).add(match[2])
+    return {option: sorted(names) for option, names in found.items()}
 
 
 def _removed(job: Job) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ sbatch(1) and srun(1), --export; src/sbatch/sbatch.c and src/srun/opt.c of 22.05
 26.05; https://github.com/Azure/az-hop/issues/1119
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -236,12 +237,20 @@ def _of_sbatch(job: Job) -> Iterator[Finding]:
 
 def _starts_steps(job: Job, setting: Setting) -> bool:
     """Whether the file that an sbatch submits, with this option, starts steps."""
-    for command in commands_named(job, "sbatch"):
-        if command.span.contains(setting.span):
-            paths = (job.beside.path(command, field) for field in command.argv[1:])
-            files = (lookups.read(path, _MOST_BYTES) or b"" for path in paths if path is not None)
-            return any(_STEP.search(each.decode("utf-8", "replace")) for each in files)
-    return False
+    span, (starts, submissions) = setting.span, _submissions(job)
+    command = next(iter(submissions[bisect_right(starts, span.start) - 1 :][:1]), None)
+    if command is None or not command.span.contains(span):
+        return False
+    paths = (job.beside.path(command, field) for field in command.argv[1:])
+    files = (lookups.read(path, _MOST_BYTES) or b"" for path in paths if path is not None)
+    return any(_STEP.search(each.decode("utf-8", "replace")) for each in files)
+
+
+@once
+def _submissions(job: Job) -> tuple[list[int], list[Invocation]]:
+    """Where each sbatch begins, in order, and these."""
+    commands = sorted(commands_named(job, "sbatch"), key=lambda command: command.span.start)
+    return [command.span.start for command in commands], commands
 
 
 def _only_adds(setting: Setting) -> bool:

@@ -28,8 +28,9 @@ from sbatchlint.analysis.script.traps import traps_of
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.grammar.signals import early_signal
 from sbatchlint.triggers import Commands
 
@@ -112,11 +113,16 @@ def _is_watching(job: Job, command: Invocation) -> bool:
     background = command.context.background
     if command.calls_function:
         return True  # what it calls is judged on its own
-    loops = set(command.context.loops)
-    return any(
-        each.name == "sleep" and each.context.background is background and not loops.isdisjoint(each.context.loops)
-        for each in job.invocations
-    )
+    return not _pausing(job).get(id(background), set()).isdisjoint(command.context.loops)
+
+
+@once
+def _pausing(job: Job) -> dict[int, set[Span]]:
+    """The loops that pause, by the identity of the command in the background that they are part of."""
+    found: dict[int, set[Span]] = {}
+    for command in commands_named(job, "sleep"):
+        found.setdefault(id(command.context.background), set()).update(command.context.loops)
+    return found
 
 
 CASES = [

@@ -22,8 +22,10 @@ token: https://github.com/NVIDIA/TensorRT-LLM/issues/17114
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.reads import assignments_by_name
 from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.servers import server_name
@@ -32,6 +34,7 @@ from sbatchlint.bash.trace import Context, Invocation, VariableAssignment, Varia
 from sbatchlint.bash.values import Phase, Piece, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.containers import Container
+from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named, commands_with_option
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
@@ -80,6 +83,9 @@ class Secrets:
         self.job = job
         self.reads = [each for each in job.trace.reads if is_secret(each.name)]
         self.assignments = [each for each in job.assignments if is_secret(each.name) and _holds_secret(each)]
+        self.reads_by_name: dict[str, list[VariableRead]] = {}
+        for read in self.reads:
+            self.reads_by_name.setdefault(read.name, []).append(read)
         # the names of variables by the places of pieces of their values, which show where a value is used
         self.places: dict[tuple[int, int], str] = {
             (piece.start, piece.end): assignment.name
@@ -99,7 +105,8 @@ class Secrets:
 
     def are_generated_here(self, name: str) -> bool:
         """Whether the job itself generates the secret for its own run."""
-        pieces = [piece for each in self.assignments if each.name == name for piece in _pieces(each)]
+        assigned = assignments_by_name(self.job).get(name, [])
+        pieces = [piece for each in assigned if _holds_secret(each) for piece in _pieces(each)]
         commands = [each.expansion.commands if each.expansion is not None else () for each in pieces]
         return bool(commands) and all(words and words[0][:1] and words[0][0] in MAKERS for words in commands)
 
@@ -113,11 +120,11 @@ class Secrets:
     def _place(self, name: str, piece: Piece, command: Invocation) -> Span | None:
         if piece.expansion is not None and piece.expansion.name == name:
             return piece.expansion.span
-        reads = [each.span for each in self.reads if each.name == name and each.order <= command.index]
+        reads = [each.span for each in self.reads_by_name.get(name, []) if each.order <= command.index]
         inside = [each for each in reads if command.span.contains(each)]
         holder = None if inside else _holder(self, command, (piece,))
         if holder is not None:
-            held = [each.span for each in self.job.assignments if each.name == holder.name]
+            held = [each.span for each in assignments_by_name(self.job).get(holder.name, [])]
             inside = [each for each in reads if any(span.contains(each) for span in held)] or [holder.span]
         return inside[0] if inside else reads[-1] if reads else None
 
@@ -172,7 +179,9 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
 
 def _written(secrets: Secrets, exposed: list[Span]) -> Iterator[Finding]:
     """Findings on secrets written out as arguments of a command, or placeholders for them."""
-    written = secrets_in(secrets.job.source.text)
+    written = [each.span for each in secrets_in(secrets.job.source.text)]  # none overlaps another
+    ends = [each.end for each in written]
+    exposed = sorted(exposed)
     seen: set[Span] = set()
     for command in commands_with_option(secrets.job, _names_secret):
         if command.name in OWN or command.calls_function or command.text is not None:
@@ -190,9 +199,9 @@ def _written(secrets: Secrets, exposed: list[Span]) -> Iterator[Finding]:
                 continue
             span = _where(secrets, command, word)
             # `--env NAME=$NAME` is one mistake, whatever the variable holds
-            if any(span.start <= each.start <= span.end + 2 or span == each for each in exposed):
+            if any(each.start <= span.end + 2 for each in exposed[bisect_left(exposed, Span(span.start, 0)) :][:1]):
                 continue
-            if any(span.start < each.span.end and each.span.start < span.end for each in written):
+            if any(each.start < span.end for each in written[bisect_right(ends, span.start) :][:1]):
                 continue  # that it is in the script at all is the worse fault (SB901)
             # the value of a variable is reported where the variable stands
             known = any(piece.expansion is not None or secrets.name_of(piece) is not None for piece in word)
@@ -244,12 +253,26 @@ def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:
 def _holder(secrets: Secrets, command: Invocation, word: Pieces) -> VariableRead | None:
     """The read in a command by which it gets a word, or a part of it; None where it is there itself."""
     places = {(piece.start, piece.end) for piece in word}
-    for read in secrets.job.trace.reads:
+    for read in _reads_in(secrets.job, command.span):
         if command.span.contains(read.span) and read.variable is not None:
             values = (piece for each in read.variable.alternatives for field in each.fields or () for piece in field)
             if any((piece.start, piece.end) in places for piece in values):
                 return read
     return None
+
+
+def _reads_in(job: Job, span: Span) -> list[VariableRead]:
+    """The reads that begin in a place, in the order in which they run."""
+    starts, rows = _reads_by_place(job)
+    found = sorted(rows[bisect_left(starts, span.start) : bisect_right(starts, span.end)])
+    return [job.trace.reads[row] for row in found]
+
+
+@once
+def _reads_by_place(job: Job) -> tuple[list[int], list[int]]:
+    """Where each read begins, in order, and which one in the trace it is."""
+    found = sorted((read.span.start, row) for row, read in enumerate(job.trace.reads))
+    return [start for start, _ in found], [row for _, row in found]
 
 
 def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:
@@ -326,8 +349,8 @@ def _is_export_option(command: Invocation, number: int) -> bool:
 
 def _export_again(job: Job, command: Invocation, name: str, span: Span) -> VariableAssignment | None:
     """The export in the shell program of a task that repeats a variable: `export NAME=$NAME`."""
-    for assignment in job.assignments:
-        if assignment.name != name or assignment.context.parent is None or not assignment.exported:
+    for assignment in assignments_by_name(job).get(name, []):
+        if assignment.context.parent is None or not assignment.exported:
             continue
         if command in (assignment.context.parent, *assignment.context.parent.ancestors()):
             if assignment.name_span.end <= span.start <= assignment.name_span.end + 4:

@@ -134,6 +134,15 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "unknown codes of an ignore comment": joined("SB1@x", ",", "srun a # sbatchlint: ignore[", "]\n"),
     "codes of an ignore comment": joined("SB101", ",", "srun a # sbatchlint: ignore[", "]\n"),
     "loops that enter folders": repeated("for d in a@ b@; do cd $d; ./run; echo x > out.txt; cd ..; done\n"),
+    "terms of a test": joined('"$A@" = x', " -o ", "if [ ", " ]; then srun ./a; fi\n"),
+    "terms of a test in double brackets": joined("$A@ == x*", " || ", "if [[ ", " ]]; then srun ./a; fi\n"),
+    "submissions that export": repeated("sbatch --export=T=@ run@.sh\n"),
+    "passwords of commands": repeated(
+        "export P@_PASSWORD=pw@xYz7q\nsrun ./a --password $P@_PASSWORD --token pw@xY7q\n"
+    ),
+    "traps that wait": lambda size: (
+        "#SBATCH --signal=B:USR1@60\n" + repeated("trap 'kill -USR1 $P@' USR1\nsrun ./a@ & P@=$!\nwait $P@\n")(size)
+    ),
     "folders in one loop": lambda size: (
         f"for d in a b c; do\n{repeated('cd $d/x@' + chr(10) + './a@ > log' + chr(10))(size)}done\n"
     ),
@@ -198,6 +207,7 @@ def test_a_script_that_grows(shape: str) -> None:
 # What grows with each line, so that all of it grows with the square: up to a bound.
 GROWING: dict[str, Callable[[int], str]] = {
     "words": repeated('A="$A x@"; srun a $A\n'),
+    "arguments": lambda size: 'set -- "$@" --option v; srun a "$@"\n' * size,
     "a script that is submitted": repeated("cat >> f.sh <<E\n#SBATCH --comment=@\nE\nsbatch f.sh\n"),
     "a command that is submitted": repeated('A="$A srun x@;"; sbatch --wrap="$A"\n'),
 }

@@ -126,7 +126,7 @@ def _direct_use(job: Job, read: VariableRead) -> Use:
     command = _reading_command(job, read)
     if command is not None:
         if command.name in TESTS:
-            return Use(read, "guard" if _asks_whether_set(command) else "test", command)
+            return Use(read, "guard" if command.index in _guards(job) else "test", command)
         if has_trait(command.name, "prints") and not command.context.captured:
             return Use(read, "print", command)
         if _is_shown_heredoc(command, read):
@@ -164,6 +164,12 @@ def _is_shown_heredoc(command: Invocation, read: VariableRead) -> bool:
     return plain and not redirects_output(command.redirects) and not command.context.captured
 
 
+@once
+def _guards(job: Job) -> frozenset[int]:
+    """The tests that ask whether a variable is set, by their index."""
+    return frozenset(command.index for command in commands_named(job, *TESTS) if _asks_whether_set(command))
+
+
 def _asks_whether_set(test: Invocation) -> bool:
     """Whether `[ … ]` tests if a variable is set: by `-z`, `-n`, with one word alone, or by a comparison with "".
 
@@ -192,7 +198,7 @@ def guarded_names(job: Job) -> frozenset[str]:
         if command.name in TESTS:
             if "-v" in command.words:
                 found.update(command.words)
-            if _asks_whether_set(command):
+            if command.index in _guards(job):
                 found.update(each.name for field in command.argv for each in expansions(field))
                 first, end = bisect_right(orders, command.index - _AHEAD), bisect_right(orders, command.index)
                 found.update(read.name for read in reads[first:end] if _reading_command(job, read) is command)
