@@ -230,10 +230,11 @@ def test_a_broken_profile_is_told(text: str) -> None:
 
 def test_prices_written_by_hand_are_kept() -> None:
     made = saved("22.05")
-    text = as_toml(made).replace("[partitions.batch]\n", "[partitions.batch]\nprice = 2.5\n")
+    text = as_toml(made).replace("[partitions.batch]\n", "[partitions.batch]\nprice = 2.5\nwatts = 4000\n")
     before = parsed(text.replace("x11 = false", 'x11 = false\ncurrency = "EUR"').encode(), "x")
     kept = carried_over(made, before)
     assert kept.partitions["batch"].price == 2.5 and kept.currency == "EUR"
+    assert "\nwatts = 4000\nprice = 2.5\n" in as_toml(kept), "numbers as they were written"
     assert kept.partitions["interactive"] == made.partitions["interactive"]
 
 

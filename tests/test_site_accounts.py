@@ -120,6 +120,8 @@ def test_the_profile_of_a_user() -> None:
     assert '"eve"' not in as_toml(made)
     with pytest.raises(InputError, match="no association of the user joe"):
         profile(user="joe")
+    with pytest.raises(InputError, match="associations of eve are not known"):  # a cluster without accounting
+        profile_of([Output("config", CONFIG)], user="eve")
 
 
 def test_who_may_not_see_all_accounts_makes_a_profile_without_them() -> None:

@@ -52,9 +52,9 @@ def site(arguments: list[str]) -> int:
         sys.stdout.write(read_bytes(path_of(options.show)).decode())
         return 0
     outputs, missing = _outputs(options)
-    profile = profile_of(outputs, options.with_accounts, options.for_user)
     for line in missing:
         print(f"note: not asked: {escape(line)}", file=sys.stderr)
+    profile = profile_of(outputs, options.with_accounts, options.for_user)
     if options.output_file is None:
         sys.stdout.write(as_toml(profile))
         return 0

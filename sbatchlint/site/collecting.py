@@ -96,6 +96,8 @@ def profile_of(outputs: Iterable[Output], private: bool = False, user: str | Non
             parts.combine()
         except (Damaged, Foreign, NoHelp) as error:
             raise InputError(f"{output.name}: {error}") from None
+    if user is not None and not parts.associations:
+        raise InputError(f"the associations of {user} are not known (sacctmgr show assoc); leave out --for-user")
     if user is not None and not parts.fields.get("accounts"):
         raise InputError(f"sacctmgr shows no association of the user {user}; leave out --for-user")
     return parts.profile()

@@ -80,4 +80,6 @@ def _toml(value: Any) -> str:
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))  # as it was written by hand
     return str(value).lower() if isinstance(value, bool) else str(value)

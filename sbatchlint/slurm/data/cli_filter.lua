@@ -1,8 +1,9 @@
 -- cli_filter.lua: sbatchlint for all users of a cluster.
 --
--- It stands beside slurm.conf on every machine where people submit, and slurm.conf says CliFilterPlugins=lua. It runs
--- inside sbatch, as the user, before anything reaches the controller. It shows the worst finding of the script in three
--- lines, and keeps back what Slurm would refuse, or what would die, hang or compute something else.
+-- It stands beside slurm.conf on every machine where people submit, and slurm.conf says
+-- CliFilterPlugins=cli_filter/lua. It runs inside sbatch, as the user, before anything reaches the controller. It shows
+-- the worst finding of the script in three lines, and keeps back what Slurm would refuse, or what would die, hang or
+-- compute something else.
 --
 -- It never keeps a job back because sbatchlint is missing, slow, broken or killed. SBATCHLINT_FORCE=1 submits whatever
 -- is found; `sbatchlint submit`, which has linted the script by then, is not linted again.
