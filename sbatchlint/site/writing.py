@@ -81,5 +81,5 @@ def _toml(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, float) and value.is_integer():
-        return str(int(value))  # as it was written by hand
+        return f"{value:.0f}"  # as it was written by hand
     return str(value).lower() if isinstance(value, bool) else str(value)
