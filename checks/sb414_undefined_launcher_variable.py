@@ -26,6 +26,11 @@ or that a sourced file may set are not reported. Of the others, these are:
 - the only name in small letters that the script does not set;
 - `$hostname`, which should be HOSTNAME.
 
+Where there is none of these, one finding names the others, up to four, as advice: the submit environment may set them.
+It is a warning for a name with small letters on which the work depends, in a script that sets others of this kind or
+says that it is submitted with a plain `sbatch job.sh`. After a sourced file that cannot be read here, only what is
+commented out and `$hostname` are reported, as advice.
+
 An error for an array where one of a similar name is set and never read, and where the same file's name is elsewhere
 with a variable of a similar name that is set; otherwise a warning, as the submit environment may set anything; advice
 where the value is only printed.
@@ -51,6 +56,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     is_lone_lowercase_name,
     is_mentioned,
     is_misspelt,
+    is_of_submission,
     is_on_comment,
     is_set_by_site,
     may_come_from_files,
@@ -60,6 +66,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     unset_reads,
     unusual_names,
 )
+from sbatchlint.analysis.expansion.reach import Reach, reach_of
 from sbatchlint.analysis.expansion.reads import (
     DEFAULTS,
     assigned_names,
@@ -114,12 +121,20 @@ _SHORTEST = 4  # of a name that is tested
 _OF_SHELL = frozenset({"HOSTNAME", "HOME", "PWD", "USER", "LOGNAME", "UID"})
 # The words of `timeout` before its duration.
 _BEFORE_DURATION = Regex(r"timeout[ \t]+(?>-[ks][ \t]+\S+[ \t]+|-\S+[ \t]+)*\"?")
+# What joins a variable to the rest of a name: `run_$LR.log`.
+_JOINED = Regex(r"[\w./@=-]")
+# A comment that says how the script is submitted, without any options.
+_SUBMITTED_PLAINLY = Regex(r"(?m)^[ \t]*#[^\n]*\bsbatch[ \t]+(?!-)[\w./<>-]+[ \t]*$")
+_MOST_OF_SUBMISSION = 4  # names; a script that reads more gets them from elsewhere
 # Names of lists of options: a script that sets others of this kind sets them all itself.
 _OPTIONS_NAME = Regex(r"(?i)(?!EXTRA|ADD|MORE|USER|CUSTOM|OPT|MY)\w+_(?:ARGS?|OPTS?|OPTIONS?|FLAGS?|PARAMS?)")
 
 
 def check(job: Job) -> Iterator[Finding]:
     if may_come_from_files(job):
+        if job.phase is Phase.BATCH:
+            for finding in chain(_commented_out(job), _of_shell_in_other_case(job)):
+                yield finding._replace(severity="info")  # the sourced file may set it
         return
     seen: set[Span] = set()
     if job.phase is Phase.BATCH:
@@ -144,10 +159,56 @@ def check(job: Job) -> Iterator[Finding]:
         found = list(_lost(job, read))
         if found and not is_mentioned(job, read.name):
             by_name.setdefault(read.name, []).extend(found)
+    if not seen and not by_name and job.phase is Phase.BATCH and job.directives.lines:
+        yield from _of_submission(job)
     for found in by_name.values():
         worst = min(found, key=lambda each: ("error", "warning", "info").index(each.severity or "warning"))
         others = [(each.span, "also empty") for each in found if each.span != worst.span]
         yield worst._replace(related=[*worst.related, *others[:3]])
+
+
+def _of_submission(job: Job) -> Iterator[Finding]:
+    """The finding on variables that only the submit environment can set: advice, one for a script."""
+    found: dict[str, tuple[VariableRead, str]] = {}
+    for read in unset_reads(job):
+        if not is_of_submission(job, read) or _OPTIONS_NAME.fullmatch(read.name) or read.context.handler:
+            continue
+        if _may_be_from_image(read) or _stops_if_unset(job, read):
+            continue
+        text, (start, end) = job.source.text, read.span
+        use = use_of(job, read)
+        if use.kind == "print":
+            happens = "this prints nothing for it"
+        elif use.kind == "test":
+            happens = "this test compares an empty value"
+        elif use.kind == "arithmetic":
+            happens = "it counts as 0"
+        elif text[end : end + 1] == "/" and not _JOINED.search(text[max(start - 1, 0) : start]):
+            happens = "this path begins at the root"
+        elif _JOINED.search(text[max(start - 1, 0) : start]) or _JOINED.match(text[end : end + 1]):
+            happens = "it is missing here"
+        else:
+            continue
+        found.setdefault(read.name, (read, happens))
+    if not found or len(found) > _MOST_OF_SUBMISSION:
+        return
+    own = next((name for name, (read, _) in found.items() if not name.isupper() and _counts(job, read)), None)
+    plain = _sets_others(job) or _SUBMITTED_PLAINLY.search(job.source.own.text) is not None
+    name = next(iter(found)) if own is None or not plain else own
+    read, happens = found.pop(name)
+    others = list(found.items())
+    yield Finding(
+        read.span,
+        f"{name} is set by nothing in this script: unless it is exported before sbatch, {happens}; set it above",
+        "warning" if plain and name == own else "info",
+        related=[(other.span, "nothing sets it either") for _, (other, _) in others[:3]],
+    )
+
+
+def _counts(job: Job, read: VariableRead) -> bool:
+    """Whether the work of the job depends on a read."""
+    kind, reach = use_of(job, read).kind, reach_of(job, read)
+    return len(read.name) > 1 and kind != "print" and reach not in (Reach.MESSAGE, Reach.LOG)
 
 
 def _constants(job: Job) -> Iterator[Finding]:
@@ -489,6 +550,17 @@ def _is_from_image(launch: Launch, expansion: Expansion) -> bool:
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        # submit with: sbatch job.sh
+        IMAGE=/opt/images/flow.sif
+        apptainer exec $IMAGE flow --config «${path}»/param.yaml
+        """,
+        severity="warning",
+        title="a path that begins at the root",
+    ),
     Bad(
         """\
         #!/bin/bash

@@ -22,14 +22,9 @@ bash(1), "Word Splitting" and "Parameter Expansion"; sbatch(1), --export
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import (
-    glued_name,
-    is_common_name,
     is_lone_lowercase_name,
-    is_mentioned,
-    is_misspelt,
-    is_set_by_site,
+    is_of_submission,
     may_come_from_files,
-    similar_variable,
     unset_reads,
     unusual_names,
 )
@@ -37,7 +32,6 @@ from sbatchlint.analysis.expansion.reads import stopping
 from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
@@ -56,7 +50,11 @@ _MOST_NAMES = 12
 def check(job: Job) -> Iterator[Finding]:
     if may_come_from_files(job) or len(unusual_names(job)) > _MOST_NAMES:
         return
-    reads = {each.span: each for each in unset_reads(job) if _is_unknown(job, each)}
+    reads = {
+        each.span: each
+        for each in unset_reads(job)
+        if is_of_submission(job, each) and not is_lone_lowercase_name(job, each)
+    }
     found: dict[str, tuple[VariableRead, str]] = {}
     for command in job.invocations if reads else ():
         if command.phase is Phase.SUBMIT or command.state.option("nounset") is not False or not _takes_options(command):
@@ -73,30 +71,6 @@ def check(job: Job) -> Iterator[Finding]:
         "stop the job",
         related=[(other.span, "this option gets none either") for _, (other, _) in others[:3]],
     )
-
-
-def _is_unknown(job: Job, read: VariableRead) -> bool:
-    """Whether only the submission may set a variable, and nothing in the script shows which other one was meant."""
-    name = read.name
-    if read.operator or is_common_name(name) or is_set_by_site(name) or _is_of_module(job, name):
-        return False
-    if is_mentioned(job, name) or is_misspelt(job, name):
-        return False
-    if glued_name(job, read) is not None or similar_variable(job, read) is not None:
-        return False
-    return not is_lone_lowercase_name(job, read)
-
-
-def _is_of_module(job: Job, name: str) -> bool:
-    """Whether a module of this name is loaded, which may set the variable: `module load picard`, then `$PICARD`."""
-    return name.lower().partition("_")[0] in _modules(job)
-
-
-@once
-def _modules(job: Job) -> frozenset[str]:
-    """The names, without their versions, of the modules that are loaded."""
-    loaded = (each for each in job.invocations if has_trait(each.name, "loads"))
-    return frozenset(word.lower().partition("/")[0] for each in loaded for word in each.words[1:])
 
 
 def _takes_options(command: Invocation) -> bool:

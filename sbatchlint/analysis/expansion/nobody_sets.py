@@ -24,6 +24,7 @@ from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import LOCAL_VARIABLES, SHARED_VARIABLES
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.environment import find, glued_to, known_names, misspelling_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -335,3 +336,25 @@ def _shares_word(one: str, other: str) -> bool:
     """Whether two names have a word in common: `cuda_modules`, `worker_modules`."""
     words = {word for word in one.lower().split("_") if len(word) >= _SHORTEST_NAME}
     return not words.isdisjoint(other.lower().split("_"))
+
+
+def is_of_submission(job: Job, read: VariableRead) -> bool:
+    """Whether only the submission may set a variable, and nothing in the script shows which other one was meant."""
+    name = read.name
+    if read.operator or is_common_name(name) or is_set_by_site(name) or _is_of_module(job, name):
+        return False
+    if is_mentioned(job, name) or is_misspelt(job, name):
+        return False
+    return glued_name(job, read) is None and similar_variable(job, read) is None
+
+
+def _is_of_module(job: Job, name: str) -> bool:
+    """Whether a module of this name is loaded, which may set the variable: `module load picard`, then `$PICARD`."""
+    return name.lower().partition("_")[0] in _modules(job)
+
+
+@once
+def _modules(job: Job) -> frozenset[str]:
+    """The names, without their versions, of the modules that are loaded."""
+    loaded = (each for each in job.invocations if has_trait(each.name, "loads"))
+    return frozenset(word.lower().partition("/")[0] for each in loaded for word in each.words[1:])
