@@ -133,7 +133,7 @@ def check(job: Job) -> Iterator[Finding]:
         else:
             continue
         span = _line_of(job, choice)
-        fix = None if span is None or meant else Fix(f"let Slurm set {name}", [remove(span)])
+        fix = None if span is None or meant else Fix(f"remove the assignment of {name}", [remove(span)])
         yield Finding(choice.span, message, severity, fix=fix)
 
 

@@ -36,7 +36,7 @@ def check(job: Job) -> Iterator[Finding]:
         span, launch = found.world.span, found.world.launch
         severity = "info" if found.kind == "loopback" else None if found.certain else "warning"
         fix = _meet_at_first_node(job, launch) if launch is not None and found.kind in ("local", "task") else None
-        yield Finding(found.place, _message(job, found), severity, related=[(span, "what gets it")], fix=fix)
+        yield Finding(found.place, _message(job, found), severity, related=[(span, "gets the address")], fix=fix)
 
 
 def _message(job: Job, found: UnsharedAddress) -> str:

@@ -178,7 +178,7 @@ def _of_srun(job: Job, loss: Loss) -> Finding:
     why = "leaves the tasks without PATH" if loss.program else "passes only what it names"
     if export.at is not None and job.source.text.startswith(export.text, export.at):
         advice = f"write `--export=ALL,{export.text}`"
-        fix = Fix("pass the rest too", [insert(export.at, "ALL,")], safe=bool(loss.program))
+        fix = Fix("pass ALL too", [insert(export.at, "ALL,")], safe=bool(loss.program))
     elif export.text.upper() in NOTHING:
         advice, fix = "write the path of the program, or `--export=ALL`", None
     else:
@@ -187,7 +187,7 @@ def _of_srun(job: Job, loss: Loss) -> Finding:
         export.place,
         f"{_lacks(loss)}: `{shortened('--export=' + export.text)}` {why}; {advice}",
         None if loss.program else "warning",
-        related=[(loss.step.place, "starts them")] if not loss.program else [],
+        related=[(loss.step.place, "starts the tasks")] if not loss.program else [],
         fix=fix,
     )
 
@@ -203,9 +203,10 @@ def _of_job(job: Job, loss: Loss, losses: list[Loss]) -> Finding:
     setting = job.request.setting("export")
     if setting is not None and setting.span == export.place and _only_adds(setting):
         value = f"ALL,{setting.text}"
-        fix = Fix("pass the rest too", [replacement(job.directives, setting, value)], safe=safe)
+        fix = Fix("pass ALL too", [replacement(job.directives, setting, value)], safe=safe)
         message = f"{', '.join(filter(None, (happens, why)))}; put `ALL,` before its value"
-        return Finding(setting.span, message, severity, related=[(each, "starts them") for each in places][:3], fix=fix)
+        related = [(each, "starts the tasks") for each in places][:3]
+        return Finding(setting.span, message, severity, related=related, fix=fix)
     edits = add_step_option(job, steps, "--export=ALL", ("ntasks", "nodes"))
     return Finding(
         loss.step.place,

@@ -79,7 +79,7 @@ def check(job: Job) -> Iterator[Finding]:
                 f"`{name} activate` may fail: at some sites the module on line {job.line(module.span.start)} does not "
                 f"set it up; write `{hook}` {above}",
                 "info",
-                related=[(module.span, "may only put it into PATH")],
+                related=[(module.span, "may only put conda into PATH")],
                 fix=_with_hook(job, command, hook),
             )
             return
@@ -208,7 +208,7 @@ def _with_hook(job: Job, command: Invocation, hook: str) -> Fix | None:
     spaces = job.source.text[line.start : command.span.start]
     if spaces.strip() or command.context.parent is not None or not has_trait(command.name, "conda"):
         return None
-    return Fix("define the function before", [insert(line.start, f"{spaces}{hook}\n")])
+    return Fix("set up conda first", [insert(line.start, f"{spaces}{hook}\n")])
 
 
 CASES = [

@@ -165,7 +165,8 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     if end is None and last is not None:
         end = last.name_span if last.span.contains(last.name_span) else last.span
     if end is not None and replaced and end != by:
-        related.insert(1, (end, "the script ends with this status"))
+        one_line = job.line(end.start) == job.line(by.start)  # two labels would say the same
+        related[:1] = [*([] if one_line else related[:1]), (end, "the script ends with this status")]
     reader = state_reader(job, main.command) if best[0] and main.how not in _DECEIVING else None
     if reader is not None and reader.place is not None:
         related.insert(1, (reader.place, "treats the job as a success"))

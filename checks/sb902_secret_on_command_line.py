@@ -463,7 +463,7 @@ def _traced(secrets: Secrets) -> Iterator[Finding]:
                 f"`{written}` writes the value of `{name}` (line {job.line(use.start)}) into the job's log; write "
                 "`set +x` before that line, and `set -x` after it",
                 "info" if secrets.are_generated_here(name) else None,
-                related=[(use, "traced")],
+                related=[(use, "printed into the log")],
             )
 
 

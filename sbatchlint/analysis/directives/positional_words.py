@@ -39,13 +39,13 @@ _SEPARATORS = Regex(r"(?:[,;&|]|&&)\Z")
 class Meant(NamedTuple):
     """What to write instead of the words: `advice` for the message, and `edits` where it is clear what was meant.
 
-    `safe`: whether that is certain. `fault`: what is wrong, '' where it is that the words are neither an option nor a
-    value. `end`: where the words end, if not where sbatch ends them.
+    `title`: that of the fix, '' for the advice. `safe`: whether that is certain. `fault`: what is wrong, '' where it is
+    that the words are neither an option nor a value. `end`: where the words end, if not where sbatch ends them.
     """
 
     advice: str
     edits: tuple[Edit, ...] = ()
-    title: str = "correct the word"
+    title: str = ""
     safe: bool = False
     fault: str = ""
     end: int | None = None
