@@ -28,6 +28,7 @@ ConstrainCores; the manuals of Bismark (0.24), GROMACS, Dask, GNU parallel and x
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.expansion.array_elements import several_elements, works_by_index
 from sbatchlint.analysis.launch.cpu_use import (
     UNCLEAR,
     AtOnce,
@@ -67,6 +68,11 @@ _A_FEW_MORE = 1.1
 _LARGEST_NODE = 128  # CPUs that most sites have on a node; more are rather not requested
 _BUILDERS = frozenset({"scram", "scramv1", "scons", "bazel", "cargo", "spack", "b2", "bjam"})
 _FEWER = Regex(r", or lower `[^`]*`$")
+# Options that say which of several parts this is.
+_NUMBER_OF_PART = Regex(
+    r"-{1,2}(?:\w+[-_])*(?:thread|worker|proc(?:ess)?|shard|part|rank|job|chunk|task)[-_]?(?:id|idx|index|num(?:ber)?|no)"
+    r"(?:=.*)?"
+)
 # What only one process of several does, before the others begin.
 _OF_ONE = Regex(r"(?i)preproc|tokeni|download|dataset")
 
@@ -98,6 +104,7 @@ def check(job: Job) -> Iterator[Finding]:
     if request.has_any_option(UNCLEAR) or request.foreign_settings():
         return
     # CPUs, or several tasks that one process has to itself; a lone `-n 1` does not set threads
+    array = several_elements(job)
     tasks = (request.effective_tasks() or 0) > 1 and not any(map(_works, job.steps)) and not job.launches
     for command in job.invocations if "_THREADS" in job.source.text else _with_threads(job):
         step = enclosing_step(command.context)
@@ -120,6 +127,9 @@ def check(job: Job) -> Iterator[Finding]:
             counts = (request.effective_tasks(), None if step is None else step.tasks)
             if number in counts and not rank and not (use.of_tasks and step is not None and (step.tasks or 0) > 1):
                 continue  # it may count the tasks
+            if array is not None and number == array.tasks and works_by_index(job, command):
+                if any(map(_NUMBER_OF_PART.fullmatch, command.words)):
+                    continue  # it counts those of the array: `--nthreads 32 --thread_id $SLURM_ARRAY_TASK_ID`
             fewer = step.option("cpus-per-task") if use.of_job and step is not None else None
             if fewer is not None and fewer.span is not None:  # the value follows the job's number, not the step's
                 message = (
