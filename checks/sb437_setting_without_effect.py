@@ -7,6 +7,8 @@ followed by `MODEL=$1` is not a default: without an argument MODEL is empty.
 
 No program reads `omp_num_threads`, `CUDA_VISIBLE_DEVICE` or `PYTHONBUFFERED` either, whatever it is set to.
 
+Nor does NCCL know each level: `NCCL_DEBUG=DEBUG` prints nothing at all, not even warnings; it is advice.
+
 A warning for such a name and where an option or argument of the script is lost, otherwise advice. Names that are
 exported, that bash, Slurm or programs read themselves, or that occur once more anywhere in the file are not reported as
 unread.
@@ -17,7 +19,7 @@ None: the value may belong into the command, or the line may be left over. `MODE
 
 ## References
 
-bash(1), "Shell Parameters"; https://www.shellcheck.net/wiki/SC2034
+bash(1), "Shell Parameters"; `ncclDebugInit()` in src/debug.cc of NCCL; https://www.shellcheck.net/wiki/SC2034
 """
 
 import re
@@ -67,8 +69,16 @@ _COPY = Regex(r"=[\"']?\$\{?SLURM_\w+\}?[\"']?$")
 _INITIAL = Regex(r"=(?:\"\"|''|0|1|false|true|no|yes|None|\(\))?$")
 
 
+# The levels of NCCL_DEBUG, in any case, and those of others with the one that was probably meant.
+_LEVELS = frozenset({"VERSION", "WARN", "INFO", "ABORT", "TRACE", "NONE", "OFF"})
+_MEANT = {"WARN": "WARN", "ERR": "WARN", "FATAL": "WARN", "CRIT": "WARN"}
+_LEVEL = Regex(r"=[\"']?([A-Za-z]+)[\"']?$")
+
+
 def check(job: Job) -> Iterator[Finding]:
     text = job.source.text
+    if not (job.program.errors or is_templated(text)):
+        yield from _unknown_levels(job)
     if job.program.errors or is_templated(text) or job.is_embedded:
         return
     assignments = [each for each in job.assignments if each.context.parent is None and not each.context.handler]
@@ -102,7 +112,7 @@ def check(job: Job) -> Iterator[Finding]:
         job.span(word.start, word.end).start
         for statement in job.program.statements
         if isinstance(statement, Simple)
-        for word in (*statement.assignments, *statement.words)
+        for word in statement.words or statement.assignments  # not `NAME=value command`
     }
     last: dict[str, VariableAssignment] = {}
     for later in sorted(assignments, key=lambda each: each.order):
@@ -127,6 +137,17 @@ def check(job: Job) -> Iterator[Finding]:
             else:
                 message = f"this value is never used: line {line} sets `{later.name}` again; remove one of them"
                 yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "this value counts")])
+
+
+def _unknown_levels(job: Job) -> Iterator[Finding]:
+    """The finding on a level of NCCL_DEBUG that NCCL does not know."""
+    for assigned in job.assignments:
+        written = _LEVEL.search(job.source.slice(assigned.span)) if assigned.name == "NCCL_DEBUG" else None
+        if written is not None and written[1].upper() not in _LEVELS and not assigned.context.handler:
+            meant = next((level for word, level in _MEANT.items() if written[1].upper().startswith(word)), "INFO")
+            message = f"NCCL knows no level `{written[1]}`, so it prints nothing, not even warnings; write `{meant}`"
+            yield Finding(assigned.span, message, "info")
+            return
 
 
 def _is_of_command(job: Job, assigned: VariableAssignment) -> bool:
@@ -191,6 +212,17 @@ def _is_replaced(job: Job, earlier: VariableAssignment, later: VariableAssignmen
 
 
 CASES = [
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --gpus-per-node=4
+        export «NCCL_DEBUG=DEBUG»
+        srun python train.py
+        """,
+        severity="info",
+        title="a level that does not exist",
+    ),
     Bad(
         """\
         #!/bin/bash

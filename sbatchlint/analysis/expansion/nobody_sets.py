@@ -46,6 +46,7 @@ _BREAK = Regex(r"_|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[a-z])|(?<=[0-9])(?=[a-zA-Z]
 MOST_STRANGERS = 100
 _OPTIONS = Regex(r"args|opts|options|flags|params")
 _SHORTEST_TYPO = 6  # of a variable that is read rightly elsewhere
+_LONG_NAME = 8  # of a name that is read without its last letter
 _SHORTEST_START = 3  # of a name with which another begins
 _SHORTEST_NAME = 4  # a shorter name is similar to too many others
 
@@ -302,7 +303,9 @@ def is_misspelt(job: Job, name: str) -> bool:
 
 
 def _is_misspelt(name: str, read: str) -> bool:
-    """Whether a name lacks a letter of another, has one twice, or has two swapped, other than at its end."""
+    """Whether a name lacks a letter of another, has one twice, or has two swapped, or a long one lacks its last."""
+    if name[:-1] == read and len(read) > _LONG_NAME and name[-1].isalpha() and name[-1] not in "sS":
+        return True
     if min(len(name), len(read)) < _SHORTEST_TYPO or name[-2:] != read[-2:] or name[0] != read[0]:
         return False
     swapped = len(name) == len(read) and sorted(name) == sorted(read)
