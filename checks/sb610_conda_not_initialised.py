@@ -72,7 +72,9 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         name = command.name
         hook = 'eval "$(conda shell.bash hook)"' if name == "conda" else f'eval "$({name} shell hook --shell bash)"'
-        above = "before it" if command.context.parent is not None else "above this line"
+        above = "above this line"
+        if command.context.parent is not None or _continues(job, command):
+            above = "before it"
         if module is not None:
             yield Finding(
                 command.span,
@@ -203,10 +205,17 @@ def _process(shell: Shell) -> Shell:
     return shell
 
 
+def _continues(job: Job, command: Invocation) -> bool:
+    """Whether the line of a command continues the one above, so that no line fits between them."""
+    return job.source.text.endswith(("\\\n", "\\\r\n"), 0, job.source.line_of(command.span.start).start)
+
+
 def _with_hook(job: Job, command: Invocation, hook: str) -> Fix | None:
     line = job.source.line_of(command.span.start)
     spaces = job.source.text[line.start : command.span.start]
     if spaces.strip() or command.context.parent is not None or not has_trait(command.name, "conda"):
+        return None
+    if _continues(job, command):
         return None
     return Fix("set up conda first", [insert(line.start, f"{spaces}{hook}\n")])
 

@@ -381,7 +381,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         if equals:
             local, _, kept = kept.rpartition(" ")  # of a function
             advice = leave if others else f"end with `exit ${kept}`"
-            if local and not others:
+            if local and local != "export" and not others:
                 advice = f"write `{kept}=$?` without `{local}`, and end with `exit ${kept}`"
             message = f"{outcome} even if {name}{many} fails, although `{kept}` keeps its status; {advice}"
             return message, _return(job, found, kept)
