@@ -1,8 +1,9 @@
 """Centres whose ordinary queues give jobs whole nodes, where a script says that it is for one of them.
 
-TACC (Frontera, Stampede, Lonestar, Longhorn, Maverick) and SURF's former Cartesius and Lisa know no GRES of GPUs: a
-queue of GPU nodes gives all that is on them (docs.tacc.utexas.edu/hpc/frontera, "Queues"). ARCHER2, OLCF, and the
-Haswell and KNL nodes of NERSC's Cori gave whole nodes too.
+TACC (Frontera, Stampede, Lonestar, Longhorn, Maverick), SURF's former Cartesius and Lisa, and CSCS's Piz Daint, where
+`--constraint=gpu` was the request, know no GRES of GPUs: a queue of GPU nodes gives all that is on them
+(docs.tacc.utexas.edu/hpc/frontera, "Queues"). ARCHER2, OLCF, and the Haswell and KNL nodes of NERSC's Cori gave whole
+nodes too.
 """
 
 from functools import lru_cache
@@ -15,7 +16,7 @@ from sbatchlint.source.regex import Regex
 # Folders of TACC have the number of their owner: /work/01234/ada.
 _GPUS_OF_NODE = Regex(
     r"\bibrun\b|/(?:work2?|scratch\d?|home\d?)/\d{5}/\w"
-    r"|(?i:(?<![a-z])(?:tacc|stampede[23]?|frontera|lonestar[456]|longhorn|maverick2|cartesius)(?![a-z]))"
+    r"|(?i:(?<![a-z])(?:tacc|stampede[23]?|frontera|lonestar[456]|longhorn|maverick2|cartesius|daint)(?![a-z]))"
 )
 # Of Frontera and Maverick2, and of SURF's Lisa.
 _GPU_QUEUES = frozenset({"rtx", "rtx-dev", "gtx", "gpu_titanrtx", "gpu_titanrtx_short"})

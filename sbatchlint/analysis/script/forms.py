@@ -32,6 +32,10 @@ _TO_FILL_IN = Regex(
     r"(?i)[<\[](?:(?:your|my|set|insert|enter|put|add|fill in|name of|file|(?:(?:absolute|full)[ _-])?path)[ _-])"
     r"[^<>\[\]\n]*[>\]]"
 )
+# What is to be entered at an assignment: `USER_NAME="username"  ## <-- enter your name here`.
+_TO_ENTER = Regex(
+    r"(?mi)^[ \t]*(?:export[ \t]+)?\w+=[^\n#]{0,200}#+[ \t]*(?:<-+[ \t]*)?(?:enter|insert|put|fill in)\b[^\n]*"
+)
 # In place of a program and its arguments: `srun -n 4 ...`.
 _DOTS = Regex(r"(?m)^[ \t]*(?:srun|mpirun|mpiexec|python3?|bash|sh)[ \t][^#\n]*(?<=[ \t])(?:\.{3}|…)[ \t]*$")
 # In place of the options that a reader is to write: `#SBATCH ...`.
@@ -100,7 +104,7 @@ def is_form(job: Job) -> bool:
         return True
     left.update(_remarks(job), _phrases(job.source.own.text), _redirected(job))
     left.update(_DESCRIBED.findall(job.text.string))
-    left.update(_DOTS.findall(job.text.string))
+    left.update(_DOTS.findall(job.text.string) + _TO_ENTER.findall(job.text.string))
     if len(left) > enough:
         return True
     words = unfilled_words(job)
