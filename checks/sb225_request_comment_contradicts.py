@@ -3,7 +3,8 @@
 `--time=0-01:00:00  # 1 day` is one hour, after which the job is killed; `--nodes=1  # 2 nodes for the MPI job` is one
 node. One of the two is wrong, and only the author knows which.
 
-A warning where the comment names the same number in another unit, so that the limit was mistyped; otherwise advice, as
+A warning where the comment names the same number in another unit, so that the limit was mistyped, or GPUs and the
+directive requests none (`--gres=gpu:0  # 1 GPU`); otherwise advice, as
 a comment is often left over from a template. A comment about what a partition allows, what the program usually takes,
 or about another run says nothing of the request. For memory, see
 [memory-comment-contradicts](memory-comment-contradicts.md).
@@ -14,7 +15,7 @@ None: the option or the comment is wrong.
 
 ## References
 
-sbatch(1), `--time`, `--nodes`, `--ntasks`, `--cpus-per-task`
+sbatch(1), `--time`, `--nodes`, `--ntasks`, `--cpus-per-task`, `--gres`
 """
 
 from collections.abc import Iterator
@@ -29,7 +30,8 @@ from sbatchlint.triggers import Options
 
 CARD = Card(
     "SB225", "request-comment-contradicts", severity="warning", fix="never", since="0.1.0", alone=True,
-    when=Options("time", "nodes", "ntasks", "ntasks-per-node", "cpus-per-task"), seen="a review of public scripts",
+    when=Options("time", "nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gpus", "gpus-per-node", "gres"),
+    seen="a review of public scripts",
     unseen="Nothing, or the end of the job at a limit that nobody meant.",
 )  # fmt: skip
 
@@ -55,6 +57,9 @@ _COUNTED = {
     ),
     "cpus-per-task": Regex(r"(?i)(?<![\w.-])(\d{1,4}) (?:cpus?|cores?|threads?)(?: per (?:task|process))?\b"),
 }
+_GPUS = Regex(r"(?i)(?<![\w.-])(\d{1,4}) (?:\w+ )?gpus?\b(?! per task)")
+_OF_GPUS = frozenset({"gpus", "gpus-per-node", "gres"})
+_GPU_VALUE = Regex(r"(?:gpu:(?:[A-Za-z][\w.-]*:)?|(?:[A-Za-z][\w.-]*:)?)(\d{1,4})")
 _OTHER_COUNT = Regex(
     r"(?i)\b(?:partition|queue|max\w*|min\w*|up to|at (?:least|most)|default\w*|has|have|of|or|if|than|was|were|old"
     r"|e\.?g|example|instead|multiple|total|cluster|about|each|every|request \d+ more)\b|[<>=~x*/]"
@@ -62,13 +67,15 @@ _OTHER_COUNT = Regex(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for setting, text in plain_limits(job, "time", *_COUNTED):
+    for setting, text in plain_limits(job, "time", *_COUNTED, *sorted(_OF_GPUS)):
         if setting.value_span is None:
             continue
         if setting.name == "time" and "-" not in text and text.count(":") < 2:
             continue  # ambiguous-time reports it
         if setting.name == "time":
             yield from _of_time(job, setting, text)
+        elif setting.name in _OF_GPUS:
+            yield from _of_gpus(job, setting, text)
         elif is_number(text):
             yield from _of_count(job, setting, text)
 
@@ -116,6 +123,23 @@ def _of_count(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     yield Finding(setting.value_span, message, "info")
 
 
+def _of_gpus(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
+    """The finding on another number of GPUs than the comment says: the job has none where that is 0."""
+    value = _GPU_VALUE.fullmatch(text)
+    if value is None or setting.name == "gres" and not text.startswith("gpu:"):
+        return
+    number, comment = parse_integer(value[1]), comment_on(job, setting)
+    found = _GPUS.findall(comment)
+    if len(found) != 1 or _OTHER_COUNT.search(comment) or parse_integer(found[0]) in (number, 0):
+        return
+    if sum(each.isdigit() for each in comment.split()) != 1:
+        return
+    assert setting.value_span is not None
+    asks = f"--{setting.name}={text}{'' if number else ' requests none'}"
+    message = f"{asks}, but the comment says {counted(parse_integer(found[0]), 'GPU')}; correct one of them"
+    yield Finding(setting.value_span, message, "info" if number else "warning")
+
+
 CASES = [
     Bad("#!/bin/bash\n#SBATCH --time=«0-01:00:00» # time to run (1 day in this case)\nsrun ./a.out\n"),
     Bad(
@@ -124,6 +148,7 @@ CASES = [
         title="more than the comment says",
     ),
     Bad("#!/bin/bash\n#SBATCH -N «1»  # allocate 2 nodes\nsrun ./a.out\n", severity="info", title="a number of nodes"),
+    Bad("#!/bin/bash\n#SBATCH --gres=«gpu:0»  # Request 1 GPU\nsrun ./a.out\n", title="no GPU"),
     Good("#!/bin/bash\n#SBATCH --time=1-00:00:00  # 24 hours\nsrun ./a.out\n", title="the same in another unit"),
     Good("#!/bin/bash\n#SBATCH --time=08:00:00  # takes about 2 hours\nsrun ./a.out\n", title="what it takes"),
     Good("#!/bin/bash\n#SBATCH --time=08:00:00  # max 7 days in this partition\nsrun ./a.out\n", title="a bound"),

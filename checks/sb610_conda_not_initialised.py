@@ -9,7 +9,8 @@ to use 'conda activate'.`), and what follows runs with the Python that happens t
 interactive, before what `conda init` wrote.
 
 Nothing is reported where an unknown file is sourced, the shell is a login shell, or the script goes on and activates an
-environment by `source activate`, which needs no function.
+environment by `source activate`, which needs no function. That is advice where nothing in the script puts conda into
+PATH: it works only if the submitting shell did.
 
 Advice where a start file of the shell is read first, which suffices on most systems, and where a module of conda or
 Python is loaded: at some sites it defines the function, at others it only puts conda into PATH.
@@ -45,7 +46,7 @@ from sbatchlint.triggers import Commands
 
 CARD = Card(
     "SB610", "conda-not-initialised", severity="warning", fix="sometimes", since="0.1.0",
-    when=Commands("conda", "mamba", "micromamba"), whole_script=True, batch=True,
+    when=Commands("conda", "mamba", "micromamba", "source"), whole_script=True, batch=True,
 )  # fmt: skip
 
 # Options of a shell that reads the startup files of the user.
@@ -60,6 +61,9 @@ def check(job: Job) -> Iterator[Finding]:
     if any(map(LOGIN.match, job.interpreter_line[1].split())):
         return
     yield from _early_call(job)
+    plain = _plain_source(job)
+    if plain is not None:
+        yield plain
     for command in job.invocations:
         if not calls_conda_function(command) or text_of(command.argv[1]) != "activate":
             continue
@@ -103,6 +107,29 @@ def check(job: Job) -> Iterator[Finding]:
             fix=_with_hook(job, command, hook),
         )
         return
+
+
+def _plain_source(job: Job) -> Finding | None:
+    """The finding on a `source activate` that finds its file in the PATH of the submission alone."""
+    if any(each.name in ("PATH", "CONDA_PREFIX") for each in job.assignments) or job.request.has_option("export"):
+        return None
+    for command in job.invocations:
+        if command.name in ("source", "."):
+            if [text_of(each) for each in command.argv[1:2]] != ["activate"] or len(command.argv) != 3:
+                return None  # what it reads may put conda into PATH
+            if command.context.conditional or command.context.tested or container_of(command) is not None:
+                return None
+            ends = "the job ends" if command.state.option("errexit") else "the script goes on without it"
+            return Finding(
+                command.span,
+                f"`source activate` needs conda in the PATH of the submitting shell, or {ends}; source its "
+                "etc/profile.d/conda.sh above",
+                "info",
+            )
+        loads = has_trait(command.name, "module", "software") or has_trait(command.name, "conda")
+        if loads or command.calls_function or command.name in ("eval", "bash", "sh"):
+            return None
+    return None
 
 
 def _is_in_path(job: Job, command: Invocation) -> bool:

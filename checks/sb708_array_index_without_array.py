@@ -14,8 +14,8 @@ again.
 
 Without `--array` SLURM_ARRAY_TASK_ID is empty: `${FILES[$SLURM_ARRAY_TASK_ID]}` is the first entry, and `sed -n
 "${SLURM_ARRAY_TASK_ID}p" list` prints all lines, `[ $SLURM_ARRAY_TASK_ID -eq 3 ]` is an error, and in `$((…))` the
-index is 0. As the array may come from the command line, this is advice; it is a warning where a directive for an array
-is commented out (`##SBATCH --array=1-9`).
+index is 0. As the array may come from the command line, or does as a comment says, this is advice; it is a warning
+where a directive for an array is commented out (`##SBATCH --array=1-9`).
 
 Nothing is reported where the script reads the length of the list, or tests the entry.
 
@@ -47,7 +47,7 @@ from sbatchlint.analysis.expansion.reads import (
 )
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.analysis.script.submit_lines import shows_array
+from sbatchlint.analysis.script.submit_lines import array_in_comment, shows_array
 from sbatchlint.bash.expansion.arithmetic import NotUnderstood, evaluate
 from sbatchlint.bash.syntax.tree import Parameter
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -411,7 +411,8 @@ def _no_array(job: Job) -> Iterator[Finding]:
     directives = job.directives
     if not directives.settings or not directives.certain or directives.unread or directives.overriding:
         return
-    if unclear_sources(job) or shows_array(job):
+    shown = array_in_comment(job)
+    if unclear_sources(job) or shown is None and shows_array(job):
         return
     # from there on bash itself ends the script where the index is not set
     first = next((each for each in job.invocations if each.state.options.get("nounset")), None)
@@ -437,6 +438,12 @@ def _no_array(job: Job) -> Iterator[Finding]:
             title = "take 0 if the job is not an array" if default else "stop if the job is not an array"
             fix = Fix(title, [replace(read.span, guarded)], safe=False)
         instead = f"write `${{{_ID}:-0}}`" if default else stopping(read)
+        if shown is not None:
+            offset, written_there = shown
+            message = f"{_ID} is empty{_consequence(use)} unless sbatch is called as line {job.line(offset)} says; "
+            indexes_there = "" if written_there is None else f"={written_there}"
+            yield Finding(read.span, f"{message}write #SBATCH --array{indexes_there}", severity)
+            return
         begin = f"{_ID} is empty{_consequence(use)} unless sbatch is called with --array; "
         ends = "" if default else " to stop the job"
         forms = (f"add #SBATCH --array, or {instead}{ends}", f"add #SBATCH --array, or {instead}")
@@ -596,14 +603,15 @@ CASES = [
         """,
         title="every pair of two lists",
     ),
-    Good(
+    Bad(
         """\
         #!/bin/bash
         # sbatch --array=1-9 job.sh
         #SBATCH --ntasks=1
-        srun ./a.out "part_$SLURM_ARRAY_TASK_ID.fa"
+        srun ./a.out "part_«$SLURM_ARRAY_TASK_ID».fa"
         """,
-        title="the comment says how to submit it",
+        severity="info",
+        title="the array is only in a comment",
     ),
     Good(
         """\

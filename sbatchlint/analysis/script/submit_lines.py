@@ -18,6 +18,7 @@ _GPUS = r"(?:--gpus|--gres|-G\s*\d)"
 _SBATCH = r"\bsbatch\b(?:[^\n]|\\\n)*?"
 _ARRAY_IN_COMMENT = Regex(rf"(?m)^[ \t]*#(?:(?!SBATCH)[^\n])*{_SBATCH}{_ARRAY}")
 _ARRAY_IN_LINE = Regex(_ARRAY)
+_INDEXES = Regex(r"(?:--array[= ]|\s-a[= ]?)(\d[\d,%-]*)(?![\w$.-])")
 # The pattern begins with the word, so that the rest of the file is skipped quickly.
 _GPUS_IN_LINE = Regex(rf"sbatch\b(?<=\bsbatch).*(?:{_GPUS}|--partition|-p\s)")
 # The variables of array elements, in any language.
@@ -69,6 +70,16 @@ def is_shown_with(job: Job, options: Iterable[str]) -> bool:
         if text[:1] == "#" and re.search(rf"\s--(?:{written})[=\s]", text.partition("sbatch ")[2]):
             return True
     return False
+
+
+def array_in_comment(job: Job) -> tuple[int, str | None] | None:
+    """Where a comment of the script submits it as an array, and with which indexes (None: not known)."""
+    own = job.source.own.text
+    match = _ARRAY_IN_COMMENT.search(own) if "sbatch" in own else None
+    if match is None:
+        return None
+    found = _INDEXES.search(own[match.end() - len("--array") : match.end() + 40].partition("\n")[0])
+    return match.end() - 1, None if found is None else found[1]
 
 
 def is_submitted_with_gpus(job: Job) -> bool:
