@@ -33,6 +33,7 @@ WAIT = 600  # seconds until an input that takes no CPU hangs
 MEMORY = 1 << 30
 LITTLE = 200  # megabytes that are nothing to speak of
 LARGEST = 100_000
+THRESHOLD = gc.get_threshold()
 
 
 def memory() -> float:
@@ -95,7 +96,8 @@ class Collector:
             self.keep(data, f"{type(error).__name__} at {place_of(error)}", error)
             return
         finally:
-            gc.unfreeze()  # each call of the program freezes what is there, as if it were the last one
+            gc.unfreeze()  # each call of the program freezes what is there, as if it were the last one,
+            gc.set_threshold(*THRESHOLD)  # and a server lets many objects gather
         took = time.process_time() - start
         if took > max(2 * self.slowest, 1.0):
             self.slowest = took
