@@ -199,7 +199,7 @@ def _of_submission(job: Job) -> Iterator[Finding]:
     others = list(found.items())
     yield Finding(
         read.span,
-        f"`{name}` is set by nothing in this script: unless it is exported before sbatch, {happens}; set it above",
+        f"nothing in this script sets `{name}`: unless it is exported before sbatch, {happens}; set it above",
         "warning" if plain and name == own else "info",
         related=[(other.span, "nothing sets it either") for _, (other, _) in others[:3]],
     )

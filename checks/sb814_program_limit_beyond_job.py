@@ -97,11 +97,13 @@ def check(job: Job) -> Iterator[Finding]:
             continue  # with some alternative of the option, the limit is below the job's
         setting = settings[0][0]
         stop = duration(math.floor(limits[0].seconds))
+        who = _WHO if limits[0].written.startswith("timeout ") else "the program stops itself"
+        kills = f"but Slurm kills the job after {duration(allowed)}"
+        if stop == duration(allowed):
+            kills = "when Slurm kills the job anyway"
         yield Finding(
             span,
-            f"{_WHO if limits[0].written.startswith('timeout ') else 'the program stops itself'} after {stop} "
-            f"(`{limits[0].written}`), but Slurm kills the job after {duration(allowed)} (line "
-            f"{job.line(setting.span.start)}); use less",
+            f"{who} after {stop} (`{limits[0].written}`), {kills} (line {job.line(setting.span.start)}); use less",
             related=[(setting.span, "the job's limit")],
         )
 
