@@ -125,7 +125,8 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             if before or not later or find(name) is not None or later[0].operator in DEFAULTS:
                 continue
             span = job.span(last[-1].start, last[-1].end)
-            message = f"`{name}` stays unset after this message, but the script goes on and uses it; add `exit 1` below it"
+            message = f"`{name}` stays unset after this message, but the script goes on and uses it"
+            message += "; write `exit 1` below it"
             yield Finding(span, message, related=[(later[0].span, "empty then")])
             break
 
