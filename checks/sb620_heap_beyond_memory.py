@@ -5,7 +5,8 @@ from Java. The heap is not all that Java needs, either: threads, code and buffer
 a few gigabytes. `--driver-memory` of spark-submit is such a heap. A worker of Dask writes to disk and restarts by its
 `--memory-limit`; where the limits of all workers are more than the job has, Slurm kills them before. Others fill what
 they are allowed: `samtools sort -@ 8 -m 4G` 4 GB for each thread, `cellranger --localmem=128` and `Trinity --max_memory
-100G` all of it, and so do `%mem` in the input of Gaussian and `%maxcore` of each process of ORCA.
+100G` all of it, and so do `%mem` in the input of Gaussian and `%maxcore` of each process of ORCA. `snakemake --resources
+mem_mb=200000` lets rules that run at once have as much together.
 
 A warning where the heap does not fit; advice where it takes all of the memory, and where that is so much for each CPU,
 and no directive says how many CPUs there are. Reported once.
@@ -17,14 +18,14 @@ None: more memory, or a smaller heap. `-Xmx` at about 80 to 90 percent of `--mem
 ## References
 
 java(1), -Xmx; sbatch(1), --mem; spark-submit of 3.5; distributed/cli/dask_worker.py (2024.5);
-samtools-sort(1), `-m`; the manuals of Cell Ranger, Trinity, PLINK, STAR, SPAdes, Canu, Gaussian and ORCA
+samtools-sort(1), `-m`; the manuals of Cell Ranger, Trinity, PLINK, STAR, SPAdes, Canu, Gaussian, ORCA and Snakemake
 """
 
 import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.input_texts import GAUSSIAN, ORCA, chemistry_input
-from sbatchlint.analysis.script.threads import thread_options
+from sbatchlint.analysis.script.threads import counts_elsewhere, thread_options
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -73,7 +74,9 @@ _BUFFERS = {
     "mriqc": ("--mem_gb", "--mem-gb", "g"),
     "STAR": ("--limitBAMsortRAM", "--limitBAMsortRAM", ""),
 }
-_OF_BUFFER = frozenset(option for short, long, _ in _BUFFERS.values() for option in (short, long))
+# What snakemake calls the memory of all rules that run at once, in megabytes.
+_OF_RULES = "mem_mb"
+_OF_BUFFER = frozenset({_OF_RULES}) | frozenset(option for short, long, _ in _BUFFERS.values() for option in (short, long))
 _GAUSSIAN_MEMORY = Regex(r"(?mi)^[ \t]*%mem[ \t]*=[ \t]*(\d{1,6})[ \t]*([gm])b")
 _MAXCORE = Regex(r"(?mi)^[ \t]*%maxcore[ \t]+(\d{1,7})")
 _PROCESSES = Regex(r"(?i)\bPAL(\d{1,3})\b|\bnprocs[ \t]+(\d{1,5})\b")
@@ -148,6 +151,8 @@ def _named(command: Invocation) -> tuple[str, str]:
         return "the memory of all processes is", "%maxcore"
     if command.name in GAUSSIAN:
         return "the memory limit is", "%mem"
+    if command.name == "snakemake":
+        return "the memory of all rules together is", _OF_RULES
     buffer = _buffer(command)
     if buffer is not None:
         return "the buffers of all threads are" if command.name == "samtools" else "the memory limit is", buffer[0]
@@ -160,12 +165,27 @@ def _heap(command: Invocation) -> tuple[Pieces, float] | None:
         return _of_option(command, _LIMIT, _workers(command))
     if command.name in ("spark-submit", "pyspark", "spark-shell", "spark-sql"):
         return None if "cluster" in command.words else _of_option(command, _DRIVER, 1)
+    if command.name == "snakemake":
+        return _of_rules(command)
     if (buffer := _buffer(command)) is not None:
         return _of_buffer(command, *buffer)
     for field, word in zip(command.argv, command.words, strict=True):
         match = _HEAP.fullmatch(word) if "-Xmx" in word else None
         if match is not None:
             return field, _megabytes(match)
+    return None
+
+
+def _of_rules(command: Invocation) -> tuple[Pieces, float] | None:
+    """The word of snakemake's `--resources` with the memory of the rules that it runs at once, and its megabytes."""
+    if counts_elsewhere(command):
+        return None
+    option = ""
+    for field, word in zip(command.argv, command.words, strict=True):
+        name, _, value = word.partition("=")
+        option = word if word[:1] == "-" else option
+        if option in ("--resources", "--res") and name == _OF_RULES and 0 < len(value) < 9 and value.isdecimal():
+            return field, float(parse_integer(value))
     return None
 
 
