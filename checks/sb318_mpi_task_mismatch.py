@@ -5,6 +5,9 @@ slot: `mpirun -np 32` of Open MPI reports too few slots and starts nothing, MPIC
 CPUs of one task. With fewer processes than tasks the remaining CPUs stay idle. Under srun, Open MPI 5 finds its other
 tasks only through PMIx: with `--mpi=pmi2` each task is alone in a world of one.
 
+With `--oversubscribe` Open MPI starts them on that slot: it binds no process then, and has idle ones yield. A warning
+where there are as many as the tasks have CPUs, so that tasks were meant.
+
 Of several launches, or the iterations of a loop, the largest counts: if even that leaves nodes idle, it is a warning,
 as the job waited for all of them and is charged for them; if it leaves CPUs of one node idle, advice, as measurements
 may want a whole node.
@@ -20,7 +23,7 @@ Takes the number from `$SLURM_NTASKS`, or writes `--mpi=pmix`. Unsafe: the other
 ## References
 
 https://github.com/open-mpi/ompi/issues/6020, https://github.com/open-mpi/ompi/issues/13523,
-https://github.com/hpcflow/matflow/issues/387
+https://github.com/hpcflow/matflow/issues/387; mpirun(1) of Open MPI 4.1, `--bind-to` and `--oversubscribe`
 """
 
 import re
@@ -152,8 +155,33 @@ def _may_be_largest(job: Job, launch: Launch) -> bool:
     return takes_slots(job, launch) or launcher.name.endswith("aprun") and not context.conditional
 
 
+def _oversubscribed(job: Job, launch: Launch) -> Finding | None:
+    """The finding on ranks that share the slot of a task, as many as the tasks have CPUs: tasks were meant."""
+    launcher, request = launch.launcher, job.request
+    if not isinstance(launcher, Mpi) or launch.step is not None or launch.container is not None or launch.restricted:
+        return None
+    if not launcher.certain or "oversubscribe" not in launcher.flags or request.heterogeneous:
+        return None
+    total, setting, tasks = launcher.total_processes, request.setting("cpus-per-task"), request.effective_tasks()
+    cpus = whole(request.value("cpus-per-task"))
+    tasks = tasks if request.has_any_option(("nodes", "ntasks", "ntasks-per-node")) else 1
+    number = None if total is None else total.number
+    if total is None or not number or setting is None or not cpus or cpus < 2 or not tasks or number != tasks * cpus:
+        return None
+    return Finding(
+        total.span,
+        f"{number} processes share {counted(tasks, 'slot')}: Open MPI binds none, and idle ones yield; write "
+        f"`--ntasks={number}` for `{setting.as_written}`",
+        "warning",
+        related=[(setting.span, "CPUs, and not slots")],
+    )
+
+
 def _mpirun(job: Job, launch: Launch) -> Finding | None:
     launcher = launch.launcher
+    found_shared = _oversubscribed(job, launch)
+    if found_shared is not None:
+        return found_shared
     if not isinstance(launcher, Mpi) or not takes_slots(job, launch):
         return None
     found = too_few_slots(job, launch)
@@ -389,6 +417,11 @@ CASES = [
         unsafe_fixed='#!/bin/bash\n#SBATCH -N 1 --ntasks-per-node=20\nmpirun -np "$SLURM_NTASKS" python3 main.py\n',
         severity="warning",
         title="a single process",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --ntasks=1 --cpus-per-task=64\nmpirun --oversubscribe «-np» 64 ./solver\n",
+        severity="warning",
+        title="tasks were meant",
     ),
     Good("#!/bin/bash\n#SBATCH --ntasks=16\nmpirun -np 16 ./solver\nmpirun ./solver\n"),
     Good(

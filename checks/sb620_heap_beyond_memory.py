@@ -5,8 +5,8 @@ from Java. The heap is not all that Java needs, either: threads, code and buffer
 a few gigabytes. `--driver-memory` of spark-submit is such a heap. A worker of Dask writes to disk and restarts by its
 `--memory-limit`; where the limits of all workers are more than the job has, Slurm kills them before. Others fill what
 they are allowed: `samtools sort -@ 8 -m 4G` 4 GB for each thread, `cellranger --localmem=128` and `Trinity --max_memory
-100G` all of it, and so do `%mem` in the input of Gaussian and `%maxcore` of each process of ORCA. `snakemake --resources
-mem_mb=200000` lets rules that run at once have as much together.
+100G` all of it, and so do `%mem` in the input of Gaussian and `%maxcore` of each process of ORCA. With `snakemake
+--resources mem_mb=200000` rules that run at once may have as much together.
 
 A warning where the heap does not fit; advice where it takes all of the memory, and where that is so much for each CPU,
 and no directive says how many CPUs there are. Reported once.
@@ -76,7 +76,7 @@ _BUFFERS = {
 }
 # What snakemake calls the memory of all rules that run at once, in megabytes.
 _OF_RULES = "mem_mb"
-_OF_BUFFER = frozenset({_OF_RULES}) | frozenset(option for short, long, _ in _BUFFERS.values() for option in (short, long))
+_OF_BUFFER = frozenset({_OF_RULES, *(option for short, long, _ in _BUFFERS.values() for option in (short, long))})
 _GAUSSIAN_MEMORY = Regex(r"(?mi)^[ \t]*%mem[ \t]*=[ \t]*(\d{1,6})[ \t]*([gm])b")
 _MAXCORE = Regex(r"(?mi)^[ \t]*%maxcore[ \t]+(\d{1,7})")
 _PROCESSES = Regex(r"(?i)\bPAL(\d{1,3})\b|\bnprocs[ \t]+(\d{1,5})\b")
