@@ -35,6 +35,8 @@ CARD = Card(
 )  # fmt: skip
 
 _LOGIN = Regex(r"\bwandb[ \t]+login\b")
+# How many characters before a secret tell what its line does.
+_NEAR = 2000
 _EXPORTED = Regex(r"\bexport\s+(?:\w+=\S*\s+)*\w+=[\"']?$")
 
 
@@ -44,8 +46,9 @@ def check(job: Job) -> Iterator[Finding]:
     for secret in secrets_in(job.source.text):
         name = secret.name.lstrip("-")
         variable = re.sub(r"\W", "_", name).upper() if name else "TOKEN"
-        text = job.source.text
-        line = text[text.rfind("\n", 0, secret.span.start) + 1 : secret.span.start]
+        text, end = job.source.text, secret.span.start
+        begin = max(0, end - _NEAR)
+        line = text[max(begin, text.rfind("\n", begin, end) + 1) : end]
         export = "export " if _EXPORTED.search(line) else ""
         advice = f"write `{export}{variable}=$(cat FILE)`, with a FILE only you can read"
         if line.lstrip()[:1] == "#" and line.lstrip()[:7] != "#SBATCH":
