@@ -26,6 +26,9 @@ _PROGRAMS = (
     "julia",
     "java",
 )
+# Why an image is not fetched, and why its folder is not made.
+_FETCHING = re.compile(r"(?i)registry|manifest|unauthorized|dial tcp|lookup|denied:|toomanyrequests|no space|quota|checksum")
+_LOST_FOLDER = re.compile(r"mkdir \S+: no such file or directory")
 _BINDS = ("SINGULARITY_BINDPATH", "SINGULARITY_BIND", "APPTAINER_BIND", "APPTAINER_BINDPATH")
 
 
@@ -112,6 +115,8 @@ FATAL:   container creation failed: mount /data->/data error: while mounting /da
             Cause("no-image", "submission", "the command is taken for the image, {image}: the word with the image is empty or missing", "look at the variable or the setting that holds the image", log=_no_image),
             Cause("exists", "submission", "the file to which the image is pulled is there already: {image}", "leave the pull out where it is there, or give it --force", log=lambda event: possible("already exists" in event.text), unproven="certain"),
             Cause("no-room", "script", "the image is unpacked or converted in /tmp of the node, which is too small for it", "export APPTAINER_TMPDIR (SINGULARITY_TMPDIR) and APPTAINER_CACHEDIR to folders that the script makes where there is room; or pull the image into a .sif file before the job", script=unpacks, log=lambda event: possible(re.search(r"(?i)no space left|disk quota", " ".join((event.text, *event.below[:3]))))),
+            Cause("folder-of-build", "script", "the folder in which apptainer works, of APPTAINER_TMPDIR, is not there on the node", 'make it before: mkdir -p "$APPTAINER_TMPDIR"', script=lambda job, event: shown(assigned(job, "APPTAINER_TMPDIR", "SINGULARITY_TMPDIR", "TMPDIR")), log=lambda event: possible(_LOST_FOLDER.search(event.text))),
+            Cause("build", "cluster", "the image cannot be built on the node: the user is not root there, and namespaces or fakeroot do not stand in for it", "build it on a machine where you are root, or as the site says (--fakeroot, a remote builder), and copy the .sif", log=lambda event: possible("performing build" in event.text and not _FETCHING.search(event.text))),
             Cause("image-of-script", "script", "the image that the script names cannot be opened: {image}", "correct the path; pull it before the job", codes=("SB505", "SB518", "SB409", "SB414"), script=_image),
             Cause("image", "submission", "the image cannot be opened or fetched: {image}", "pull it before the job, with APPTAINER_TMPDIR and APPTAINER_CACHEDIR where there is room"),
         ),
@@ -119,6 +124,7 @@ FATAL:   container creation failed: mount /data->/data error: while mounting /da
 FATAL:   could not open image /scratch/ada/x.sif: failed to retrieve path for /scratch/ada/x.sif: lstat /scratch/ada/x.sif: no such file or directory
 FATAL:   Unable to handle docker://ubuntu uri: failed to get checksum for docker://ubuntu: pinging container registry
 FATAL:   Image file already exists: "x.sif" - will not overwrite
+FATAL:   While performing build: conveyor failed to get: while creating /tmp/b/rootfs/dev/null: operation not permitted
 """,
     ),
     Symptom(
@@ -146,8 +152,8 @@ timeout: missing operand
         printed_by="apptainer, singularity",
         releases="all releases",
         role="cause",
-        literals=("Failed to create user namespace", "Failed to create mount namespace", "executable file not found in $PATH", "container creation failed", "failed to exec", "FATAL:   stat /", "FATAL: ", "User namespace required", "Failed to initialize runtime engine", "squashfuse", "Failed to unshare root", "starter-suid doesn't have setuid"),
-        patterns=(r"FATAL:.*(?:\"(?P<program>[^\"]+)\": executable file not found in \$PATH|stat (?P<file>\S+): no such file)", r"(?:FATAL|ERROR) *:? +(?:Failed to (?:create|unshare|set|enter)|User namespace required|Installation issue|Failed to initialize runtime engine)", r"FATAL: +(?:container creation failed|failed to execute|exec .* failed)"),
+        literals=("Failed to create user namespace", "Failed to create mount namespace", "Failed to create container process", "newuidmap", "newgidmap", "executable file not found in $PATH", "container creation failed", "failed to exec", "FATAL:   stat /", "FATAL: ", "User namespace required", "Failed to initialize runtime engine", "squashfuse", "Failed to unshare root", "starter-suid doesn't have setuid"),
+        patterns=(r"FATAL:.*(?:\"(?P<program>[^\"]+)\": executable file not found in \$PATH|stat (?P<file>\S+): no such file)", r"(?:FATAL|ERROR) *:? +(?:Failed to (?:create|unshare|set|enter)|User namespace required|Installation issue|Failed to initialize runtime engine)", r"(?:FATAL|ERROR) *:? +.{0,3}new[ug]idmap\b", r"FATAL: +(?:container creation failed|failed to execute|exec .* failed)"),
         causes=(
             Cause("not-in-image", "script", "the image has no program {program}", "name one that it has, or mount its folder", codes=("SB507", "SB515", "SB520"), script=_starts, log=lambda event: None if "executable file" in event.text or "no such file" in event.text else False),
             Cause("not-in-image-given", "submission", "the image has no program {program}", "name one that it has, or mount its folder", log=says("executable file")),
@@ -160,6 +166,8 @@ FATAL:   "trainer": executable file not found in $PATH
 FATAL:   stat /opt/run.sh: no such file or directory
 FATAL:   exec /opt/run.sh failed: permission denied
 ERROR  : Failed to create user namespace: user namespace disabled
+ERROR  : Failed to create container process: No space left on device
+FATAL:   newuidmap was not found in PATH (/usr/bin:/bin), required with fakeroot and unprivileged installation
 FATAL:   container creation failed: unable to add x to mount list
 """,
     ),

@@ -218,7 +218,7 @@ SYMPTOMS = (
         releases="all releases",
         role="cause",
         literals=("No space left on device", "Disk quota exceeded", "disk quota exceeded", "ENOSPC", "Quota exceeded", "no space left on device", "not enough space for ", "File too large", "isk space", "DISK SPACE", "isk full", "isk is full"),
-        patterns=(r"[Nn]o space left on device|ENOSPC", r"(?:[Dd]isk )?[Qq]uota exceeded", r"there is not enough space for /\S+", r"(?i)\b(?:not enough|insufficient|sufficient|out of|no more|lack of|ran out of) (?:free |local )?disk space|\bdisk (?:is )?full\b"),
+        patterns=(r"(?<!create container process: )[Nn]o space left on device|ENOSPC", r"(?:[Dd]isk )?[Qq]uota exceeded", r"there is not enough space for /\S+", r"(?i)\b(?:not enough|insufficient|sufficient|out of|no more|lack of|ran out of) (?:free |local )?disk space|\bdisk (?:is )?full\b"),
         causes=(
             Cause("image-unpacked", "script", "Apptainer (Singularity) unpacks the image in /tmp of the node, which is too small for it", "export APPTAINER_TMPDIR (SINGULARITY_TMPDIR) to a folder that the script makes where there is room, and APPTAINER_CACHEDIR too; or pull the image into a .sif file before the job", script=unpacks, log=of_unpacking),
             Cause("temporary", "script", "/tmp of the node, where the script works, is full", "use the scratch folder that the site gives for jobs", codes=("SB604", "SB817"), script=_temporary, log=_temporary_path),

@@ -2,6 +2,7 @@
 
 import re
 
+from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.evidence import commands, possible, shown, spans_of, worded
 from sbatchlint.diagnose.installed import modules
 from sbatchlint.diagnose.subjects import fetching
@@ -61,6 +62,13 @@ def _environment(job: Job, event: Event) -> Verdict:
     return (shown(worded(job, name)) if name else None) or shown(
         commands(job, "conda", "mamba", "micromamba", "source", "."), "possible"
     )
+
+
+def _installing(job: Job, event: Event) -> Verdict:
+    """The commands by which conda installs packages, or makes an environment."""
+    calls = [each for each in job.invocations if each.name in ("conda", "mamba", "micromamba")]
+    verbs = ("install", "create", "update", "env")
+    return shown(spans_of(each for each in calls if any(text_of(word) in verbs for word in each.argv[1:3])))
 
 
 def _no_network(event: Event) -> bool:
@@ -140,9 +148,10 @@ Cannot load module "hdf5/1.12" because these module(s) are loaded:
         printed_by="conda, mamba, micromamba",
         releases="all releases",
         role="cause",
-        literals=("EnvironmentNameNotFound", "EnvironmentLocationNotFound", "Could not find conda environment", "NotWritableError", "PackagesNotFoundError", "UnsatisfiableError", "The given prefix does not exist", "DirectoryNotACondaEnvironmentError", "ResolvePackageNotFound"),
-        patterns=(r"EnvironmentNameNotFound: Could not find conda environment: (?P<name>\S+)|Could not find conda environment: (?P<other>\S+)", r"EnvironmentLocationNotFound: Not a conda environment: (?P<prefix>\S+)|The given prefix does not exist|DirectoryNotACondaEnvironmentError", r"(?:EnvironmentNotWritableError|PackagesNotFoundError|UnsatisfiableError|ResolvePackageNotFound)\b"),
+        literals=("EnvironmentNameNotFound", "EnvironmentLocationNotFound", "Could not find conda environment", "NotWritableError", "The given prefix does not exist", "DirectoryNotACondaEnvironmentError"),
+        patterns=(r"EnvironmentNameNotFound: Could not find conda environment: (?P<name>\S+)|Could not find conda environment: (?P<other>\S+)", r"EnvironmentLocationNotFound: Not a conda environment: (?P<prefix>\S+)|The given prefix does not exist|DirectoryNotACondaEnvironmentError", r"EnvironmentNotWritableError\b"),
         causes=(
+            Cause("not-writable", "submission", "the environment belongs to another user, so nothing can be installed into it", "make one of your own: conda create -p FOLDER, or --clone", log=lambda event: possible("NotWritable" in event.text)),
             Cause("name-of-script", "script", "there is no conda environment {name}", "name one of `conda env list`, or give its folder", codes=("SB617", "SB610", "SB118", "SB414"), script=_environment),
             Cause("name", "submission", "there is no conda environment {name}", "name one of `conda env list`, or give its folder"),
         ),
@@ -150,7 +159,29 @@ Cannot load module "hdf5/1.12" because these module(s) are loaded:
 EnvironmentNameNotFound: Could not find conda environment: lab
 Could not find conda environment: lab
 EnvironmentLocationNotFound: Not a conda environment: /home/ada/envs/lab
+EnvironmentNotWritableError: The current user does not have write permissions to the target environment.
+""",
+    ),
+    Symptom(
+        id="conda-solver",
+        title="conda finds no set of packages as they are asked for",
+        docs="A package, or a release of it, is in none of the channels, or the packages exclude each other. It does not depend on the job: solve on the login node, once, and let jobs use the environment.\n",
+        printed_by="conda, mamba, micromamba",
+        releases="all releases; `LibMambaUnsatisfiableError` from 22.11",
+        role="cause",
+        literals=("PackagesNotFoundError", "UnsatisfiableError", "ResolvePackageNotFound", "Could not solve for environment specs", "PackagesNotFoundInChannelsError"),
+        patterns=(r"(?P<missing>PackagesNotFound\w*Error|ResolvePackageNotFound)\b", r"(?:LibMamba)?UnsatisfiableError\b|Could not solve for environment specs"),
+        causes=(
+            Cause("not-in-channels-of-script", "script", "the channels have no package, or no release of it, that a command of the script asks for", "name one that `conda search NAME` shows, or the channel that has it (-c conda-forge)", script=_installing, log=lambda event: possible(event.groups.get("missing"))),
+            Cause("not-in-channels", "code", "the channels have no package, or no release of it, that the list of packages asks for", "name one that `conda search NAME` shows, or the channel that has it (-c conda-forge)", log=lambda event: possible(event.groups.get("missing"))),
+            Cause("incompatible-of-script", "script", "the packages that a command of the script asks for exclude each other, or what the environment has", "make a new environment with all of them, on the login node, and leave releases open that need not be fixed", script=_installing),
+            Cause("incompatible", "code", "the packages that are asked for exclude each other, or what the environment has", "make a new environment with all of them, and leave releases open that need not be fixed"),
+        ),
+        matches="""\
 PackagesNotFoundError: The following packages are not available from current channels:
+LibMambaUnsatisfiableError: Encountered problems while solving:
+UnsatisfiableError: The following specifications were found to be incompatible with each other:
+error    libmamba Could not solve for environment specs
 """,
     ),
     Symptom(
