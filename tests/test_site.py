@@ -380,3 +380,28 @@ def test_whether_tasks_are_bound_decides_how_loud_lost_cpus_are(
     script = "#!/bin/bash\n#SBATCH -n 4 -c 8\nsrun ./solver\n"
     found = inspect_file(Source(script, "job.sh"), settings).diagnostics
     assert [each.severity for each in found if each.code == "SB804"] == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize(
+    ("head", "release", "refused"),
+    [
+        ("-n 9 -c 6", "22.05.8", True),
+        ("-n 9 -c 6 --mem=1G", "22.05.8", False),
+        ("-n 9 -c 6 --mem=1G --exclusive", "22.05.8", False),
+        ("-N 3 -n 9 -c 6 --mem=1G", "22.05.8", True),
+        ("-n 9 -c 6 --mem=1G", "26.05.3", True),
+        ("-n 8 -c 6 --mem=1G", "26.05.3", False),
+    ],
+)
+def test_which_release_lays_tasks_out_for_a_job_with_memory_of_a_node(
+    tmp_path: Path, head: str, release: str, refused: bool
+) -> None:
+    """As sbatch of 22.05.8 and of 26.05.3 said: four nodes of 16 CPUs have 64, and room for eight tasks of six."""
+    lines = ('format = 1\ncomplete = ["partitions", "nodes"]\nselect-type = "cons_tres"\nsubmit-plugins = []',
+             f'release = "{release}"', '[partitions.full]\nnodes = 4\ncpus = 64\nstate = "UP"',
+             '[[nodes]]\nnames = "c[1-4]"\ncount = 4\ncpus = 16\nmemory = 64000\npartitions = ["full"]\n')  # fmt: skip
+    (tmp_path / "site.toml").write_text("\n".join(lines))
+    settings = Resolver(Overrides(isolated=True, site=str(tmp_path / "site.toml"))).settings("job.sh")
+    script = f"#!/bin/bash\n#SBATCH -p full\n#SBATCH {head}\nsleep 1\n"
+    found = inspect_file(Source(script, "job.sh"), settings).diagnostics
+    assert any(each.code == "SB915" for each in found) == refused

@@ -328,6 +328,8 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
     partition = target.profile.partitions[name]
     found: list[Obstacle] = []
     listed = listed_nodes(target.request)
+    # seen with 22.05, not with 26.05; where it changed between them is not known
+    loose = target.request.has_option("mem") and is_before(target.request.version, "26.05")
     cpus = _all_cpus(kinds)
     if cpus is not None and demand.total_cpus > cpus >= demand.limited_cpus:
         return [Obstacle("cpus", f"{demand.total_cpus} CPUs", f"has {cpus}", bool(listed))]
@@ -360,7 +362,7 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
             return [Obstacle(what, f"{_asked(what, demand, partition)} of the nodes that it names", says, not at_once)]
     fitting = [each for each in kinds if not missing[id(each)]]
     if listed and len(listed) < demand.nodes:
-        return _of_all(demand, kinds, min(demand.most_nodes or most, most), partition, True)
+        return _of_all(demand, kinds, min(demand.most_nodes or most, most), partition, True, loose)
     if not fitting:
         in_all = [what for what in _ORDER if all(what in missing[id(each)] for each in kinds)]
         if not in_all:
@@ -399,13 +401,13 @@ def _of_nodes(demand: Demand, kinds: list[Nodes], target: Target, name: str, mos
         number_of_these = total(same)
         if number_of_these is not None and number_of_these < demand.nodes:
             continue
-        found = _of_all(demand, same, min(demand.most_nodes or most, most), partition, bool(listed))
+        found = _of_all(demand, same, min(demand.most_nodes or most, most), partition, bool(listed), loose)
         if not found:
             return []
     if demand.constraint.alike:
         return found
     if demand.nodes <= most:
-        return _of_all(demand, fitting, min(demand.most_nodes or most, most), partition, bool(listed))
+        return _of_all(demand, fitting, min(demand.most_nodes or most, most), partition, bool(listed), loose)
     return []
 
 
@@ -441,8 +443,13 @@ def _lacking_features(demand: Demand, kinds: list[Nodes], target: Target, name: 
 _ORDER = ("features", "gpus", "gres", "cpus", "tasks", "shape", "memory", "tmp")
 
 
-def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition, waits: bool) -> list[Obstacle]:
-    """The obstacles where the nodes, as many as the job may have, have too little together."""
+def _of_all(
+    demand: Demand, kinds: list[Nodes], most: int, partition: Partition, waits: bool, loose: bool
+) -> list[Obstacle]:
+    """The obstacles where the nodes, as many as the job may have, have too little together.
+
+    `loose`: the CPUs are only counted; how many tasks find theirs on a node is not looked at.
+    """
     found = []
     if 0 < demand.total_gpus < demand.nodes:
         asks = counted(demand.total_gpus, "GPU")
@@ -456,6 +463,10 @@ def _of_all(demand: Demand, kinds: list[Nodes], most: int, partition: Partition,
         )
     room = [(tasks_on(each, demand, partition), each.count) for each in kinds]
     needs = [what for what in _NEEDS if all(what in each for each, _ in room)] if demand.tasks.number else []
+    if loose and "cpus" in needs:
+        cpus = _largest([(usable_cpus(each, demand), each.count) for each in kinds], most)
+        if cpus is None or demand.total_cpus <= cpus:
+            needs.remove("cpus")
     for several in (*([what] for what in needs), needs):
         sizes = [(min((each[what] for what in several), default=None), count) for each, count in room]
         tasks = _largest(sizes, most)
