@@ -423,7 +423,8 @@ def serve(reading: BinaryIO, writing: BinaryIO) -> int:
     # More objects than an evaluation makes at a time: it leaves hardly any circles, and each search for them would go
     # through all that it has made so far.
     gc.set_threshold(100_000, 10, 10)
-    gc.freeze()  # what was imported stays
+    if not gc.get_freeze_count():  # of a second server in this process, the garbage of the first would stay as well
+        gc.freeze()  # what was imported stays
     server = made()
     try:
         server.start_io(reading, writing)
