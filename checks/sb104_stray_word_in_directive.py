@@ -69,7 +69,12 @@ def _is_explained(words: PositionalWords) -> bool:
     directives, string, setting = words.directives, words.string, words.setting
     raw = string[words.before[0].start if words.before else words.start : words.end]
     joined = "".join(words.words)
-    if UNKNOWN in raw or UNKNOWN in joined or INVISIBLE.search(raw):
+    # What is filled in as the value of an option before (`--gres={gres} --mem=3 GB`) leaves the words where they are.
+    near = string[words.before[-1].start if setting is not None else words.start : words.end]
+    values = {each.value_token.start for each in directives.settings if each.value_token is not None}
+    unknown = UNKNOWN in near + joined
+    unknown = unknown or any(each.text.startswith(UNKNOWN) and each.start not in values for each in words.before)
+    if unknown or INVISIBLE.search(raw):
         return True
     if not joined.strip() and string[words.end : words.line.end].lstrip(BLANKS)[:1] in ("", "#"):
         return True  # a backslash at the end of the line

@@ -393,3 +393,17 @@ def test_several_threads() -> None:
     for thread in threads:
         thread.join()
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("directive", "options", "message"),
+    [
+        ("--nodes=2", "--time=x", "Invalid --time specification"),
+        ("--nodes=2", "--nodes=2-1", "Maximum node count 1 is less than minimum node count 2"),
+        ("--mem=x", "--time=x", "Invalid --mem specification"),  # sbatch reads the script first
+        ("--nodes=2", "--nodes=4 --time=60", None),
+    ],
+)
+def test_what_if_sbatch_refuses_its_own_options(directive: str, options: str, message: str | None) -> None:
+    planned = plan(f"#!/bin/bash\n#SBATCH {directive}\nsrun ./a\n", sbatch_options=options)
+    assert planned.accepted is (message is None) and planned.data["request"]["message"] == message

@@ -338,6 +338,12 @@ def test_a_script_in_each_of_two_functions_has_its_own_names() -> None:
         ('await asyncio.create_subprocess_exec("sbatch", "-N", n)', "sbatch -N _"),
         ('self._run_command(f"sbatch {path}")', "sbatch _"),
         ('subprocess.run("sbatch -N 2 job.sh".split())', "sbatch -N 2 job.sh"),
+        ('subprocess.run(f"cd {d} && sbatch -N 2 job.sh", shell=True)', "cd _ && sbatch -N 2 job.sh"),
+        ('client.exec_command("cd a; sbatch -N 2 job.sh")', "cd a; sbatch -N 2 job.sh"),
+        (
+            'subprocess.run(f"cat <<EOF | sbatch\\n#!/bin/bash\\n#SBATCH -N {n}\\nEOF\\n", shell=True)',
+            "cat <<EOF | sbatch\n#!/bin/bash\n#SBATCH -N _\nEOF\n",
+        ),
     ],
 )
 def test_command_lines(program: str, command: str) -> None:
@@ -378,15 +384,34 @@ def test_parameters_of_submitit() -> None:
         'T = """#!/bin/bash\n#SBATCH -N <nodes>\n./a\n"""\nfor k in x:\n    T = T.replace(f"<{k}>", x[k])\nw(T)',
         'T = """#!/bin/bash\n#SBATCH -N $nodes\n./a\n"""\n',
         'Path("README.md").write_text("#!/bin/bash\\n#SBATCH -N 2\\n./a\\n")',
+        'open("job.sh.j2", "w").write("#!/bin/bash\\n#SBATCH -N NODES\\n./a\\n")',
+        'open("a.xyz", "w").write("#!/bin/bash\\nsbatch job.sh\\n")',
+        'subprocess.run("cd a && sbatch job.sh", shell=False)',
     ],
 )
 def test_what_is_not_read(program: str) -> None:
     assert read(program) == []
 
 
+@pytest.mark.parametrize("name", ["a.sl", "a.srun", "run.pbs", "a.submit", "job.{n}"])
+def test_a_batch_script_may_have_any_name(name: str) -> None:
+    written = 'file.write("#!/bin/bash\\n#SBATCH -N 2\\n./a\\n")'
+    program = f'def f(n):\n    with open(f"{name}", "w") as file:\n        {written}\n'
+    assert [each.text for each in read(program)] == ["#!/bin/bash\n#SBATCH -N 2\n./a\n"]
+
+
 def codes(program: str) -> set[str]:
     found = inspect_document(Source(dedent(program), "a.py"), ALL).diagnostics
     return {each.code for each in found if each.severity != "info"}
+
+
+def test_a_word_after_a_slot_is_judged() -> None:
+    """A value that is filled in leaves the words after the next option where they are; a word may be anything."""
+    line = 'w(f"#!/bin/bash\\n#SBATCH {0}\\nsrun ./a\\n")'
+    for stray in "--gres=gpu:{n} --time=1 h", "-J {name} --mem=3 GB", "--job-name={a}_{b} -t 2 h":
+        assert codes(line.format(stray)) == {"SB104"}, stray
+    for silent in "{options} --mem=3 GB", "--comment={a} b", "-t {hours} h", "--mem=3 {unit}", "{a} b --mem=3G":
+        assert codes(line.format(silent)) == set(), silent
 
 
 def test_a_slot_is_a_value_that_is_not_known() -> None:

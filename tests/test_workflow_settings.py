@@ -63,6 +63,8 @@ def test_findings_and_fixes_have_their_places(path: str, text: str) -> None:
         ("a.yml", 'slurm_extra: "--comment={rule}"', "sbatch --comment=_"),
         ("a.nf", 'executor = "slurm"\nclusterOptions = "-A $a -t ${b ?: 5}"', "#SBATCH -A _ -t _"),
         ("a.nf", 'executor = "slurm"\nclusterOptions = { "--gpus=1" + more }', "#SBATCH --gpus=1_"),
+        ("a.nf", 'executor = "slurm"\nx { y { clusterOptions = { "-t $a" } } }', "#SBATCH -t _"),
+        ("a.nf", "executor = 'slurm'; clusterOptions = '-N=2'; time = '4h'", "#SBATCH -N=2"),
     ],
 )
 def test_what_is_filled_in_is_not_known(path: str, text: str, script: str) -> None:

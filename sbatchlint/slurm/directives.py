@@ -80,8 +80,16 @@ class Directives:
     @cached_property
     def refused(self) -> tuple[Refused, ...]:
         """The settings whose values Slurm refuses, in order; those with unknown values are not included."""
+        return self._refused_of(self.settings)
+
+    @cached_property
+    def overriding_refused(self) -> tuple[Refused, ...]:
+        """The options on the command line of sbatch whose values Slurm refuses, in order."""
+        return self._refused_of(self.overriding)
+
+    def _refused_of(self, settings: Sequence[Setting]) -> tuple[Refused, ...]:
         found: list[Refused] = []
-        for setting in self.settings:
+        for setting in settings:
             if setting.value is None or setting.option is None or setting.option.early or not setting.known:
                 continue
             versions = setting.versions or self.versions.majors

@@ -2,9 +2,9 @@
 
 The order is that of sbatch, so that the message is the one it exits with: the file (src/sbatch/sbatch.c,
 `_get_script_buffer()`), then for each component of a heterogeneous job its words, its options one by one, the
-directives of other schedulers, the options together (src/sbatch/opt.c, `_opt_verify()`) and the description of the job
-(src/common/slurm_opt.c, `slurm_opt_create_job_desc()`); then, again for each component, what slurmctld refuses at any
-site. Read in 20.11 to 26.05, run on 22.05, 23.11, 24.11 and 26.05.
+directives of other schedulers, the options on its command line, the options together (src/sbatch/opt.c,
+`_opt_verify()`) and the description of the job (src/common/slurm_opt.c, `slurm_opt_create_job_desc()`); then, again for
+each component, what slurmctld refuses at any site. Read in 20.11 to 26.05, run on 22.05, 23.11, 24.11 and 26.05.
 """
 
 from collections.abc import Iterator
@@ -72,12 +72,16 @@ def _of_component(
     values = values_of(directives, component, version)
     dropped = INHERITED_HINT in values or bool(options_overriding_hint(values, version))
     last = {each.name: each for each in directives.settings_for(component, version)}
-    for refused in directives.refused:
+    overriding = {each.name: each for each in directives.overriding} if component == 0 else {}
+    last |= overriding
+    for refused in (*directives.refused, *(directives.overriding_refused if component == 0 else ())):
         setting, refusal = refused
         if setting.component > component or not holds_in(refusal.versions, version):
             continue
         if refusal.stage == OPTION:
-            if setting.component == component:
+            if setting in directives.overriding:
+                options.append((3, len(options), refusal.message))  # sbatch reads its command line after the script
+            elif setting.component == component:
                 options.append((1, setting.option_span.start, refusal.message))
         elif last.get(setting.name) is not setting or dropped and setting.name == "hint":
             # By then only the last of several settings is left, and none that sbatch has dropped.

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sbatchlint.source.documents.blocks import concerns_slurm, is_piece, may_hold_lines
 from sbatchlint.source.documents.branches import children, either, ends, extended, frozen, names_rebound, names_set
+from sbatchlint.source.documents.calls import is_for_a_shell, is_opened, mode_of, path_of
 from sbatchlint.source.documents.expressions import (
     TRANSPARENT,
     Either,
@@ -32,9 +33,14 @@ from sbatchlint.source.text import SLOT, Source
 # Parsing takes about a second for a megabyte.
 MOST_CHARACTERS = 500_000
 _SCRIPT_NAME = Regex(r"(?i).*\.(?:sbatch|slurm|slrm|job|batch|sh|bash|sub|cmd|qsub|txt)\Z|[^.]*\Z")
+# Files that hold something about a script, or one in which something else is filled in before it runs.
+_OTHER_NAME = Regex(
+    r"(?i).*\.(?:md|markdown|rst|html?|tex|json|ya?ml|toml|cfg|conf|ini|log|out|err|csv|tsv|ipynb|py|j2|jinja2?|tmpl|tpl"
+    r"|template|mustache|in|dist|example|sample)\Z"
+)
 _SCRIPT = Regex(r"#![^\n]*\n(?s:.*)^[ \t]*#SBATCH\b", re.MULTILINE)
 _DIRECTIVES = Regex(r"^#SBATCH[ \t]+-[^\n]*\n(?s:.*)^#SBATCH[ \t]+-", re.MULTILINE)
-_SHELLS = frozenset(("system", "popen", "getoutput", "getstatusoutput", "create_subprocess_shell"))
+_SHELLS = frozenset(("system", "popen", "getoutput", "getstatusoutput", "create_subprocess_shell", "exec_command"))
 _STARTERS = frozenset(("run", "Popen", "call", "check_call", "check_output", "create_subprocess_exec", "submit"))
 # Functions of a program that are likely to start what they are given.
 _RUNNER = Regex(
@@ -156,8 +162,8 @@ class Program:
         elif isinstance(node, ast.Attribute):
             self._loaded.add(node.attr)
         elif isinstance(node, ast.Call):
-            if _is_opened(node) and _mode(node).startswith("a"):
-                self._appended.add(_path(node))
+            if is_opened(node) and mode_of(node).startswith("a"):
+                self._appended.add(path_of(node))
         elif isinstance(node, ast.ClassDef):
             for statement in node.body:
                 if isinstance(statement, ast.Assign | ast.AnnAssign):
@@ -469,8 +475,7 @@ class Program:
         name = name_of(call.func)
         if name == "write_text" or name == "write" and isinstance(target, ast.Call):
             value = self.reader.value(call.args[0], scope)
-            if self._may_be_script_file(target, scope):
-                self._take(value, True)
+            self._take_written(value, target, scope)
             return
         key = target.id if isinstance(target, ast.Name) else ast.dump(target)
         file = self._files.setdefault(key, _File(None))
@@ -517,7 +522,7 @@ class Program:
             if isinstance(each, Strings) and each.items and each.items[0].text.rpartition("/")[2] in _PROGRAMS:
                 each = command_line(each)
             if isinstance(each, String) and not each.text.startswith("#!") and concerns_slurm(each.text):
-                if name in _SHELLS or _COMMAND.match(each.text.lstrip()):
+                if name in _SHELLS or is_for_a_shell(call) or _COMMAND.match(each.text.lstrip()):
                     self._add_found(each, True, False)
 
     # --- what leaves the program ------------------------------------------------------------------------
@@ -529,10 +534,12 @@ class Program:
     def _end_file(self, name: str) -> None:
         file = self._files.pop(name, None)
         if file is not None and file.string.characters:
-            if isinstance(file.path, ast.Call) and _is_opened(file.path) and _path(file.path) in self._appended:
+            if isinstance(file.path, ast.Call) and is_opened(file.path) and path_of(file.path) in self._appended:
                 file.string = file.string._replace(is_partial=True)
-            if file.path is None or self._may_be_script_file(file.path, self.globals):
+            if file.path is None:
                 self._take(file.string, True, True)
+            else:
+                self._take_written(file.string, file.path, self.globals)
 
     def _take(self, value: Value, is_written: bool = False, is_given: bool = False) -> None:
         """Takes a script. `is_written`: as it is, also what comes before its first line. `is_given`: or returned."""
@@ -569,8 +576,18 @@ class Program:
                     return True
         return False
 
-    def _may_be_script_file(self, file: ast.expr, scope: Scope) -> bool:
-        """Whether the name of a file, as far as it is written in the program, may be that of a script."""
+    def _take_written(self, value: Value, file: ast.expr, scope: Scope) -> None:
+        """Takes what is written to a file whose name, where the program has it, may be that of a script."""
+        names = self._names_of(file, scope)
+        if not names or any(_SCRIPT_NAME.match(each) for each in names):
+            self._take(value, True)
+        elif not any(_OTHER_NAME.match(each) for each in names):
+            for each in value.values if isinstance(value, Either) else (value,):
+                if isinstance(each, String) and _SCRIPT.match(each.text.lstrip()):
+                    self._take(each, True)
+
+    def _names_of(self, file: ast.expr, scope: Scope) -> list[str]:
+        """The words with a dot in what names a file."""
         texts: list[str] = []
         for node in ast.walk(file):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -579,8 +596,7 @@ class Program:
                 value = scope.find(node.id)
                 if isinstance(value, String):
                     texts.append(value.text)
-        named = [each for each in texts if "." in each]
-        return not named or any(_SCRIPT_NAME.match(each) for each in named)
+        return [each for each in texts if "." in each]
 
     def _add_templates(self) -> None:
         """Adds the scripts in constants that the program itself does not use: another one fills them in."""
@@ -596,23 +612,6 @@ class Program:
                 continue
             if value.characters[0].span.start not in taken and not _DOLLARS.search(value.text):
                 self._add_found(value, False, False)
-
-
-def _is_opened(call: ast.Call) -> bool:
-    return name_of(call.func) == "open"
-
-
-def _mode(call: ast.Call) -> str:
-    """The mode in which a file is opened, of `open(path, "w")` and `path.open("w")`; "" where it is not written so."""
-    at = 0 if isinstance(call.func, ast.Attribute) else 1
-    nodes = [*call.args[at : at + 1], *(each.value for each in call.keywords if each.arg == "mode")]
-    return next((str(each.value) for each in nodes if isinstance(each, ast.Constant)), "")
-
-
-def _path(call: ast.Call) -> str:
-    """What names the file that is opened."""
-    node = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0] if call.args else call
-    return ast.dump(node)
 
 
 def _begin(found: _Found) -> tuple[int, int]:

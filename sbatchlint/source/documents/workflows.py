@@ -27,7 +27,7 @@ _EXECUTOR = Regex(r"\bexecutor\b[^\n]*?[\"'](\w[\w-]*)[\"']|\bexecutor\s*\{[^{}]
 _OPTIONS = Regex(r"^[^\n/]*?\bclusterOptions\s*=?\s*(?:\{\s*)?(?=[\"'\[])", re.MULTILINE)
 _GROOVY = Regex(r"\"(?!\"\")((?:[^\"\\\n$]|\$\{(?:[^{}\n]|\{[^{}\n]*\})*\}|\$\w)*)\"|'(?!'')([^'\\\n]*)'")
 _FILLED_IN = Regex(r"\$\{(?:[^{}\n]|\{[^{}\n]*\})*\}|\$\w[\w.]*")
-_END = Regex(r"[ \t]*\}?[ \t]*(?://[^\n]*)?(?=\n|\Z)")
+_END = Regex(r"[ \t]*(?:[};\n]|//|\Z)")
 
 
 def scripts_in_yaml(source: Source) -> list[Snippet]:
