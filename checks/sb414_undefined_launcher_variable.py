@@ -125,6 +125,7 @@ _BEFORE_DURATION = Regex(r"timeout[ \t]+(?>-[ks][ \t]+\S+[ \t]+|-\S+[ \t]+)*\"?"
 _JOINED = Regex(r"[\w./@=-]")
 # A comment that says how the script is submitted, without any options.
 _SUBMITTED_PLAINLY = Regex(r"(?m)^[ \t]*#[^\n]*\bsbatch[ \t]+(?!-)[\w./<>-]+[ \t]*$")
+_NAME_PART = Regex(r"[\w.-]")
 _MOST_OF_SUBMISSION = 4  # names; a script that reads more gets them from elsewhere
 # Names of lists of options: a script that sets others of this kind sets them all itself.
 _OPTIONS_NAME = Regex(r"(?i)(?!EXTRA|ADD|MORE|USER|CUSTOM|OPT|MY)\w+_(?:ARGS?|OPTS?|OPTIONS?|FLAGS?|PARAMS?)")
@@ -177,6 +178,9 @@ def _of_submission(job: Job) -> Iterator[Finding]:
             continue
         text, (start, end) = job.source.text, read.span
         use = use_of(job, read)
+        alone = not _NAME_PART.match(text, start - 1) and not _NAME_PART.match(text, end)
+        if alone and read.name.isupper() and use.kind not in ("print", "test", "arithmetic"):
+            continue  # as a site's folders are used: `$MYSCRATCH/run`
         if use.kind == "print":
             happens = "this prints nothing for it"
         elif use.kind == "test":
