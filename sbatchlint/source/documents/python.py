@@ -621,11 +621,11 @@ def _begin(found: _Found) -> tuple[int, int]:
 def _without_beginnings(found: list[_Found]) -> list[_Found]:
     """What is found without what is only the beginning of another, as it was passed on before more was added to it."""
     kept: list[_Found] = []
+    others: dict[tuple[bool, int], list[_Found]] = {}  # those that begin at the same place
     for each in sorted(found, key=lambda one: (one.is_command, -len(one.string.characters))):
         characters = each.string.characters
-        if not any(
-            other.string.characters[: len(characters)] == characters and other.is_command == each.is_command
-            for other in kept
-        ):
+        alike = others.setdefault((each.is_command, characters[0].span.start), [])
+        if not any(other.string.characters[: len(characters)] == characters for other in alike):
             kept.append(each)
+            alike.append(each)
     return kept
