@@ -24,6 +24,7 @@ KINDS = {
     "words": ("SFTP_PASSWORD", "harvest-candle"),
     "one word": ("JDBC_PASSWORD", "Harvestcandle"),
     "short": ("WEBDAV_PASS", "Y8f" + _drawn(3)),
+    "short letters": ("VNC_PASSWORD", "PvtSCDM"),
     "long": ("OSF_TOKEN", _drawn(70, string.ascii_letters + string.digits)),
 }
 PLACES = (

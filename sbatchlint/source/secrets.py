@@ -197,7 +197,7 @@ _FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
 _LEAST = 4
 # Values that may be words, and short ones that are none.
 _WORDLIKE = Regex(r"[A-Z]?[a-z]{1,15}|[A-Z]{1,15}")
-_UNLIKE_WORDS = Regex(r"(?=.*[0-9])(?=.*[A-Za-z])[^\s]{6,}|.*[^\w\s./-].*|.*[a-z][A-Z].*[a-z].*")
+_UNLIKE_WORDS = Regex(r"(?=.*[0-9])(?=.*[A-Za-z])[^\s]{6,}|.*[^\w\s./-].*|.*[a-z][A-Z].*")
 _MIXED_CASE = Regex("[a-z][A-Z].*[a-z]")
 # No value has more characters that are compared.
 _LONGEST = 10_000
