@@ -25,6 +25,7 @@ KINDS = {
     "one word": ("JDBC_PASSWORD", "Harvestcandle"),
     "short": ("WEBDAV_PASS", "Y8f" + _drawn(3)),
     "short letters": ("VNC_PASSWORD", "PvtSCDM"),
+    "three of a letter": ("FASTLY_API_KEY", "k8VtxXxq" + _drawn(24, string.ascii_letters + string.digits)),
     "long": ("OSF_TOKEN", _drawn(70, string.ascii_letters + string.digits)),
 }
 PLACES = (
@@ -109,6 +110,8 @@ def test_a_place_tells_a_secret_whatever_it_looks_like(kind: str) -> None:
         "train.py --token-file ~/.token",
         "curl --user ada https://h",
         "PASSWORD=$VAR",
+        "API_KEY=hf_xxx",
+        "API_KEY=xxxx-xxxx",
         "PASSWORD=$(cat f)",
         'TOKEN="$(< ~/.token)"',
         "API_KEY=/home/ada/key",

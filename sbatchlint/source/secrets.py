@@ -188,7 +188,7 @@ _ELSEWHERE = Regex(
     r"\\?\$(?:\{[^}\n]{0,200}\}|\([^)\n]{0,200}\)?|[0-9]|(?![0-9])\w+|[@*?#!-])|`[^`\n]{0,200}`?|<[^>\n]{0,200}>|\{\{.{0,200}?\}\}|\{[\w.]{0,80}\}|%\(?\w{1,80}\)?[a-z%]?|@\w{1,80}@"
 )
 _NO_VALUE = Regex(
-    r"(?i)[~@].*|-.*|\.{1,3}(?:/.*)?|none|null|false|true|auto|yes|no|empty|.*(?:your|example|changeme|xxx|\*\*\*).*"
+    r"(?i)[~@].*|-.*|\.{1,3}(?:/.*)?|none|null|false|true|auto|yes|no|empty|.*(?:your|example|changeme|\*\*\*|x{5}).*|(?:.*[\W_])?xxx+(?:[\W_].*)?"
     r"|(?:os|config|args|self|cfg|opts|options|params|settings|env)\.\w.*|\w+(?:\.\w+)*[(\[].*"
 )
 _PATH = Regex(r"\.{0,2}/.*|[\w.-]+(?:/[\w.-]+)*/?")

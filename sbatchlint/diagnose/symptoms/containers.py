@@ -27,7 +27,9 @@ _PROGRAMS = (
     "java",
 )
 # Why an image is not fetched, and why its folder is not made.
-_FETCHING = re.compile(r"(?i)registry|manifest|unauthorized|dial tcp|lookup|denied:|toomanyrequests|no space|quota|checksum")
+_FETCHING = re.compile(
+    r"(?i)registry|manifest|unauthorized|dial tcp|lookup|denied:|toomanyrequests|no space|quota|checksum"
+)
 _LOST_FOLDER = re.compile(r"mkdir \S+: no such file or directory")
 _BINDS = ("SINGULARITY_BINDPATH", "SINGULARITY_BIND", "APPTAINER_BIND", "APPTAINER_BINDPATH")
 
