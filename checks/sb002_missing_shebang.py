@@ -115,6 +115,12 @@ def _misplaced(job: Job, start: int, end: int) -> Finding:
     else:
         advice = "remove everything above it" if above.strip(" \t") else "remove the spaces before it"
     message = f"sbatch refuses the script: its first characters must be `#!`; {advice}"
+    if job.is_embedded and not above.strip() and "\n" in above:  # the file itself may well begin with `#!`
+        begin = text.span(0, 0).start
+        advice = f"remove what is above this line from line {job.line(begin)} on"
+        if job.source.text[begin - 1 : begin] in ("'", '"'):
+            advice = f"write `#!` right after the quote on line {job.line(begin)}"
+        message = f"sbatch refuses the file that this text becomes: it begins with an empty line, not `#!`; {advice}"
     related = [(text.span(0, _end_of_line(string, 0)), "the file begins here")] if string[:1].strip(BLANK) else []
     return Finding(text.span(start, end), message, related=related, fix=Fix(advice, edits, safe=True))
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.slurm.model import Setting
+from sbatchlint.source.numbers import counted
 
 if TYPE_CHECKING:
     from sbatchlint.analysis.directives.invisible_characters import Invisible
@@ -30,6 +31,7 @@ CARD = Card(
     seen="runs of Slurm 22.05 and 26.05",
 )  # fmt: skip
 
+_SEVERAL = {"blank": "spaces", "dash": "hyphens", "quote": "quotes"}
 PLAIN = {"blank": "a space", "dash": "a hyphen", "quote": "a quote"}
 ADVICE = {
     "blank": "write an ordinary space",
@@ -56,8 +58,14 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"{name} turns this line into a command, so sbatch stops reading directives here; remove it"
         else:
             others = len(mark.characters) - 1
-            if others:
-                problem = f"sbatch does not read {name} and {others} more here as plain characters"
+            if others and len(set(mark.characters)) == 1:
+                several = counted(others + 1, mark.name).replace("dashs", "dashes")
+                name = f"the {several} (U+{ord(mark.characters[0]):04X})"
+                problem = f"sbatch reads {name} here as part of words, not as {_SEVERAL[mark.kind]}"
+                if mark.kind == "unseen":
+                    problem = f"{name} here are invisible, but sbatch reads them as part of words"
+            elif others:
+                problem = f"sbatch does not read {name} and {counted(others, 'other character')} here as plain ones"
             elif mark.kind == "unseen":
                 problem = f"{name} is invisible, but sbatch reads it as part of the word"
             else:

@@ -106,7 +106,9 @@ def _without_value(job: Job, line: DirectiveLine, name: str, effect: str, quotab
     if quotable and word.strip("#") and end == line.end and not set(word) & set("\"'\\"):
         advice = f"write `{line.tokens[-1].text} {quote(word)}`"
         fix = Fix("quote the value", [replace(text.span(start, end), quote(word))])
-    message = f"`#` begins a comment, so --{name} {effect}; {advice}"
+    written = line.tokens[-1].text.rstrip("=")
+    written = written if written[:1] == "-" else f"--{name}"
+    message = f"`#` begins a comment, so {written} {effect}; {advice}"
     to_fill_in = any(find_placeholder("account", each) for each in _WORDS.findall(text.string, start, line.end))
     return Finding(text.span(line.tokens[-1].start, end), message, "warning" if to_fill_in else None, fix=fix)
 
@@ -151,7 +153,7 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
     if not value and fix is None and setting.option is not None:
         if not set(string[hash_at:end]) - set("#-_/.x"):  # `--account=####-##`
             message = (
-                f"sbatch reads the placeholder `{string[hash_at:end]}` as a comment, so --{setting.name} gets no "
+                f"sbatch reads the placeholder `{string[hash_at:end]}` as a comment, so {setting.written} gets no "
                 f"value; write your {setting.name}"
             )
             yield Finding(span, message, severity_of_loss(job, [setting, *settings]))
@@ -162,7 +164,7 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
             advice = f"write the value in place of `##{name}##`"
     gets = f"`{value}`" if value else "an empty value"
     severity = severity_of_loss(job, [setting, *settings])
-    message = f"an unquoted `#` begins a comment, so --{setting.name} gets {gets}; {advice}"
+    message = f"an unquoted `#` begins a comment, so {setting.written} gets {gets}; {advice}"
     yield Finding(span, message, severity, fix=fix)
 
 

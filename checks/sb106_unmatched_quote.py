@@ -20,6 +20,8 @@ from sbatchlint.analysis.directives.typos import CURLY
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.lines import BLANKS, TEMPLATED, DirectiveLine, read_words
+from sbatchlint.slurm.options import find
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Problems
 
 CARD = Card(
@@ -32,6 +34,9 @@ NEXT = re.compile(r"(?<![ \t])(?:[ \t]+(?:--?[A-Za-z]|#)|[ \t]*\Z)")
 # A value in single quotes that holds an apostrophe.
 APOSTROPHE = re.compile(r"(?<=[ \t=])'([^'\"\\#]*\w'\w[^'\"\\#]*)'(?![^ \t])")
 OPTION = re.compile(r"(?<![ \t])[ \t]+--?[A-Za-z]")
+
+_OPTION_NAME = Regex(r"([a-z][a-z-]+)=")
+_LETTER = Regex(r"-[A-Za-z]")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -56,6 +61,13 @@ def check(job: Job) -> Iterator[Finding]:
         advice, fix = "close the quote on the same line", None
         if instead is not None:
             advice = f"write `{_option(string, start)}{instead}`"
+            name = _OPTION_NAME.match(_option(string, start) + instead)
+            before = string[line.words_start : start - len(_option(string, start))].split()
+            if name is not None and find(name[1]) is not None and before and _LETTER.fullmatch(before[-1]):
+                # `-p constraint="a|b`
+                instead = f"--{_option(string, start)}{instead}"
+                advice = f"write `{instead}`, without the {before[-1]} before it"
+                start = string.rindex(before[-1], line.words_start, start)
             fix = Fix("correct the quotes", [replace(text.span(start, end), instead)])
         message = f"sbatch refuses the script: this quote is not closed on its line; {advice}"
         yield Finding(text.span(fault.start, end), message, fix=fix)

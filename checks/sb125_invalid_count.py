@@ -79,10 +79,11 @@ def _too_many_hosts(job: Job) -> Iterator[Finding]:
             continue
         if typo(directives, nodes) is not None or typo(directives, listed) is not None:
             continue
+        releases = job.versions.suffix(versions) and f" of {job.versions.slurm(versions)}"
+        separator = "=" if nodes.written.startswith("--") else " "
         message = (
-            f"the list names {len(named)} hosts, but --nodes on line {job.line(nodes.span.start)} allows"
-            f" {allowed.maximum}, so sbatch refuses the script{job.versions.suffix(versions)}; write"
-            f" --nodes={len(named)}"
+            f"the list names {len(named)} hosts, but `{nodes.as_written}` on line {job.line(nodes.span.start)} allows"
+            f" {allowed.maximum}, and sbatch{releases} refuses that; write {nodes.written}{separator}{len(named)}"
         )
         span = listed.value_span or listed.span
         yield Finding(span, message, related=[(nodes.span, "--nodes")], versions=versions)

@@ -55,7 +55,11 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"{message}; write {written}"
             fix = Fix(f"write {written}", wrong.edits) if wrong.edits else None
         else:
-            message += next((f"; {each}" for end, each in _INSTEAD.items() if wrong.reason.endswith(end)), "")
+            advice = next((f"; {each}" for end, each in _INSTEAD.items() if wrong.reason.endswith(end)), "")
+            if advice and "{" in (wrong.setting.text or ""):  # as in a template
+                message = message.replace(" refuses ", " would refuse ", 1)
+                advice += ", unless another program fills in the `{…}`"
+            message += advice
         # what the site decides
         severity = "warning" if "unless the site" in message else None
         yield Finding(wrong.span, message, severity, fix=fix, versions=wrong.versions)
@@ -103,8 +107,7 @@ def _glued(job: Job, block: Directives) -> Iterator[Finding]:
         option = f"--{match[1]}"
         yield Finding(
             setting.value_span,
-            f"`{option}` becomes part of the value of --{setting.name}; put a space "
-            f"before `{option}`",
+            f"`{option}` becomes part of the value of --{setting.name}; put a space before `{option}`",
         )
 
 

@@ -31,6 +31,7 @@ sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES i
 from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.directives.turned_off import is_turned_off
+from sbatchlint.analysis.gpus.gpu_signs import COMMUNICATION
 from sbatchlint.analysis.gpus.gpu_use import GpuNeed, allocation_needs, component_needs, gpu_need, unseen_gpus
 from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
@@ -70,7 +71,9 @@ def check(job: Job) -> Iterator[Finding]:
         option = f"--gpus-per-node={need.per_node or 'N'}"
         sign = need.signs[0]
         effect = ": at many sites it sees none" if need.whole_nodes else ""
-        uses = "may use" if need.alone else "uses"
+        does = f"{'may use' if need.alone else 'uses'} one ({sign.words})"
+        if sign.words.endswith(COMMUNICATION):  # a line that only sets a variable uses none itself
+            does = f"configures communication between GPUs ({sign.words.removesuffix(COMMUNICATION)})"
         write = f"{'if so, ' if need.alone else ''}add `#SBATCH {option}`"
         whole = "component" if job.request.heterogeneous else "job"
         advice = need.whole_nodes or gets_whole_nodes(job) or not need.certain or need.alone and job.site.gpus is None
@@ -84,8 +87,7 @@ def check(job: Job) -> Iterator[Finding]:
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(
             need.place.span,
-            f"the {whole} requests no GPU, but line {job.line(sign.span.start)} {uses} one ({sign.words})"
-            f"{effect}; {write}",
+            f"the {whole} requests no GPU, but line {job.line(sign.span.start)} {does}{effect}; {write}",
             "info" if advice else "error" if job.site.gpus_required else "warning",
             related=[(each.span, each.words) for each in need.signs],
             fix=Fix("request GPUs", edits) if need.per_node else None,

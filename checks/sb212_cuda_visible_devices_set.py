@@ -41,7 +41,8 @@ from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
 from sbatchlint.job.ranks import QUIET
 from sbatchlint.job.steps import enclosing_step
-from sbatchlint.source.numbers import all_of, parse_integer
+from sbatchlint.job.worlds import find_worlds
+from sbatchlint.source.numbers import all_of, counted, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
@@ -124,11 +125,14 @@ def check(job: Job) -> Iterator[Finding]:
         elif _works_in_batch_shell(job) and not _works_in_steps(job):
             rest = available - len(ids)
             idle = "the other stays idle" if rest == 1 else f"{rest} stay idle"
-            others = "" if _are_all(ids, len(ids)) else f" if {number} {'is' if len(ids) == 1 else 'are'} enough"
-            message = (
-                f"{name} limits programs to {number} of the job's {available} GPUs, so {idle}; "
-                f"remove it, {'and' if others else 'or'} request only {number}{others}"
-            )
+            fewer = f"request only {counted(len(ids), 'GPU')}"
+            advice = f"remove it, or {fewer}"
+            if not _are_all(ids, len(ids)):
+                advice = f"remove it, and {fewer} if the program needs no more"
+            worlds = find_worlds(job)
+            if worlds and all(each.processes == len(ids) for each in worlds):  # more GPUs alone change nothing
+                advice = f"remove it, and {fewer} or start {available} processes"
+            message = f"{name} limits programs to {number} of the job's {available} GPUs, so {idle}; {advice}"
             severity, meant = "info" if _is_meant(job, choice.span, len(ids)) else None, True
         else:
             continue

@@ -80,19 +80,23 @@ def _one_cpu(
         return  # the script expects whole nodes
     processes = [world.processes for world in worlds if world.starts_per_node == 1]
     most = max((each for each in processes if each is not None), default=1)
-    share = f"{most} processes share one CPU"
+    nodes = request.effective_nodes()
+    several = nodes is not None and nodes.maximum > 1
+    share = f"{most} processes {'on each node ' if several else ''}share one CPU"
     if most < 2 <= told <= gpus:
         most, share = told, "one CPU feeds them all"  # a process for each GPU, or one that has several
     settings = request.gpu_settings()
     if most < 2 or not settings:
         return
     # A job with several nodes, or as many GPUs as most nodes have, often gets whole nodes with all their CPUs.
-    nodes = request.effective_nodes()
-    whole = gpus >= 8 or nodes is not None and nodes.maximum > 1
+    whole = gpus >= 8 or several
+    each, add = f"{gpus} GPUs", "--cpus-per-task or --cpus-per-gpu"
+    if several:
+        each, add = f"{gpus} GPUs per node", "--cpus-per-gpu"
     asks = "component requests" if request.heterogeneous else "job requests"
     yield Finding(
         settings[0].span,
-        f"the {asks} {gpus} GPUs but no CPUs: {share}{_unless(more)}; add --cpus-per-task or --cpus-per-gpu",
+        f"the {asks} {each} but no CPUs: {share}{_unless(more)}; add {add}",
         "info" if whole and more is None else None,
     )
 

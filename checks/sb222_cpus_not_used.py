@@ -171,7 +171,11 @@ def _tasks_of_one_process(job: Job) -> Finding | None:
     name, line = basename(works[0].argv[0]), job.line(works[0].span.start)
     serial = serial and not request.has_option("mem-per-cpu")
     one = f"--{setting.name}=1"
-    advice = f", which has no threads; write {one}" if serial else f"; if it has threads, write {one} -c {tasks}"
+    cpus = request.setting("cpus-per-task")
+    more = f"add -c {tasks}" if cpus is None else f"-c {tasks} on line {job.line(cpus.span.start)}"
+    advice = (
+        f", which has no threads; write {one}" if serial else f"; write {one}, and {more} if it uses {tasks} threads"
+    )
     return Finding(
         setting.span,
         f"only one of these {tasks} tasks starts: `{name}` on line {line}{advice}",

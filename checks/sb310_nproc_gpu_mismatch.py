@@ -31,6 +31,7 @@ from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.programs import programs_with
 from sbatchlint.slurm.directives import Setting as Directive
 from sbatchlint.source.numbers import counted, is_number
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
@@ -38,6 +39,7 @@ CARD = Card(
     when=Launchers(*programs_with("per-gpu", "by-variables")), seen="https://github.com/ACEsuit/mace/issues/435",
 )  # fmt: skip
 
+_OPTION = Regex(r"(--?[A-Za-z][\w-]*)(=.*)?")
 COUNTS = ("nproc_per_node", "num_processes", "num_gpus", "nproc", "devices")
 
 
@@ -144,10 +146,18 @@ def _finding(job: Job, found: Mismatch, severity: str | None) -> Finding:
         consequence = "one GPU stays idle" if rest == 1 else f"{rest} GPUs stay idle"
     starts = "one process" if processes == 1 else f"{processes} processes"
     message = f"{found.world.name} starts {starts} for {seen} on each node{where}: {consequence}"
-    advice = f"start `$SLURM_GPUS_ON_NODE`, or request {counted(processes, 'GPU')}"
+    advice = f"{_all_gpus(job, found.setting)}, or request {counted(processes, 'GPU')}"
     if found.chosen:
         advice = f"start {gpus}, or make {processes} visible"
     return Finding(span, f"{message}; {advice}", severity, related=related, fix=_count_gpus(job, found, directive))
+
+
+def _all_gpus(job: Job, setting: Setting) -> str:
+    """What to write for a process on each GPU: the option as the script writes it."""
+    written = _OPTION.fullmatch(job.source.slice(setting.span))
+    if written is None:
+        return "start `$SLURM_GPUS_ON_NODE` processes"
+    return f"write `{written[1]}{'=' if written[2] else ' '}$SLURM_GPUS_ON_NODE`"
 
 
 def _directive(job: Job, world: LaunchWorld) -> Directive | None:

@@ -59,7 +59,7 @@ CONSEQUENCE = {
     "file": "writes the same file",
     "text": "gets the same value",
     "label": "prints the same",
-    "ignored": "gets the same rank, which is ignored here",
+    "ignored": "gets the same rank, which its launcher ignores",
 }
 
 

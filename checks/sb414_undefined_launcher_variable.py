@@ -183,6 +183,8 @@ def _of_submission(job: Job) -> Iterator[Finding]:
             continue  # as a site's folders are used: `$MYSCRATCH/run`
         if use.kind == "print":
             happens = "this prints nothing for it"
+            if use.command is not None and not has_trait(use.command.name, "prints"):
+                happens = f"`{use.command.name}` gets nothing for it"
         elif use.kind == "test":
             happens = "this test compares an empty value"
         elif use.kind == "arithmetic":

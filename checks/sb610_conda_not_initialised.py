@@ -42,6 +42,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launches import container_of
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import shortened
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -119,11 +120,11 @@ def _plain_source(job: Job) -> Finding | None:
                 return None  # what it reads may put conda into PATH
             if command.context.conditional or command.context.tested or container_of(command) is not None:
                 return None
-            ends = "the job ends" if command.state.option("errexit") else "the script goes on without it"
+            environment = shown_text(command.argv[2]) if text_of(command.argv[2]) is not None else "…"
             return Finding(
                 command.span,
-                f"`source activate` needs conda in the PATH of the submitting shell, or {ends}; source its "
-                "etc/profile.d/conda.sh above",
+                "this works only with conda in the PATH you submit from; source CONDA_DIR/etc/profile.d/conda.sh "
+                f"above, and write `conda activate {shortened(environment)}` here",
                 "info",
             )
         loads = has_trait(command.name, "module", "software") or has_trait(command.name, "conda")

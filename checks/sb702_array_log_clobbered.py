@@ -80,7 +80,7 @@ def check(job: Job) -> Iterator[Finding]:
     if numbered:
         instead = [_with_index_for_number(each.text or "") for each in numbered]
         sign = "%j" if patterns.uses(numbered[0].text or "", "j") else "%J"
-        message = f"squeue shows array tasks as `%A_%a`, but `{sign}` puts another number into the log's name"
+        message = f"`{sign}` is not the ID that squeue shows for an array task (such as 123_4)"
         message = f"{message}; write `{shortened(instead[0])}`"
         yield Finding(numbered[0].value_span or numbered[0].span, message, "info", fix=_fix(job, numbered, instead))
 

@@ -61,7 +61,7 @@ _TAKING = frozenset({"mv", "rm", "unlink", "rsync", "tar", "gzip", "flock", "mkd
 # A command with the index that is commented out.
 _COMMENTED = Regex(r"(?m)^[ \t]*#(?!!|SBATCH)[^\n]*\$\{?SLURM_ARRAY_TASK_ID\b[^\n]*")
 _QUEUE = Regex(
-    r"(?i)(?:^|[\W_])(?:agents?|workers?|clients?|runners?|celery|dask\w*|optuna|queue|consumer|engine)(?:[\W_]|$)"
+    r"(?i)(?:^|[\W_])(?:agents?|workers?|clients?|runners?|celery|dask\w*|optuna|queue|consumer|engine)(?:[\W_]|$)|(?:^|/)orion$"
 )
 # Options that name a checkpoint to save or to load.
 _CHECKPOINT = Regex(
@@ -114,7 +114,8 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             span,
             f"{all_of(array.tasks, 'task')} of this array do the same, unless "
-            f"{shortened(_name(works[known.index(None)]))} reads SLURM_ARRAY_TASK_ID itself; pass the index to it",
+            f"{shortened(_name(works[known.index(None)]))} reads SLURM_ARRAY_TASK_ID or shares out the work itself; "
+            "pass it the index",
             "info",
             related=related,
         )

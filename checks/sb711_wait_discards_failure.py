@@ -15,8 +15,8 @@ background never ends, and a `wait` that awaits it too does not either.
 
 ## Fix
 
-None. Keep the ids, and wait for each: `pids+=($!)` after each start, and at the end `for pid in "${pids[@]}"; do wait
-"$pid" || status=1; done; exit ${status:-0}`.
+None. Keep the ids, and wait for each: `pids+=($!)` after each start, and in place of `wait` the loop `for pid in
+"${pids[@]}"; do wait "$pid" || status=1; done`; end with `exit ${status:-0}`, below all other work.
 
 ## References
 
@@ -35,6 +35,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands
@@ -89,7 +90,12 @@ def check(job: Job) -> Iterator[Finding]:
     name = f"`{first.command.name}`" if first.command.name else "a command"
     keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
     each = "${pids[@]}" if keep == "pids+=($!)" else "$pids"
-    advice = f"add `{keep}` after each `&`, then `for p in {each}; do wait $p || rc=1; done; exit ${{rc:-0}}`"
+    loop = f"for p in {each}; do wait $p || rc=1; done"
+    advice = f"add `{keep}` after each `&`, replace `wait` by `{loop}`, end with `exit ${{rc:-0}}`"
+    if first.how == "wait" and _is_started_last(job, losses):
+        advice = "write `wait $! || rc=1`, and end with `exit ${rc:-0}`"
+        if _ends(job, first):
+            advice = "write `wait $! || exit 1`"
     if _in_subshell(first):
         advice = _FOR_SUBSHELL
     if first.how == "wait":
@@ -148,6 +154,26 @@ _FOR_SUBSHELL = (
     "in the subshell write `wait $p || exit 1` for each PID, after it `|| rc=1` (with pipefail); "
     "end with `exit ${rc:-0}`"
 )
+
+
+def _is_started_last(job: Job, losses: list[Loss]) -> bool:
+    """Whether a `wait` awaits one process alone, the last that was started, so that `$!` is its PID."""
+    first, starts = losses[0].command, [each for each in job.invocations if each.context.background is not None]
+    if len({each.command.context.background for each in losses}) > 1 or first.context.background is None:
+        return False
+    if first.context.may_repeat or first.calls_function or first.context.calls:
+        return False
+    before = [each for each in starts if each.span.start < losses[0].by.start and each.context.parent is None]
+    return all(each.context.background is first.context.background for each in before)
+
+
+def _ends(job: Job, loss: Loss) -> bool:
+    """Whether nothing that matters follows a `wait`, so that the script may end there."""
+    return all(
+        has_trait(each.name, "prints") or each.name in ("exit", "wait")
+        for each in job.invocations
+        if each.span.start > loss.by.start
+    )
 
 
 def _in_subshell(loss: Loss) -> bool:

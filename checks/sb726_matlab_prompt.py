@@ -151,13 +151,20 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     name = os.path.basename(path or "").removesuffix(".m")
     folder = os.path.dirname(path or "")
+    if reader.stdin is not None and len(program.strip().splitlines()) > 1:
+        yield Finding(
+            command.name_span,
+            "after an error here MATLAB goes on, and exits with 0; put these lines into FILE.m, and write "
+            "`matlab -batch FILE` (R2019a or later)",
+            "warning",
+        )
+        return
     advice = f"`-batch {name}`" if name.isidentifier() else '`-batch "STATEMENTS"`'
     if folder and name.isidentifier():
         advice = f"`-batch \"addpath('{folder}'), {name}\"`"
     yield Finding(
         command.name_span,
-        "MATLAB reads its input as if typed: after an error it goes on and exits with 0; "
-        f"write {advice} (R2019a or later) instead",
+        f"after an error in its input MATLAB goes on, and exits with 0; write {advice} (R2019a or later) instead",
         "warning",
     )
 

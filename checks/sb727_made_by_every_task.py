@@ -81,8 +81,8 @@ def check(job: Job) -> Iterator[Finding]:
         if missing is not None and _is_shared(job, command, missing):
             yield Finding(
                 command.name_span,
-                f"array tasks that start together all write `{shown_text(missing)}`, as each finds it missing; make it "
-                "before the array",
+                f"array tasks that start together all find `{shown_text(missing)}` missing and all write it; create it "
+                "before you submit the array",
             )
 
 

@@ -96,16 +96,24 @@ def check(job: Job) -> Iterator[Finding]:
         if limits[0] is None or None in limits:
             continue  # with some alternative of the option, the limit is below the job's
         setting = settings[0][0]
-        stop = duration(math.floor(limits[0].seconds))
+        stop = _shown(limits[0].seconds, setting.text)
         who = _WHO if limits[0].written.startswith("timeout ") else "the program stops itself"
-        kills = f"but Slurm kills the job after {duration(allowed)}"
-        if stop == duration(allowed):
-            kills = "when Slurm kills the job anyway"
+        kills = f"but Slurm kills the job after {_shown(allowed, setting.text)}"
+        if stop == _shown(allowed, setting.text):
+            kills = "just when Slurm kills the job"
         yield Finding(
             span,
-            f"{who} after {stop} (`{limits[0].written}`), {kills} (line {job.line(setting.span.start)}); use less",
+            f"{who} after {stop} (`{limits[0].written}`), {kills} (line {job.line(setting.span.start)}); "
+            "write a smaller value",
             related=[(setting.span, "the job's limit")],
         )
+
+
+def _shown(seconds: float, written: str | None) -> str:
+    """Seconds as a limit, with days only where the job's own limit may have some."""
+    text = duration(math.floor(seconds))
+    clock = None if "-" in (written or "") else re.fullmatch(r"(\d+)-(\d\d)(:.*)", text)
+    return text if clock is None else f"{parse_integer(clock[1]) * 24 + parse_integer(clock[2])}{clock[3]}"
 
 
 def _of_timeout(command: Invocation) -> OwnLimit | None:

@@ -57,6 +57,7 @@ _LIMIT = Regex(r"-(?:gt|ge|lt|le)\b|\bSECONDS\b|\$\(\(|\btimeout\b|--retry")
 # The variables of other batch systems that tell about a job.
 _OTHER_SYSTEM = Regex(r"\$\{?(?:AWS_BATCH|AZ_BATCH|COBALT|LSB|OAR|PBS|SGE)_")
 _IS_THERE = Regex(r"(?:\[\[?|test)[ \t]+-[defrs][ \t]")
+_FILE = "this file never appears"
 _LOCK = "this loop waits forever for a lock that a killed job leaves behind; use flock, or limit the iterations"
 # A file that somebody creates to end a session.
 _STOP = Regex(
@@ -66,10 +67,10 @@ _STOP = Regex(
 
 
 class Wait(NamedTuple):
-    """A loop that waits. `what`: what it waits for, in words."""
+    """A loop that waits. `never`: in words, when it does so without end."""
 
     span: Span
-    what: str
+    never: str
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -87,8 +88,8 @@ def check(job: Job) -> Iterator[Finding]:
             elif not _keeps_open(inside):
                 yield Finding(
                     _head(job, wait.span),
-                    f"this loop waits forever for {wait.what}; if it never comes, the job idles until its "
-                    "time limit; limit the iterations",
+                    f"if {wait.never}, the loop keeps the job idle until its time limit; give up after a fixed number "
+                    "of tries",
                 )
 
 
@@ -175,29 +176,29 @@ def _wait(text: Text, loop: While) -> Wait | None:
 
 
 def _polled(condition: tuple[object, ...], text: Text) -> str | None:
-    """What a condition tests outside the shell, in words; None where it is neither file nor network."""
+    """When a test outside the shell fails for ever, in words; None where it is neither of a file nor of the network."""
     for test in nodes_of(condition, TestCommand):
         if any(literal_text(word) in _FILE_TESTS for word in test.words):
-            return "a file"
+            return _FILE
     for command in _simple(condition):
         name = _name(command)
         if has_trait(name, "connects") or "/dev/tcp/" in text.string[command.start : command.end]:
-            return "an answer from the network"
+            return "no answer comes"
         words = [literal_text(each) for each in command.words if isinstance(each, Word)]
         if name == "ls" or name in ("[", "test") and not _FILE_TESTS.isdisjoint(words):
-            return "a file"
+            return _FILE
     return None
 
 
 def _read_variable(loop: While) -> str | None:
-    """What `while [ -z "$X" ]` waits for where X is read from a file, in words; None for other loops."""
+    """When `while [ -z "$X" ]` has no end, in words, where X is read from a file; None for other loops."""
     tested = {each.name for each in nodes_of(loop.condition, Parameter)}
     empty = any(literal_text(each) == "-z" for each in nodes_of(loop.condition, Word))
     for node in nodes_of(loop.body, Assignment):
         if empty and not loop.negated and node.name in tested:
             names = {_name(command) for command in _simple(node.value)}
             if not names.isdisjoint(_READERS):
-                return "a line in a file"
+                return "this line never appears in the file"
     return None
 
 

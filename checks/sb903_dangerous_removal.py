@@ -256,10 +256,13 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     if not here and _is_made_before(job, cd, command):
         return None
     entered = job.source.slice(cd.span)
-    what = "everything" if here else "files of these names"
+    one = [each for each in command.argv[1:] if not shown_text(each).startswith("-")]
+    what = (
+        "everything" if here else f"`{shortened(shown_text(field), 30)}`" if len(one) == 1 else "files of these names"
+    )
     edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
     ends = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
-    advice = "`cd … || exit 1`" + (f", and `${{{empty[0].name}:?}}` in it" if empty else "")
+    advice = "`cd … || exit 1`" + (f", and `${{{empty[0].name}:?}}` in it" if empty else " there")
     return Finding(
         command.span,
         f"if `{shortened(entered, 30)}` on line {job.line(cd.span.start)} fails, this removes {what} in "
@@ -276,7 +279,7 @@ def _folder_before(job: Job, cd: Invocation) -> str:
     home = last is None and job.request.has_option("chdir")
     if home:
         return "the folder of --chdir"
-    return "the submission folder" if last is None else f"the folder of line {job.line(last.span.start)}"
+    return "the submission folder" if last is None else f"the folder that line {job.line(last.span.start)} enters"
 
 
 def _clears(job: Job, cd: Invocation) -> bool:

@@ -20,6 +20,9 @@ from sbatchlint.source.text import Span
 
 STRONG, WEAK, PROCESSORS = "strong", "weak", "cpu"
 
+# What variables of NCCL do, after their name.
+COMMUNICATION = " configures GPU communication"
+
 
 class Sign(NamedTuple):
     """A sign for or against the use of GPUs.
@@ -244,7 +247,7 @@ def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None
     if name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "ROCM_PATH", "ROCM_HOME", "HIP_PATH"):
         return Sign(WEAK, f"{name} says where the GPU software is", span, "nvidia" if name[0] == "C" else "amd")
     if name.startswith(("NCCL_", "TORCH_NCCL_")):
-        return Sign(STRONG, f"{name} configures GPU communication", span)
+        return Sign(STRONG, f"{name}{COMMUNICATION}", span)
     if name.startswith(("CUDA_", "NVIDIA_", "NVTE_", "CUDNN_", "CUBLAS_")):
         return Sign(STRONG, f"{name} is for NVIDIA GPUs", span, "nvidia")
     if name.startswith(("RCCL_", "HSA_", "MIOPEN_", "HIP_", "AMD_")):
