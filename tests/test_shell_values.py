@@ -240,6 +240,21 @@ def test_values_in_loops(program: str, tmp_path: Path) -> None:
         assert sorted(set(shown_by_bash(program, tmp_path).split("|"))) == sorted(set(expected))
 
 
+def test_read_removes_the_whitespace_beside_what_may_be_empty() -> None:
+    for body, expected in (
+        ("b $(date)", "b?"),
+        ("$(date) b c", "?b c"),
+        (" $(date) $(date)", "??"),
+        ("b\\\\ $(date)c", "?"),
+    ):
+        raw = "" if "\\" in body else "-r"
+        program = f"read {raw} -d '' y <<E\n{body}\nE\nshow \"$y\""
+        interpreter = ScriptInterpreter(Alone())
+        interpreter.run(Text.of_file(program), parse(program), Phase.BATCH)
+        (shown,) = [each for each in interpreter.trace.invocations if each.name == "show"]
+        assert "".join([piece.text or "?" for piece in shown.argv[1]]) == expected
+
+
 # --- what it costs -------------------------------------------------------------------------------
 
 PART = """

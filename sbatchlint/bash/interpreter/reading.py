@@ -6,7 +6,7 @@ from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, shown_text, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, cut, shown_text, text_of
 from sbatchlint.source.text import Span
 
 WITH_VALUE = "dinNptu"
@@ -84,6 +84,8 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
             and not options.array
             and not options.unclear
         ):
+            if not options.raw and "\\" in shown_text(stdin):
+                separators = None
             _read_whole(interpreter, names[0], stdin, separators, scope, span)
             return state
         for name in names:
@@ -193,8 +195,12 @@ def _read_whole(
     else:
         whitespace = "".join([each for each in separators if each in WHITESPACE])
         string = shown_text(stdin)
-        start = len(string) - len(string.lstrip(whitespace))
-        pieces = cut(stdin, start, len(string.rstrip(whitespace)))
+        known = [at for at, character in enumerate(string) if character not in (*whitespace, UNKNOWN_CHARACTER)]
+        first, last = (known[0], known[-1] + 1) if known else (0, 0)
+        # What is unknown at an edge may be empty, so that `read` removes the whitespace beside it, too.
+        before, after = cut(stdin, 0, first), cut(stdin, last, len(string))
+        unknown = [[piece for piece in edge if piece.text is None] for edge in (before, after)]
+        pieces = (*unknown[0], *cut(stdin, first, last), *unknown[1])
     set_named(interpreter, name, pieces, scope, span)
 
 
