@@ -53,6 +53,8 @@ CARD = Card(
 # The pattern that srun replaces in a log name as the variable would be expanded in a task.
 _PATTERNS = {"SLURM_PROCID": "%t", "SLURM_LOCALID": "%t", "SLURM_NODEID": "%n", "SLURMD_NODENAME": "%N"}
 
+# How advice goes on where the command also needs a shell in each task.
+_SHELL_TOO = ", and `srun "
 CONSEQUENCE = {
     "rank": "gets the same rank",
     "test": "makes the same choice",
@@ -72,13 +74,15 @@ def check(job: Job) -> Iterator[Finding]:
     for use in worst_by_place(uses):
         name = use.expansion.name
         advice, fix = _repair(job, use)
-        severity = use.severity
+        severity, where = use.severity, f" on line {job.line(use.step.span.start)}"
+        if _SHELL_TOO in advice:  # the second place to change is that line
+            advice, where = advice.replace(_SHELL_TOO, f", and{where} `srun ", 1), ""
         if use.consumer == "test" and _only_waits(job, use):
             severity, fix = "warning", None  # a wait that begins may last forever
         yield Finding(
             place_of(job, use.expansion),
-            f"the batch shell expands ${name} to {value_in_batch(name)}, so every task on line "
-            f"{job.line(use.step.span.start)} {CONSEQUENCE[use.consumer]}; {advice}",
+            f"the batch shell expands ${name} to {value_in_batch(name)}, so every task{where} "
+            f"{CONSEQUENCE[use.consumer]}; {advice}",
             severity,
             related=[(use.step.invocation.name_span, "the tasks start here")],
             fix=fix,

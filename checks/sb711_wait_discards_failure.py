@@ -163,6 +163,9 @@ def _is_started_last(job: Job, losses: list[Loss]) -> bool:
         return False
     if first.context.may_repeat or first.calls_function or first.context.calls:
         return False
+    between = job.source.slice(Span(first.span.end, losses[0].by.start)) if first.span.end < losses[0].by.start else ""
+    if ">(" in between or "<(" in between:
+        return False  # its process replaces `$!`
     before = [each for each in starts if each.span.start < losses[0].by.start and each.context.parent is None]
     return all(each.context.background is first.context.background for each in before)
 

@@ -58,7 +58,7 @@ _LIMIT = Regex(r"-(?:gt|ge|lt|le)\b|\bSECONDS\b|\$\(\(|\btimeout\b|--retry")
 _OTHER_SYSTEM = Regex(r"\$\{?(?:AWS_BATCH|AZ_BATCH|COBALT|LSB|OAR|PBS|SGE)_")
 _IS_THERE = Regex(r"(?:\[\[?|test)[ \t]+-[defrs][ \t]")
 _FILE = "this file never appears"
-_LOCK = "this loop waits forever for a lock that a killed job leaves behind; use flock, or limit the iterations"
+_LOCK = "this loop waits forever for a lock that a killed job leaves behind; use flock, or give up after some tries"
 # A file that somebody creates to end a session.
 _STOP = Regex(
     r"(?i)(?:.*[._-])?(?:stop|quit|shutdown|terminate)(?:[._-](?:here|job|me|now|server|session))?(?:\.\w+)?"
