@@ -30,12 +30,12 @@ from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import Loss
 from sbatchlint.analysis.script.status_uses import last_that_runs
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import Pipeline
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
-from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands
@@ -105,6 +105,12 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f'write `wait "$pid" || status=1` for {name} alone, and then end `{server.name}`'
     elif first.how == "waits":
         happens = "this `wait` returns only the status of the last process"
+        written = job.source.slice(place)
+        awaits = [each for each in job.invocations if each.span == place and not _in_subshell(first)]
+        if awaits and written.startswith("wait ") and " -" not in written:
+            advice = f"write `for p in {written[5:].strip()}; do wait $p || rc=1; done`, end with `exit ${{rc:-0}}`"
+            if awaits[0].context.loops and " " not in written[5:].strip() and "[" not in written:
+                advice = f"write `{written} || rc=1`, and end with `exit ${{rc:-0}}`"
     elif first.how == "pipeline" and first.filter is not None:
         place = first.filter.name_span
         happens = f"a failure of {name} is lost: only the status of `{first.filter.name}` counts"
@@ -173,7 +179,7 @@ def _is_started_last(job: Job, losses: list[Loss]) -> bool:
 def _ends(job: Job, loss: Loss) -> bool:
     """Whether nothing that matters follows a `wait`, so that the script may end there."""
     return all(
-        has_trait(each.name, "prints") or each.name in ("exit", "wait")
+        weight(job, each) is Weight.NONE or each.name in ("exit", "wait")
         for each in job.invocations
         if each.span.start > loss.by.start
     )
