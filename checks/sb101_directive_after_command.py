@@ -41,6 +41,7 @@ from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.lines import DirectiveLine
 from sbatchlint.slurm.model import StopLine
 from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.slurm.script_file import lacks_interpreter
 from sbatchlint.source.numbers import all_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Unread
@@ -51,6 +52,8 @@ SHELLS = ("sh", "bash", "dash", "ksh", "zsh", "ash", "mksh", "rbash")
 _FIRST_LINE = Regex(r"(?m)^#![ \t]*/(?:usr/)?bin/")
 _COMMAND = Regex(r"(?m)^[^\S\n]*[^\s#]")
 OPTION = Regex(r"--?[A-Za-z]")
+# A first line with characters before its `#!`, or without the `#`.
+_MEANT_FOR_SHEBANG = Regex(r"\s*\w{0,3}#?![ \t]*/\S")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -195,9 +198,12 @@ def _is_given_up(job: Job, lines: list[DirectiveLine]) -> bool:
 
 
 def _has_other_cause(job: Job, stop: StopLine) -> bool:
-    """Whether another check reports why sbatch stops reading: a continuation line of a directive, a directive without
-    its `#`, a merge conflict, or a line that only looks empty or like a comment."""
+    """Whether another check reports why sbatch stops reading: a `#!` line with something before it, a continuation
+    line of a directive, a directive without its `#`, a merge conflict, or a line that only looks empty or like a
+    comment."""
     directives = job.directives
+    if lacks_interpreter(directives.text.string) and _MEANT_FOR_SHEBANG.match(directives.text.string):
+        return True  # sbatch refuses the file: missing-shebang
     if conflict_marker(job.source.own.text, stop.offset) is not None:
         return True
     if any(each.swallowed for each in continuations(directives)):
@@ -419,6 +425,7 @@ CASES = [
         """,
         title="a heredoc in a script that only its own shell can parse",
     ),
+    Good("z#!/bin/bash\n#SBATCH --nodes=2\nsrun ./a.out\n", title="sbatch refuses the file: missing-shebang"),
     Good(
         """\
         #!/bin/zsh

@@ -212,6 +212,8 @@ def _in_value(
         message = f"`{found.text}` is an example path that was never replaced; write your own --{setting.name}"
         yield Finding(job.directives.text.span(left, right), message, "info")
         return
+    if setting.name == "mail-user" and (job.request.value("mail-type") or "").strip().lower() == "none":
+        return  # nobody gets a mail
     right = _end_of_words(job, line, end) if found is not None and right == end else right  # `your email`
     refused = right > end or any(each.setting is setting for each in job.directives.refused)
     consequence = "Slurm refuses the script" if refused else CONSEQUENCES.get(setting.name, "Slurm uses it literally")
@@ -400,6 +402,7 @@ CASES = [
         severity="info",
         title="a slot of two words",
     ),
+    Good("#!/bin/bash\n#SBATCH --mail-user=your_email --mail-type=none\nsrun ./a.out\n", title="no mail is sent"),
     Good("#!/bin/bash\n#SBATCH --account={{ account }} -p @[QUEUE] --nodes={nodes}\nsrun ./a.out\n", title="templates"),
     Good("#!/bin/bash\n#SBATCH -A example -p test -J todo --output=example.com/%j.out\nsrun ./a.out < in > out\n"),
 ]

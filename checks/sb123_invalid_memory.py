@@ -28,7 +28,9 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "memory"):
         message, fix = wrong.fault, None
-        if wrong.instead is not None:
+        # with 0 the variable is not set
+        as_number = wrong.instead == "0" and "SLURM_MEM_PER_NODE" in job.source.text
+        if wrong.instead is not None and not as_number:
             message += f"; write {wrong.instead}" + (" for all memory of a node" if wrong.instead == "0" else "")
             fix = Fix(f"write {wrong.instead}", wrong.edits) if wrong.edits else None
         elif "such as" not in message:
@@ -85,6 +87,10 @@ CASES = [
         srun ./a.out
         """,
         title="0 is all memory of the node",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --mem=«MaxMemPerNode»\nsrun ./a.out --mem=$SLURM_MEM_PER_NODE\n",
+        title="with 0 the variable would not be set",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --mem=«4G\\\\» # of memory\nsrun ./a.out\n",

@@ -24,6 +24,7 @@ sbatch(1), "filename pattern"; src/slurmd/common/fname.c, 20.11 to 25.05; src/sl
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.pipeline_runs import ends_script
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of
@@ -101,7 +102,7 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     yield Finding(
         place,
         f"{where}: {what}; write `${{{variable}}}`",
-        "error" if ends and not creates else "warning",
+        "error" if ends and not creates and not depends_on_test(command) else "warning",
         related=[(span, "nor here") for span, _ in others[:3]],
     )
 
@@ -163,6 +164,11 @@ CASES = [
         tail -f slurm-$SLURM_JOB_ID.out
         """,
         title="for srun, sbatch and programs with patterns of their own",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --output=%x.out\nset -e\n./a.out\nif [ -d /data ]; then\n    cp «%x.out» /data\nfi\n",
+        severity="warning",
+        title="in some jobs only",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --output=%x-%j.out --job-name=run\nsrun ./solver\n"),
 ]

@@ -9,8 +9,8 @@ profile of the cluster (docs/site.md), it says: a warning with the numbers, or n
 
 ## Fix
 
-Adds `--mem=0` after the directives. Unsafe: some sites refuse a job that requests all memory of a node, as the nodes
-differ or reserve some for themselves.
+Adds `--mem=0` after the directives, but not in a script that `echo` writes. Unsafe: some sites refuse a job that
+requests all memory of a node, as the nodes differ or reserve some for themselves.
 
 ## References
 
@@ -29,7 +29,7 @@ from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB209", "exclusive-without-memory", severity="info", fix="always", since="0.1.0", when=Options("exclusive"),
+    "SB209", "exclusive-without-memory", severity="info", fix="sometimes", since="0.1.0", when=Options("exclusive"),
     seen="chapel-lang/chapel#13667", batch=True, certain=True, homogeneous=True, absent=True,
 )  # fmt: skip
 
@@ -80,6 +80,16 @@ CASES = [
         #SBATCH --mem=0
         srun ./a.out
         """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        echo "#!/bin/bash" > run.sh
+        echo "#SBATCH «--exclusive»" >> run.sh
+        echo "srun ./a.out" >> run.sh
+        sbatch run.sh
+        """,
+        title="written by echo: no fix within its text",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH -p gpu --gpus=4\n#SBATCH «--exclusive»\nsrun ./train\n",

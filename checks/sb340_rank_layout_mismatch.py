@@ -50,6 +50,15 @@ _ROWS, _COLUMNS = (
 )
 _KPAR = Regex(r"(?m)^[ \t]*(KPAR|NPAR|IMAGES)[ \t]*=[ \t]*([1-9][0-9]{0,4})\b")
 _LOWERED = "a divisor, or more than"
+# The options of mdrun, GROMACS 4.5 to 2025, and those of PLUMED, which divides the ranks as GROMACS does.
+_MDRUN_OPTION = Regex(
+    r"-(?:no)?(?:s|cpi|table|tablep|tableb|tabletf|rerun|ei|eo|multi|multidir|awh|membed|mp|mn|o|x|cpo|c|e|g|dhdl|field|tpi"
+    r"|tpid|px|pf|ro|ra|rs|rt|mtx|dn|if|swap|deffnm|xvg|dd|ddorder|npme|nt|ntmpi|ntomp|ntomp_pme|pin|pinoffset"
+    r"|pinstride|pinht|gpu_id|gputasks|ddcheck|rdd|rcon|dlb|dds|gcom|nb|nstlist|tunepme|pme|pmefft|bonded|update|v"
+    r"|compact|seppot|pforce|reprod|cpt|cpnum|append|nsteps|maxh|replex|nex|reseed|hrex|plumed|resethway|resetstep"
+    r"|stepout|confout|ionize|testverlet|cutoff|j|jo|ffout|devout|runav|pd|rerunvsite|dgdl|h|version|quiet|nice|nocopyright"
+    r"|copyright|backup|nobackup|noddcheck)|-?\d[\w.+-]*"
+)
 _POOLS = frozenset({"-nk", "-npool", "-npools"})
 _IMAGES = frozenset({"-ni", "-nimage", "-nimages"})
 
@@ -143,8 +152,8 @@ def _lammps(job: Job, command: Invocation) -> Layout | None:
 
 def _gromacs(job: Job, command: Invocation) -> Layout | None:
     part = _up_to_option(command, "-multidir")
-    if part is None:
-        return None
+    if part is None or not all(_MDRUN_OPTION.fullmatch(word) for word in command.words[1:] if word[:1] == "-"):
+        return None  # a patched program may divide its ranks otherwise
     folders = [text_of(field) for field in command.argv[part][1:]]
     if not folders or any(each is None or not set(each).isdisjoint("*?[") for each in folders):
         return None
@@ -215,6 +224,14 @@ CASES = [
         srun lmp «-partition 4x8» -in in.neb
         """,
         title="partitions",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --ntasks=10\nmpirun gmx_mpi mdrun -deffnm md «-multidir a b c» -replex 500 -nsteps -1\n",
+        title="simulations",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH --ntasks=10\nmpirun mdrun_mpi -deffnm md -multidir a b c -replex 500 -reservoir 1\n",
+        title="a patched program",
     ),
     Good(
         """\

@@ -32,7 +32,7 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, ins
 from sbatchlint.job.containers import Container
 from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import enclosing_step
-from sbatchlint.slurm.environment import find
+from sbatchlint.slurm.environment import find, is_input
 from sbatchlint.source.regex import Regex
 
 CARD = Card("SB408", "variable-not-exported", severity="error", fix="sometimes", since="0.1.0", batch=True)
@@ -172,7 +172,7 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
     candidates = [
         assignment
         for assignment in job.assignments
-        if not assignment.exported and is_for_programs(assignment.name) and assignment.context.phase is not Phase.SUBMIT
+        if not assignment.exported and _is_read(assignment.name) and assignment.context.phase is not Phase.SUBMIT
     ]
     if not candidates:
         return
@@ -194,6 +194,11 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
                 if _times(candidate.name, job.source.text) == 1 + _prints(job, candidate.name):
                     yield candidate, starter
                 break
+
+
+def _is_read(name: str) -> bool:
+    """Whether programs read a variable; `SLURM_OUT` and the like are names that scripts make up."""
+    return is_for_programs(name) and (not name.startswith("SLURM_") or find(name) is not None or is_input(name))
 
 
 def _prints(job: Job, name: str) -> int:
@@ -341,6 +346,10 @@ CASES = [
         srun bash -c 'PORT=1; ./serve --port=$PORT; ./serve --port=${OTHER:-2}'
         """,
         title="handed over, or set in the task",
+    ),
+    Good(
+        "#!/bin/bash\n#SBATCH --nodes=2\nSLURM_LOG=run_$SLURM_JOB_ID.log\nsrun ./solve\n",
+        title="a name that nothing reads",
     ),
     Good(
         """\

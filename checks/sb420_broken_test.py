@@ -122,6 +122,9 @@ def _matters_to_some(job: Job, finding: Finding, choices: list[tuple[If, int]]) 
         return True
     for choice, _ in reversed(choices):
         _, body = choice.branches[0]
+        parts = [*(part for _, part in choice.branches), choice.otherwise or ()]
+        if all(_sets_for_nobody(job, each) for part in parts for each in part):
+            return True
         if not choice.otherwise and len(choice.branches) == 1:
             names = [unquoted_text(each.words[0]) if isinstance(each, Simple) and each.words else None for each in body]
             if all(has_trait(each, "tells") for each in names):
@@ -132,6 +135,13 @@ def _matters_to_some(job: Job, finding: Finding, choices: list[tuple[If, int]]) 
             leaves = names[-1] in ("exit", "return") and all(has_trait(each, "tells") for each in names[:-1])
             return leaves or all(each in ("rm", "rmdir") or has_trait(each, "tells") for each in names)
     return False
+
+
+def _sets_for_nobody(job: Job, node: object) -> bool:
+    """Whether a statement only sets variables that nothing reads."""
+    if not isinstance(node, Simple) or node.words or node.redirects:
+        return False
+    return not any(each.name in read_names(job) for each in node.assignments)
 
 
 def _is_meant_anyway(job: Job, finding: Finding) -> bool:
@@ -620,6 +630,12 @@ CASES = [
             srun python train.py
         fi
         """,
+    ),
+    Bad(
+        '#!/bin/bash\n#SBATCH --nodes=2\nif «["$MPI"» = open ]; then\n    OPTIONS=-v\nfi\nsrun ./a.out\n',
+        unsafe_fixed='#!/bin/bash\n#SBATCH --nodes=2\nif [ "$MPI" = open ]; then\n    OPTIONS=-v\nfi\nsrun ./a.out\n',
+        severity="warning",
+        title="it sets what nothing reads",
     ),
     Good(
         """\

@@ -20,6 +20,7 @@ bash(1), "Simple Commands"; seen with bash 5.2: "command not found", exit status
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import is_set_by_site
+from sbatchlint.analysis.expansion.program_variables import is_for_programs
 from sbatchlint.analysis.expansion.reach import Reach, reach_of_name
 from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.script.programs import programs
@@ -82,7 +83,7 @@ def _severity(job: Job, name: str, kept: bool) -> str:
         return "warning"
     if name in read_names(job):
         return "error" if reach_of_name(job, name) > Reach.LOG else "warning"
-    return "error" if name.isupper() and "_" in name else "warning"
+    return "error" if is_for_programs(name) else "warning"
 
 
 def _same_before(job: Job, name: str, place: Span, instead: str | None) -> bool:

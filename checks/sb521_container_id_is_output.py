@@ -2,8 +2,8 @@
 
 `id=$(docker run image train)` runs the whole training first, and keeps what it printed: nothing of it reaches the log,
 and `docker wait $id`, `docker logs $id` or `docker stop $id` then find no container of that name. Where such a command
-is the last one, the job always fails; a trap that it is in stops nothing. A warning where it only tidies up, and its
-failure does not count.
+is the last one, the job always fails; a trap that it is in stops nothing. An error where the job works in the container
+or fetches its files by the ID; otherwise a warning, as the container has run to its end.
 
 Only with `-d` (`--detach`) does `docker run` print the id of the container, and return at once.
 
@@ -35,7 +35,8 @@ CARD = Card(
 _CLIENTS = frozenset({"docker", "nvidia-docker", "podman", "sudo"})
 # Commands that are used on a container that has ended.
 _AFTERWARDS = frozenset({"commit", "cp", "export", "inspect", "logs"})
-_ENDING = frozenset({"kill", "rm", "stop"})
+# Those that work in it, or fetch what it computed.
+_WORKING = frozenset({"attach", "commit", "cp", "exec", "export", "restart", "start"})
 # Commands that take the ID of a container.
 _BY_ID = frozenset(
     {"attach", "commit", "cp", "exec", "export", "inspect", "kill", "logs", "pause", "port", "rm", "restart", "start"}
@@ -61,8 +62,8 @@ def check(job: Job) -> Iterator[Finding]:
         # with `--rm` nothing is left of a container once it has ended
         lost = any(way.flag("rm") for way in ways) and any(_verb(each) in _AFTERWARDS for each in users)
         remove = " without `--rm`" if lost else ""
-        # the work is done by then
-        severity = "warning" if all(map(_tidies_up, users)) else None
+        # the container has run to its end by then, and what it computed is there
+        severity = None if any(_verb(each) in _WORKING for each in users) else "warning"
         yield Finding(
             start.place,
             f"without `-d` this captures the container's output, not its ID, so `{name} {verb}` on line {line} "
@@ -71,11 +72,6 @@ def check(job: Job) -> Iterator[Finding]:
             fix=None if lost else Fix("add -d", [insert(start.place.end, " -d")], safe=False),
             related=[(each.span, "gets what the container printed") for each in users[:3]],
         )
-
-
-def _tidies_up(command: Invocation) -> bool:
-    """Whether a command only ends or removes a container, and its failure does not count."""
-    return _verb(command) in _ENDING and (command.context.handler or command.context.tested)
 
 
 def _verb(command: Invocation) -> str | None:
@@ -125,6 +121,22 @@ CASES = [
         trap 'docker stop $id' EXIT
         docker wait $id
         """,
+        severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        id=$(«docker run» --gpus all trainer:1 sleep 1h)
+        docker exec $id python train.py
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        id=$(docker run -d --gpus all trainer:1 sleep 1h)
+        docker exec $id python train.py
+        """,
+        title="the work is in it",
     ),
     Bad(
         """\
@@ -139,6 +151,7 @@ CASES = [
         ID=`podman run -d --device nvidia.com/gpu=all trainer:1`
         podman logs "$ID"
         """,
+        severity="warning",
     ),
     Good(
         """\

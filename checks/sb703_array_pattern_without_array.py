@@ -1,7 +1,8 @@
 """The log has a meaningless number in its name: `%a` is for job arrays, and this job is not one.
 
 `%a` is the index of a task of a job array. In a job that is not an array it is a meaningless number: `run_%A_%a.out`
-becomes `run_4711_4294967294.out`. Where the name has no other number, two jobs at a time write one file.
+becomes `run_4711_4294967294.out`, which is advice. Where the name has no other number, two jobs at a time write one
+file: a warning.
 
 Nothing is reported where a comment or a file of the project shows that the script is submitted with --array. Advice
 where the script reads SLURM_ARRAY_TASK_ID, unless it only prints it and a comment shows that it is submitted as no
@@ -67,7 +68,9 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"{always}; add #SBATCH --array, or write `{shortened(instead, 30)}`"
         meant = reads_index or is_turned_off(job, "array")
         # a sweep is often submitted as an array
-        severity = "info" if meant or "wandb agent" in job.source.own.text else None
+        # with an id the name is unique, and only ugly
+        unique = any(patterns.uses(path, letter) for letter in "jJA")
+        severity = "info" if meant or unique or "wandb agent" in job.source.own.text else None
         yield Finding(spans[0], message, severity, fix=None if meant else fix)
 
 
@@ -87,6 +90,8 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH --output=«run_%A_%a.out»\nsrun ./a.out\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH --output=run_%j.out\nsrun ./a.out\n",
+        severity="info",
+        title="only ugly",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --output=«log/run_%a.out»\nsrun ./a.out\n",
@@ -96,6 +101,7 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH -o «%x-%a-%j.out»\n#SBATCH -e %x-%a-%j.out\nsrun ./a.out\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH -o %x-%j.out\n#SBATCH -e %x-%j.out\nsrun ./a.out\n",
+        severity="info",
         title="two equal names are reported once",
     ),
     Good("#!/bin/bash\n#SBATCH --array=1-9\n#SBATCH --output=run_%A_%a.out\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n"),

@@ -282,7 +282,7 @@ def _diagnostics(prepared: _Prepared, jobs: list[Job], source: Source, settings:
                 finding = finding._replace(fix=None)
             finding = _completed(finding, settings.shows(prepared.check.entry.code, level))
             assert not callable(finding.fix)
-            if finding.fix is not None and _joins_places(job, finding.fix):
+            if finding.fix is not None and (_joins_places(job, finding.fix) or _breaks_echo(job, finding.fix)):
                 finding = finding._replace(fix=None)
             if job.directives_expand:
                 finding = _within_quotes(finding, job)
@@ -327,6 +327,20 @@ def _joins_places(job: Job, fix: Fix) -> bool:
     return not job.text.is_plain and any(
         "\n" in job.source.slice(edit.span).strip("\n") and "\n" not in edit.content for edit in fix.edits
     )
+
+
+def _breaks_echo(job: Job, fix: Fix) -> bool:
+    """Whether an edit adds or removes a line, within a command such as `echo`, of a script that these write."""
+    if not job.is_embedded:
+        return False
+    text = job.source.text
+    for edit in fix.edits:
+        start, content = edit.span.start, edit.content
+        if not start or text[start - 1] == "\n" or content[:1] == "\n":
+            continue
+        if content[-1:] == "\n" or not content and "\n" in job.source.slice(edit.span):
+            return True
+    return False
 
 
 def _is_wanted(entry: Entry, path: str, settings: Settings) -> bool:

@@ -83,6 +83,16 @@ def variables() -> Mapping[str, Entry]:
     return {row["name"]: _entry(row) for row in _data()["variables"]}
 
 
+@cache
+def _inputs() -> frozenset[str]:
+    return frozenset([name for each in all_options() for names in each.environment.values() for name in names])
+
+
+def is_input(name: str) -> bool:
+    """Whether a command of Slurm takes an option from this variable."""
+    return name in _inputs()
+
+
 def find(name: str) -> Entry | None:
     """The variable of this name, also that of one component of a heterogeneous job; None for an unknown name."""
     for group in _GROUPS:

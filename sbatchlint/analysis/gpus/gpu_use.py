@@ -9,6 +9,7 @@ from sbatchlint.analysis.directives.invisible_characters import invisible_charac
 from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import swallowed, typo
 from sbatchlint.analysis.gpus.gpu_signs import (
+    COMMUNICATION,
     GPU_IMAGE,
     PREPARING,
     PROCESSORS,
@@ -124,6 +125,8 @@ def _is_alone(signs: list[Sign], request: Request) -> bool:
     """
     if any(sign.strength == STRONG and not _says_little(sign) for sign in signs):
         return False
+    if all(sign.words.endswith(COMMUNICATION) for sign in signs):
+        return True  # set out of habit, too, and by programs on processors
     kinds = {"habit" if _says_little(sign) else sign.words for sign in signs}
     return len(kinds) + _is_gpu_partition(request) < _ENOUGH_KINDS
 
