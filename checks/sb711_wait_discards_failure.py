@@ -30,12 +30,12 @@ from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import Loss
 from sbatchlint.analysis.script.status_uses import last_that_runs
-from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import Pipeline
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands
@@ -179,7 +179,7 @@ def _is_started_last(job: Job, losses: list[Loss]) -> bool:
 def _ends(job: Job, loss: Loss) -> bool:
     """Whether nothing that matters follows a `wait`, so that the script may end there."""
     return all(
-        weight(job, each) is Weight.NONE or each.name in ("exit", "wait")
+        has_trait(each.name, "prints", "looks") or each.name in ("exit", "wait")
         for each in job.invocations
         if each.span.start > loss.by.start
     )
