@@ -98,7 +98,7 @@ def check(job: Job) -> Iterator[Finding]:
             tasks.span,
             f"these {number} tasks may be on several nodes, but `{name}` on line {line} runs only on the first; "
             f"write --ntasks=1 --cpus-per-task={number}",
-            None if is_python(first.argv[0]) or first.name in SINGLE or has_threads(first, number) else "info",
+            None if _is_sure(job, first, number) else "info",
             related=related,
         )
 
@@ -108,6 +108,18 @@ def _is_main(command: Invocation, tasks: int | None) -> bool:
     if tasks is not None:
         return has_threads(command, tasks)
     return not command.context.conditional and _ONE_LINER.isdisjoint(command.words[1:3])
+
+
+def _is_sure(job: Job, command: Invocation, tasks: int) -> bool:
+    """Whether a program certainly does not use the tasks on other nodes, and the job may have some.
+
+    Julia's `addprocs(SlurmManager())` starts a worker for each task, with an srun of its own. At UPPMAX a job in the
+    partition `core` has the CPUs of its tasks on one node.
+    """
+    if job.request.partition == "core":
+        return False
+    single = is_python(command.argv[0]) or command.name in SINGLE - {"julia"}
+    return single or has_threads(command, tasks)
 
 
 def _nodes_needed(job: Job) -> int:
@@ -151,6 +163,8 @@ CASES = [
         """,
         title="more tasks than a node may have",
     ),
+    Bad("#!/bin/bash\n#SBATCH «-n 8»\njulia model.jl\n", severity="info", title="Julia may start a worker for each"),
+    Bad("#!/bin/bash\n#SBATCH -p core «-n 8»\npython fit.py\n", severity="info", title="CPUs of one node, at UPPMAX"),
     Bad("#!/bin/bash\n#SBATCH «-n 8»\npython train.py\n", title="tasks for one process"),
     Bad(
         "#!/bin/bash\n#SBATCH «--nodes=3» --ntasks-per-node=20\nsnakemake -j 60 --use-conda\n",

@@ -5,7 +5,8 @@ of earlier runs, removes them too: the job goes on writing into a file without a
 nothing to read. In an array, a task removes the logs of all others that run.
 
 An error where the removed files are certainly in the folder of the log, and work follows; a warning where that is a
-question of a test; advice where the script has changed to a fixed folder before, from which the job may be submitted.
+question of a test, and where only the log of `--error` is removed; advice where the script has changed to a fixed
+folder before, from which the job may be submitted.
 
 ## Fix
 
@@ -50,11 +51,10 @@ def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         if command.name != "rm" or container_of(command) is not None or command.context.handler:
             continue
-        for field in command.argv[1:]:
-            log = _log_among(job, command, field)
-            if log is not None:
-                yield from _finding(job, command, field, log)
-                break
+        logs = [(field, log) for field in command.argv[1:] if (log := _log_among(job, command, field)) is not None]
+        if logs:
+            field, log = min(logs, key=lambda each: _is_for_errors(job, each[1]))
+            yield from _finding(job, command, field, log)
 
 
 def _finding(job: Job, command: Invocation, field: Pieces, log: str) -> Iterator[Finding]:
@@ -63,14 +63,22 @@ def _finding(job: Job, command: Invocation, field: Pieces, log: str) -> Iterator
         return  # to leave no log may be the purpose
     folder = folder_of_shell(job, command)
     named = "" if log == written else f" (`{log}`)"
-    removes = f"`{written}` also matches the job's own log{named}"
-    advice = "give the log another name"
+    removes, advice = f"`{written}` also matches the job's own log{named}", "give the log another name"
+    if not named:
+        removes, advice = f"this removes `{written}`, the job's own log", "drop it here, or give the log another name"
+    lost = "its errors are lost" if _is_for_errors(job, log) else "its output is lost"
     if folder:
-        message = f"{removes} when submitted from this folder, so its output is lost; {advice}"
+        message = f"{removes} when submitted from this folder, so {lost}; {advice}"
         yield Finding(span_of(field), message, "info")
     else:
-        severity = "warning" if depends_on_test(command) else "error"
-        yield Finding(span_of(field), f"{removes}, so the job's output is lost; {advice}", severity)
+        severity = "warning" if depends_on_test(command) or _is_for_errors(job, log) else "error"
+        yield Finding(span_of(field), f"{removes}, so {lost}; {advice}", severity)
+
+
+def _is_for_errors(job: Job, log: str) -> bool:
+    """Whether a log has only what goes to standard error."""
+    errors, outputs = ([path for _, path in plain_paths(job, option)] for option in ("error", "output"))
+    return log in errors and log not in outputs
 
 
 def _log_among(job: Job, command: Invocation, field: Pieces) -> str | None:
@@ -115,6 +123,11 @@ CASES = [
         rm -f core.* «*.out» *.err
         srun ./model
         """
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --output=a.out --error=a.err\nrm -f «a.err»\nsrun ./model > model.txt 2>&1\n",
+        severity="warning",
+        title="only errors",
     ),
     Bad("#!/bin/bash\n#SBATCH --nodes=2\nrm -f «slurm-*.out»\nsrun ./model\n", title="the default name"),
     Good("#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --output=logs/%j.log\nrm -f *.out *.err\nsrun ./model\n"),

@@ -6,7 +6,7 @@ In a batch script /dev/stdout and /dev/stderr are the files of `--output` and `-
 
 What is written through the new opening then starts at the beginning of the file again, over other lines.
 
-An error where a program has run before or has this output, of which a part is lost; otherwise a warning. Nothing is
+An error where a program has run before, whose output is lost; otherwise a warning. Nothing is
 reported where standard output is not the log: in a pipeline, in `$(…)`, after `exec > FILE`, in a step.
 
 ## Fix
@@ -25,6 +25,7 @@ from sbatchlint.bash.trace import Invocation, Redirection
 from sbatchlint.bash.values import Phase, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job.launches import container_of
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -68,8 +69,11 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _finding(job: Job, command: Invocation, place: Span, happens: str, advice: str, fix: Fix) -> Finding:
-    lost = any(weight(job, each) >= Weight.PROGRAM for each in job.invocations[: command.index + 1])
+    before = job.invocations[: command.index]
+    lost = any(weight(job, each) >= Weight.PROGRAM for each in before)
     message = f"{happens} opens the job's log again, and empties it: what was written before is lost; {advice}"
+    if not lost and not any(has_trait(each.name, "tells") for each in before):
+        message = f"{happens} opens the job's log again, at its beginning: it writes over other lines there; {advice}"
     return Finding(place, message, None if lost else "warning", fix=fix)
 
 
@@ -142,6 +146,12 @@ CASES = [
         """,
         severity="warning",
         title="before the work",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=1\npython train.py «2> /dev/stderr»\n",
+        fixed="#!/bin/bash\n#SBATCH --nodes=1\npython train.py 2>> /dev/stderr\n",
+        severity="warning",
+        title="the first output of the job",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nsrun ./solver\necho done >&2\nls >> /dev/stdout\n"),
     Good(

@@ -4,7 +4,8 @@
 up, the disk is full, or the folder of the target does not exist, which nobody notices before the job has ended.
 
 Reported where a job that computes something copies or moves from a folder or a file, and removes this afterwards
-without a look at the exit status. Advice where the folder is on a node's own disk, which most sites clear after it.
+without a look at the exit status. Advice where the folder is on a node's own disk, which most sites clear after it,
+where the script is being debugged, and in an example.
 
 ## Fix
 
@@ -19,6 +20,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.pipeline_runs import runs_of
+from sbatchlint.analysis.script.samples import is_sample
 from sbatchlint.analysis.script.shell_history import folder_of
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import is_recursive
@@ -59,10 +61,15 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
             command.span,
             f"if `{transfer.name}` on line {job.line(transfer.span.start)} fails, this removes the only copy of its "
             f"files; write `{transfer.name} … && rm …`",
-            "info" if local else None,
+            "info" if local or is_sample(job) or _is_for_debugging(command) else None,
             related=[(transfer.span, "nothing looks at its status")],
         )
         return
+
+
+def _is_for_debugging(command: Invocation) -> bool:
+    """Whether it depends on a test of whether the script is debugged if a command runs."""
+    return any("debug" in str(branch).lower() for branch, _ in command.context.guards)
 
 
 def _runs_after_failure(job: Job, earlier: Invocation, later: Invocation) -> bool:
@@ -178,6 +185,19 @@ CASES = [
         «rm -r work»
         """,
         title="moved",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./model --out $WORK/run
+        if [ -n "$MODEL_DEBUG" ]; then
+            cp -r $WORK/run kept
+            «rm -rf $WORK/run»
+        fi
+        """,
+        severity="info",
+        title="for debugging",
     ),
     Good(
         """\
