@@ -54,6 +54,11 @@ def is_of_job(setting: Setting) -> bool:
     return any("scontrol" in each.name or "SLURM" in each.name for each in found)
 
 
+def is_free_port(setting: Setting) -> bool:
+    """Whether it is the port 0, for which each node takes a free one of its own."""
+    return setting.number == 0
+
+
 def start_everywhere(job: Job, launch: Launch, goal: Goal, gpus: int) -> list[Edit]:
     """The edits that start the launcher on every node of the job, as one world. Raises `NotConvertible`."""
     words, lines = (InsideWords if is_inside(job, launch) else CommandWords)(job, launch), list[str]()
@@ -138,7 +143,7 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
         if backend != "static":
             if setting is not None and not setting.from_environment:
                 yield words.without(name)
-        elif setting is not None and (name != names.address or is_of_job(setting)):
+        elif setting is not None and (is_of_job(setting) if name == names.address else not is_free_port(setting)):
             continue
         elif setting is None:
             added.append(option(name, f"${variable}"))
@@ -187,5 +192,5 @@ def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
 
 def _is_other(setting: Setting, option: str, value: str) -> bool:
     if option == "master_port":
-        return False
+        return is_free_port(setting)
     return option == "master_addr" or setting.text != value

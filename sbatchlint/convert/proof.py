@@ -90,6 +90,10 @@ def _apart(job: Job, wanted: int, nodes: int) -> Iterator[str]:
     settings = [world.launcher.setting("master_addr", "main_process_ip", "rdzv_endpoint") for world in worlds]
     if nodes > 1 and any(each is not None and (each.text or "").split(":")[0] in LOOPBACK for each in settings):
         yield "each node would look for the others at its own address"
+    meetings = [world.launcher.rendezvous for world in worlds]
+    ports = [each.port for each in meetings if each is not None]
+    if nodes > 1 and any(each is not None and each.number == 0 for each in ports):
+        yield "each node would take a free port of its own, by port 0: write one port for all of them"
     texts = dict.fromkeys(each.text for each in settings if nodes > 1 and each is not None)
     for text in [each for each in texts if each not in (None, *LOOPBACK)]:
         yield f"the first node of the job need not be {text}"

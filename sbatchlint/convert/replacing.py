@@ -134,7 +134,8 @@ def meeting(command: Invocation, port: str = PORT) -> list[str]:
     found = []
     for name, value in (("MASTER_ADDR", ADDRESS), ("MASTER_PORT", port)):
         known = exported(command, name)
-        if known is None or name == "MASTER_ADDR" and text_of(known) or port != PORT and value == port:
+        of_one_node = known is None or name == "MASTER_ADDR" and text_of(known) or text_of(known) == "0"
+        if of_one_node or port != PORT and value == port:
             found.append(f"export {name}={value}")
     return found
 
