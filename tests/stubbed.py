@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 STUB = Path(__file__).parent / "stubs" / "stub"
 NAMES = (
     "srun scontrol apptainer singularity docker podman sudo uv torchrun accelerate deepspeed swift llamafactory-cli "
-    "axolotl tune composer fabric horovodrun trl fairseq-train python python3 mpirun mpiexec nvidia-smi module tee "
-    "hostname litgpt megatron"
+    "axolotl tune composer fabric lightning horovodrun trl fairseq-train python python3 mpirun mpiexec nvidia-smi "
+    "module tee hostname litgpt megatron"
 )
 # What a script runs beside the programs that are asked for.
 _OTHERS = frozenset({"nvidia-smi", "module", "tee", "hostname"})

@@ -281,7 +281,7 @@ def test_gpus_of_tasks_count_for_a_node_and_loopback_is_no_address(command: Conv
     command.write("job.sh", f'{header}export MASTER_PORT=29500\nexport MASTER_ADDR="127.0.0.1"\nsrun python main.py\n')
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 0 and "4 tasks, 4 processes" in result.err, result.err
-    assert "--gpus-per-node=l40s:2\n" in result.out and "127.0.0.1" not in result.out
+    assert "--gpus-per-task=l40s:1\n" in result.out and "127.0.0.1" not in result.out
     assert 'export MASTER_ADDR="$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"\n' in result.out
     command.write("done.sh", result.out)
     assert command("convert", "--nodes", "2", "done.sh").out == result.out

@@ -5,7 +5,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation
@@ -14,13 +13,14 @@ from sbatchlint.convert.container_differences import containers_of_starts, diffe
 from sbatchlint.convert.containers import contain, has_container
 from sbatchlint.convert.draft import Draft, as_job
 from sbatchlint.convert.goal import Goal, NotConvertible, at_line
-from sbatchlint.convert.header import gpus_of, header, tasks_of
+from sbatchlint.convert.header import gpus_of, header, tasks_of, unbound
 from sbatchlint.convert.launcher import start_by_variables, start_everywhere
 from sbatchlint.convert.launcher_in_file import LauncherInFile
 from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
 from sbatchlint.convert.merging import merge
 from sbatchlint.convert.misfits import uneven_batches
 from sbatchlint.convert.once import commands_once
+from sbatchlint.convert.processors import hidden_gpus, processor_sign
 from sbatchlint.convert.program_words import IMPLIED_MODULES, words_of_starts
 from sbatchlint.convert.programs import program_of, start_program, todos_of
 from sbatchlint.convert.proof import Proof, groups, without_variables
@@ -140,6 +140,7 @@ class _Script(Draft):
         job = changed_job(self.job, [])  # without the option that `as_job` assumes
         edits, todos = header(job, self.goal, tasks, gpus, of_one_cpu=not gpus and tasks > 1)
         self.todos += [f"fill in, and write #SBATCH: {todo}" for todo in todos]
+        self.todos += unbound(job, tasks, gpus)
         return changed_job(job, edits)
 
     def proven(self, job: Job, workers: int, ranks: bool, starts: int = 1) -> tuple[Source, Proof, list[str]]:
@@ -213,6 +214,10 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
     first, goal, before, kind = job, script.goal, script.before, starts[0].kind
     notes, todos, changed = list[str](), list[str](), list[tuple[Job, Launch]]()
     todos += dict.fromkeys(_by_argument(script.job, starts, gpus))
+    if not cpu_only:
+        todos += hidden_gpus(
+            script.job, [(each.launch.invocation, each.launch.launcher) for each in starts if each.launch]
+        )
     for left in range(len(starts), 0, -1):
         with at_line(starts[-left].line(script.job)):
             start = start_again(job, starts[-left], left, first)
@@ -293,6 +298,11 @@ def _of_program(script: _Script) -> Conversion:
     _require_container(script)
     if goal.launcher not in (None, "srun"):
         raise NotConvertible(f"a program without a launcher becomes tasks of srun; from there to {goal.launcher}")
+    sign = processor_sign(program.invocation, None)
+    if sign is not None and goal.gpus is None:
+        raise NotConvertible(f"{sign.words}, and a program without a launcher gets a task for each GPU")
+    if sign is not None:
+        script.todos += hidden_gpus(script.job, [(program.invocation, None)])
     if goal.gpus == 0:
         raise NotConvertible("a program without a launcher gets a task for each GPU: say how many, or write the srun")
     gpus = goal.gpus or gpus_of(script.job) or program.sign.devices or chosen_devices(program.invocation)
@@ -391,9 +401,10 @@ def _runs_on_processors(job: Job, starts: list[Start], workers: int | None) -> b
     if workers is not None and workers > _MOST_GPUS and workers == job.request.cpus_per_task:
         return True
     launches = [each.launch for each in starts if each.launch is not None]
-    return bool(launches) and all(
-        any(sign.strength == PROCESSORS for sign in gpu_signs(each.invocation.argv, each.launcher)) for each in launches
-    )
+    steps = [each.step for each in starts if each.launch is None and each.step is not None]
+    if steps and not launches:
+        return all(processor_sign(each.invocation, None) for each in steps)
+    return bool(launches) and all(processor_sign(each.invocation, each.launcher) for each in launches)
 
 
 def _edits(job: Job, start: Start, target: str, goal: Goal, gpus: int) -> Iterator[Edit]:

@@ -1,6 +1,6 @@
 """The option block of the converted script."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.job import Job
@@ -41,7 +41,8 @@ def header(job: Job, goal: Goal, tasks: int, gpus: int, of_one_cpu: bool = False
     if of_one_cpu:
         todos.clear()
     wanted = {"nodes": str(goal.nodes), "ntasks-per-node": str(tasks)}
-    if gpus and request.gpus.per_node != gpus and not goal.options.get("gres", "").startswith("gpu"):
+    keeps = _keeps_per_task(request, tasks, gpus) and not {"gres", "gpus-per-task"} & goal.options.keys()
+    if gpus and not keeps and request.gpus.per_node != gpus and not goal.options.get("gres", "").startswith("gpu"):
         kind = request.gpus.kind
         wanted["gpus-per-node"] = f"{kind}:{gpus}" if kind else str(gpus)
     if cpus is not None:
@@ -49,10 +50,32 @@ def header(job: Job, goal: Goal, tasks: int, gpus: int, of_one_cpu: bool = False
     wanted |= goal.options
     if not request.has_option("time") and "time" not in wanted:
         todos.append("--time=HH:MM:SS")
-    edits = [*_removed(job, wanted, goal.gpus == 0), *_set(job, wanted, todos)]
+    kept = ("gpus-per-task",) if keeps else ()
+    edits = [*_removed(job, (*wanted, *kept), goal.gpus == 0), *_set(job, wanted, todos)]
     if not job.text.string.startswith("#!"):
         edits.insert(0, insert(0, "#!/bin/bash\n"))
     return edits, todos
+
+
+def _keeps_per_task(request: Request, tasks: int, gpus: int) -> bool:
+    """Whether GPUs per task stay as they are written: they bind each of several tasks to its own."""
+    per_task = request.gpus.per_task
+    counts = request.gpus.total, request.gpus.per_node
+    return tasks > 1 and per_task is not None and per_task * tasks == gpus and counts == (None, None)
+
+
+def unbound(job: Job, tasks: int, gpus: int) -> Iterator[str]:
+    """To-dos for options that bind tasks to GPUs, which the new option block does not have."""
+    request = job.request
+    if tasks < 2 or not gpus or request.has_option("gpu-bind") or _keeps_per_task(request, tasks, gpus):
+        return
+    for name in ("gpus-per-task", "ntasks-per-gpu"):
+        setting = request.setting(name)
+        if setting is not None and (request.tasks_on_each_node() or request.tasks or 2) > 1:
+            yield (
+                f"see which GPUs a task is to use: --{name} on line {job.line(setting.span.start)} gave each its own, "
+                "and --gpus-per-node shows it all of the node"
+            )
 
 
 def tasks_of(job: Job, goal: Goal) -> int | None:
@@ -94,7 +117,7 @@ def _cpus(request: Request, goal: Goal, tasks: int, of_step: int) -> tuple[int |
     return None, ["--cpus-per-task=CPUS"]
 
 
-def _removed(job: Job, wanted: Mapping[str, str], without_gpus: bool) -> list[Edit]:
+def _removed(job: Job, wanted: Container[str], without_gpus: bool) -> list[Edit]:
     names = (*_COUNTING, "gpus-per-node", "cpus-per-gpu", "mem-per-gpu") if without_gpus else _COUNTING
     replaced = [each for each in map(job.request.setting, names) if each is not None and each.name not in wanted]
     gres = job.request.setting("gres")

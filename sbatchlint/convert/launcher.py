@@ -14,6 +14,7 @@ from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.convert.launcher_in_string import InsideWords, is_inside, told_in_string
 from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, exports_before, without_geometry
 from sbatchlint.job import Job, Launch
+from sbatchlint.job.argv import integer, program_options
 from sbatchlint.job.launchers import Launcher, Setting
 from sbatchlint.source.edits import Edit
 
@@ -87,10 +88,24 @@ def _override_configuration(words: CommandWords, added: list[str]) -> Iterator[E
                     yield edit
 
 
+def _refuse_behind_script(launcher: Launcher, names: Names, gpus: int) -> None:
+    """Raises `NotConvertible` for an option of fabric behind its script, where click reads it too and the last wins."""
+    for name, value, _ in program_options(launcher.program_words[1:]):
+        option = name.lstrip("-").replace("-", "_")
+        if not name.startswith("--") or option not in names:
+            continue
+        number = integer(value)
+        if option == names.port and number or option == names.workers and number == gpus:
+            continue
+        raise NotConvertible(f"{launcher.name} takes {name} behind its script as its own: write it before the script")
+
+
 def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> Iterator[Edit]:
     """The edits, except for the lines before the command, which are appended to `lines`."""
     launcher = words.launcher
     names = NAMES[launcher.kind]
+    if launcher.kind == "fabric":
+        _refuse_behind_script(launcher, names, gpus)
     restarts = launcher.setting("max_restarts") if launcher.kind == "torchrun" else None
     # restarted workers need a new rendezvous
     elastic = isinstance(launcher.nnodes, tuple) or restarts is not None and restarts.text != "0"

@@ -230,6 +230,9 @@ def name_span(launch: Launch) -> Span:
     at = launcher.index + 1
     if len(launcher.name.split()) == 2 and at < len(launcher.argv) and text_of(launcher.argv[at]) in VERBS:
         end = max(end, span_of(launcher.argv[at]).end)  # accelerate launch
+    elif launcher.kind == "fabric":
+        verbs = 2 if launcher.name.endswith(" model") else 1
+        end = max(end, span_of(launcher.argv[at + verbs - 1]).end)  # fabric run model
     return Span(launcher.span.start, end)
 
 

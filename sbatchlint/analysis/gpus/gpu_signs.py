@@ -118,7 +118,7 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
             signs.append(Sign(WEAK, "the program's name mentions GPUs", span_of(argv[python.at])))
     if python is not None or launcher is not None:
         words = argv[python.after :] if python is not None else launcher.program_words if launcher is not None else ()
-        signs.extend(_of_arguments(words))
+        signs.extend(argument_signs(words))
     return signs
 
 
@@ -206,7 +206,7 @@ def _of_engine(argv: Argv, name: str) -> Iterable[Sign]:
             return
 
 
-def _of_arguments(words: Argv) -> Iterable[Sign]:
+def argument_signs(words: Argv) -> Iterable[Sign]:
     """Signs in the options of a Python program that name the device."""
     for option, value, field in program_options(words, _subjects):
         subjects = _subjects(option)
@@ -244,6 +244,8 @@ def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None
         if text in ("", "-1", "none", "None", "NoDevFiles"):
             return Sign(PROCESSORS, f"{name} hides all GPUs", span)
         return Sign(STRONG, f"{name} names GPUs", span, "nvidia" if name[0] == "C" else "amd")
+    if name == "NVIDIA_VISIBLE_DEVICES" and text in ("", "-1", "none", "void"):
+        return Sign(PROCESSORS, f"{name} hides all GPUs", span)
     if name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "ROCM_PATH", "ROCM_HOME", "HIP_PATH"):
         return Sign(WEAK, f"{name} says where the GPU software is", span, "nvidia" if name[0] == "C" else "amd")
     if name.startswith(("NCCL_", "TORCH_NCCL_")):

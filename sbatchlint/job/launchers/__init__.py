@@ -55,6 +55,7 @@ _RARE = {
     "fabric": "fabric",
     "ft_launcher": "ft_launcher",
     "horovodrun": "horovod",
+    "lightning": "fabric",
     "llamafactory-cli": "swift",
     "lmf": "swift",
     "ray": "ray",

@@ -40,10 +40,18 @@ class Fabric(Launcher):
 
 
 def fabric(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
-    """The launcher of `fabric run`; None for other subcommands."""
+    """The launcher of `fabric run`, or of `fabric run model` in older releases; None for other subcommands."""
     if after >= len(argv) or text_of(argv[after]) != "run":
         return None
-    return Fabric("fabric", f"{name} run", index, span, argv, read(argv, after + 1, SYNTAX), environment)
+    verbs = "run model" if after + 1 < len(argv) and text_of(argv[after + 1]) == "model" else "run"
+    reading = read(argv, after + len(verbs.split()), SYNTAX)
+    return Fabric("fabric", f"{name} {verbs}", index, span, argv, reading, environment)
+
+
+def lightning(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+    """The launcher of `lightning run model`; None for other subcommands, such as `lightning run app`."""
+    found = fabric(name, argv, index, after, span, environment)
+    return found if found is not None and found.name.endswith(" model") else None
 
 
 def tune(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:

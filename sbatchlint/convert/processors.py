@@ -1,0 +1,39 @@
+"""Programs that are told to use no GPU, which the option block is not to give any."""
+
+from collections.abc import Iterable, Iterator
+
+from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, Sign, argument_signs, environment_sign, gpu_signs
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import span_of
+from sbatchlint.job import Job
+from sbatchlint.job.launchers import Launcher
+
+_VARIABLES = (
+    "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "JAX_PLATFORMS",
+    "JAX_PLATFORM_NAME", "ACCELERATE_USE_CPU",
+)  # fmt: skip
+
+
+def processor_sign(command: Invocation, launcher: Launcher | None) -> Sign | None:
+    """The sign that a launcher or a program uses processors only; None if there is none.
+
+    The backend gloo alone is none: programs use it beside GPUs too.
+    """
+    for name in _VARIABLES:
+        value = exported(command, name)
+        sign = None if value is None else environment_sign(name, value, span_of(value) if value else command.span)
+        if sign is not None and sign.strength == PROCESSORS:
+            return sign
+    words = () if launcher is None else launcher.program_words
+    for sign in (*gpu_signs(command.argv, launcher), *argument_signs(words)):
+        if sign.strength == PROCESSORS and not sign.words.startswith("gloo"):
+            return sign
+    return None
+
+
+def hidden_gpus(job: Job, commands: Iterable[tuple[Invocation, Launcher | None]]) -> Iterator[str]:
+    """To-dos for programs that are told to use no GPU, in a job that has some."""
+    found = dict.fromkeys(sign for each in commands if (sign := processor_sign(*each)) is not None)
+    for sign in found:
+        line = job.line(sign.span.start)
+        yield f"line {line}: {sign.words}, and srun may show it those of the job: --gpus-per-node 0 asks for none"
