@@ -70,7 +70,7 @@ _BUILDERS = frozenset({"scram", "scramv1", "scons", "bazel", "cargo", "spack", "
 _FEWER = Regex(r", or lower `[^`]*`$")
 # Options that say which of several parts this is.
 _NUMBER_OF_PART = Regex(
-    r"-{1,2}(?:\w+[-_])*(?:thread|worker|proc(?:ess)?|shard|part|rank|job|chunk|task)[-_]?(?:id|idx|index|num(?:ber)?|no)"
+    r"-{1,2}(?:[^\W_]+[-_])*(?:thread|worker|proc(?:ess)?|shard|part|rank|job|chunk|task)[-_]?(?:id|idx|index|num(?:ber)?|no)"
     r"(?:=.*)?"
 )
 # What only one process of several does, before the others begin.
