@@ -22,27 +22,11 @@ _USER = Regex(rf"://(?P<value>[^\s:/@'\"`?#,;&|()\\]{{1,400}})(?P<password>:{NO_
 _OF_WEB = Regex(r"(?i)(?:https?|\})\Z")
 # What may be a user's name, which is no secret elsewhere. pip redacts it as well, as it may be a token.
 _NAME = Regex(r"[A-Za-z]{1,20}(?:[._-][A-Za-z]{1,20}){0,2}[0-9]{0,4}")
-_TO_FILL_IN = frozenset(
-    (
-        *(
-            "your",
-            "my",
-            "the",
-            "user",
-            "username",
-            "name",
-            "login",
-            "token",
-            "access",
-            "api",
-            "auth",
-            "oauth",
-            "oauth2",
-        ),
-        *("pass", "password", "key", "git", "gitlab", "github", "ci", "x", "deploy", "personal", "private", "id"),
-        *("secret", "here", "example", "changeme", "anonymous", "ftp"),
-    )
-)
+_TO_FILL_IN = frozenset({
+    "your", "my", "the", "user", "username", "name", "login", "token", "access", "api", "auth", "oauth", "oauth2",
+    "pass", "password", "key", "git", "gitlab", "github", "ci", "x", "deploy", "personal", "private", "id", "secret",
+    "here", "example", "changeme", "anonymous", "ftp",
+})  # fmt: skip
 
 
 class InAddress(NamedTuple):
