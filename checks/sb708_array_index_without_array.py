@@ -115,6 +115,9 @@ class _Names:
     def assign(self, name: str, index: int | str | None, value: int | None) -> None:
         raise NotUnderstood(name)
 
+    def may_fail(self) -> None:
+        """Nothing else is asked of the task then."""
+
     def key(self, name: str, subscript: str) -> str | None:
         return None
 

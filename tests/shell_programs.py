@@ -227,7 +227,41 @@ elements
     <words>
 element: [0] | [1] | [n] | [2] | [5]
 plain_key: k | one | "a b" | q$a | 2
-counter: 0 | 1 | 2 | 3 | $((n+1)) | ${#a} | $((i*2))
+counter: 0 | 1 | 2 | 3 | $((n+1)) | ${#a} | $((i*2)) | <uncomputable>
+uncomputable: "a b" | 08 | 1.5 | '5 apples' | x= | 2#9 | '1 2' | n | i | 1/0 | n=2 | i++ | 'v[' | z*=i%n
+uncomputed
+    <number>=<uncomputable>
+    <simple_condition> && <number>=<uncomputable>
+    2*( <number>=<uncomputable>; <computing>; <shown> ); <shown>
+    2*( <simple_condition> && <number>=<uncomputable>; <computing>; <shown> ); <shown>
+    a=$( <number>=<uncomputable>; <computing>; echo <literal> ); <shown>
+    ( for <number> in 1 <uncomputable>; do <computing>; <shown>; done; <shown> ); <shown>
+    ( h() { <computing>; <shown>; }; <number>=<uncomputable>; h && <shown>; <shown> ); <shown>
+    { <number>=<uncomputable>; <computing>; } | read d; <shown>
+computing
+    a=$((<expression>))
+    : $((<expression>))
+    (( <expression> ))
+    (( <expression> )) && c=yes <bar><bar> c=no
+    let n
+    let "d = n" i+=1
+    [[ n -gt 1 ]]
+    [[ ! $n -gt i ]] && c=yes <bar><bar> c=no
+    [[ n -le 1 <bar><bar> -n x ]] && c=yes
+    b=${v[n]}
+    v[n]=<literal>
+    b=${b:n:1}
+    for ((z=n; z<2; z++)); do c+=k; done
+    for ((z=0; z<2; z++, n)); do c+=k; done
+    declare -i j=n; c=$j
+    declare -i j=1; j+=$n; c=$j
+    case $((n)) in 2) c=yes ;; *) c=no ;; esac
+    if (( n )); then c=yes; else c=no; fi
+    while (( n > 1 )); do c+=k; break; done
+    read c <<< $((n)) && d=read
+    unset "v[n]"
+    set -u; (( n + gone ))
+    set -e; (( n ))
 declaring: export | declare | typeset | declare -x
 declared
     3*<single>
@@ -470,6 +504,7 @@ statement
     <function>
     <call> <words>
     5*<compound>
+    <uncomputed>
 heredoc_line: x $a y | '$b' "${c}" | \$a \\ \x | ${a:-'q'} ${v[@]} | $((n + 1)) $(echo s) | a\\ | `echo b` | ε
 """
 

@@ -48,6 +48,9 @@ class ArithmeticVariables(Protocol):
     def assign(self, name: str, index: int | str | None, value: int | None) -> None:
         """Sets a variable."""
 
+    def may_fail(self) -> None:
+        """Notes that the shell may stop here, as at a division by 0."""
+
     def key(self, name: str, subscript: str) -> str | None:
         """The key of an associative array; None for other variables, whose subscripts are numbers."""
 
@@ -77,6 +80,11 @@ def parse_number(string: str, wrapping: bool = True) -> int | None:
     if digits[0] == "0":
         return fit(sign * parse_integer(digits, 8)) if digits.strip("01234567") == "" else None
     return fit(sign * parse_integer(digits)) if len(digits) < 200 else None
+
+
+def is_plain_number(string: str | None) -> bool:
+    """Whether a text is known, and a number or empty, so that evaluating it changes nothing and never fails."""
+    return string is not None and (not string.strip() or parse_number(string.strip()) is not None)
 
 
 def _value(digit: str, base: int) -> int:
@@ -161,13 +169,13 @@ def _tokens(string: str) -> tuple[tuple[str, str, int], ...]:
 class _Evaluator:
     """Parses and evaluates in one pass; operands that must not be evaluated are only parsed."""
 
-    def __init__(self, string: str, names: ArithmeticVariables, depth: int) -> None:
+    def __init__(self, string: str, names: ArithmeticVariables, depth: int, mode: int) -> None:
         self.text = string
         self.tokens = _tokens(string.rstrip())
         self.at = 0
         self.names = names
         self.depth = depth
-        self.mode = ON
+        self.mode = mode
 
     def peek(self) -> str:
         return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
@@ -189,9 +197,8 @@ class _Evaluator:
             return number
         if self.depth >= DEEPEST:
             raise NotUnderstood("recursion")
-        if self.mode == MAYBE:
-            return None
-        return evaluate(text, self.names, self.depth + 1)
+        value = evaluate(text, self.names, self.depth + 1, self.mode)
+        return None if self.mode == MAYBE else value
 
     def assign(self, target: Target, value: int | None) -> None:
         if self.mode != OFF:
@@ -242,6 +249,8 @@ class _Evaluator:
             self.at += 1
 
     def combine(self, operator: str, left: int | None, right: int | None) -> int | None:
+        if right is None and operator in ("/", "%", "**"):
+            self.names.may_fail()
         return 0 if self.mode == OFF else combine(operator, left, right)
 
     def target(self) -> Target:
@@ -334,6 +343,13 @@ class _Evaluator:
         raise NotUnderstood(text)
 
 
+def status_of(value: int | None, wrong: bool | None) -> int | None:
+    """The exit status of `((…))`: 1 for 0 and for an invalid expression. `wrong`: None where that is not known."""
+    if wrong or value == 0:
+        return 1
+    return None if value is None or wrong is None else 0
+
+
 @lru_cache(maxsize=128)
 def _parsed(string: str) -> Word:
     return parse_word_text(string, 0, len(string))
@@ -344,13 +360,13 @@ def parsed(string: str) -> Word:
     return _parsed(string) if len(string) <= LONGEST else parse_word_text(string, 0, len(string))
 
 
-def evaluate(string: str, names: ArithmeticVariables, depth: int = 0) -> int | None:
+def evaluate(string: str, names: ArithmeticVariables, depth: int = 0, mode: int = ON) -> int | None:
     """The value of an expression in which every `$…` is already replaced. Raises `NotUnderstood`."""
     if not string.strip():
         return 0
     if len(string) > LONGEST:
         raise NotUnderstood("length")
-    evaluator = _Evaluator(string, names, depth)
+    evaluator = _Evaluator(string, names, depth, mode)
     value = evaluator.comma()
     if evaluator.at < len(evaluator.tokens):
         raise NotUnderstood(string)

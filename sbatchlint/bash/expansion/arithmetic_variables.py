@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.bash.expansion.arithmetic import NotUnderstood
+from sbatchlint.bash.expansion.arithmetic import NotUnderstood, is_plain_number
 from sbatchlint.bash.expansion.assignment import set_variable
 from sbatchlint.bash.expansion.lookup import elements
 from sbatchlint.bash.expansion.protocol import Scope
@@ -12,13 +12,18 @@ from sbatchlint.source.text import Span
 
 
 class ShellVariables:
-    """Variables for one expression. `unknown`: whether one of those that were read is unknown."""
+    """Variables for one expression. `unknown`: whether one of those that were read is unknown.
+
+    `fallible`: whether the shell may stop at a division. `changing`: whether something is assigned.
+    """
 
     def __init__(self, expander: Expander, scope: Scope, inputs: dict[Expansion, None]) -> None:
         self.expander = expander
         self.scope = scope
         self.inputs = inputs
         self.unknown = False
+        self.fallible = False
+        self.changing = False
         start = scope.text.offset(0)
         self.span = Span(start, start)
 
@@ -36,12 +41,16 @@ class ShellVariables:
                 field = fields[0] if fields else ()
                 self.inputs.update(dict.fromkeys(expansions(field)))
                 found.add(text_of(field))
+        if len(found) > 1 and not all(is_plain_number(each) for each in found if each is not None):
+            # one of its values may be invalid, or assign
+            self.scope.state.doubtful = True
         text = found.pop() if len(found) == 1 else None
         self.unknown = self.unknown or text is None
         return text
 
     def assign(self, name: str, index: int | str | None, value: int | None) -> None:
         scope = self.scope
+        self.changing = True
         if name == "sbatchlint_unknown":
             raise NotUnderstood(name)
         old = scope.state.variables.get(name)
@@ -49,6 +58,9 @@ class ShellVariables:
         expansion = Expansion(f"$(({name}))", span, scope.context.phase, flattened(self.inputs))
         piece = Piece(None if value is None else str(value), *span, expansion, filled=True)
         set_variable(self.expander, name, (piece,), scope, span, index)
+
+    def may_fail(self) -> None:
+        self.fallible = True
 
     def key(self, name: str, subscript: str) -> str | None:
         variable = self.scope.state.variables.get(self.scope.state.target(name))

@@ -1,7 +1,8 @@
 """Assignments: scalars, elements, arrays, `+=`, and the attributes of `declare`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
+from sbatchlint.bash.expansion.arithmetic import is_plain_number
 from sbatchlint.bash.expansion.arrays import element, element_index, indices, is_open, with_element
 from sbatchlint.bash.expansion.lookup import alternatives
 from sbatchlint.bash.expansion.protocol import Scope
@@ -124,7 +125,20 @@ def with_attributes(expander: Expander, values: list[Alternative], flags: str, s
     """The values as a variable with attributes stores them: evaluated (i), in lower (l) or upper case (u)."""
     if not set(flags) & {"i", "l", "u"}:
         return values
+    _note_several(values, (), flags, scope)
     return _mapped(values, lambda field: _with_attributes(expander, field, flags, scope))
+
+
+def note_evaluated(fields: Iterable[Pieces], flags: str, scope: Scope) -> None:
+    """Notes that an integer variable may get one of several values, of which some may be invalid, or assign."""
+    if "i" in flags and not all(is_plain_number(text_of(field)) for field in fields):
+        scope.state.doubtful = True
+
+
+def _note_several(values: Sequence[Alternative], before: Sequence[Alternative], flags: str, scope: Scope) -> None:
+    """See `note_evaluated`; `before`: the values of the variable that others are appended to."""
+    if "i" in flags and (len(values) > 1 or len(before) > 1):
+        note_evaluated([field for value in (*values, *before) for field in value.fields or ()], flags, scope)
 
 
 def _mapped(values: list[Alternative], change: Callable[[Pieces], Pieces]) -> list[Alternative]:
@@ -141,9 +155,11 @@ def _with_attributes(expander: Expander, field: Pieces, flags: str, scope: Scope
     source = field[0] if field else Piece("", 0, 0)
     span = Span(source.start, field[-1].end if field else source.end)
     expansion = Expansion("declare", span, scope.context.phase, flattened(expansions(field)))
-    if text is not None and "i" in flags:
-        number, _ = expander.number_of(text, scope, {})
-        scope.state.doubtful = scope.state.doubtful or number is None
+    if text is None and "i" in flags:
+        scope.state.doubtful = True
+        new = None
+    elif text is not None and "i" in flags:
+        number = expander.integer_of(text, scope)
         new = None if number is None else str(number)
     else:
         new = text if text is None else text.upper() if "u" in flags else text.lower() if "l" in flags else text
@@ -274,6 +290,7 @@ def _appended(
     expander: Expander, values: list[Alternative], before: tuple[Alternative, ...], flags: str, scope: Scope
 ) -> list[Alternative]:
     """The alternatives of `NAME+=value`."""
+    _note_several(values, before, flags, scope)
     results = []
     for old in before or (Alternative(None),):
         for value in values:
@@ -296,7 +313,9 @@ def _concatenated(expander: Expander, first: Pieces, second: Pieces, flags: str,
     source = (second or first or (Piece("", 0, 0),))[0]
     number = None
     if left is not None and right is not None:
-        number, _ = expander.number_of(f"({left or 0})+({right or 0})", scope, {})
+        number = expander.integer_of(f"({left or 0})+({right or 0})", scope)
+    else:
+        scope.state.doubtful = True
     expansion = Expansion("declare", source.span, scope.context.phase, flattened(expansions(first + second)))
     return (Piece(None if number is None else str(number), source.start, source.end, expansion),)
 
@@ -306,6 +325,7 @@ def _in_element(
     append: bool, flags: str, span: Span, name: str, scope: Scope,
 ) -> list[Alternative]:  # fmt: skip
     """The alternatives of an array after `NAME[i]=value`, or `NAME=value` for element 0."""
+    _note_several(values, before, flags, scope)
     unknown = scope.unknown(name, span, is_open=True)
     empty = Alternative((), NO_GUARDS, () if "A" in flags else None)
     results = []

@@ -93,8 +93,8 @@ class ScriptExpander(Expander):
     def arithmetic(self, start: int, end: int, scope: Scope, span: Span) -> Pieces:
         """The value of an arithmetic expression, as one piece."""
         word, inner = self._expression(start, end, scope)
-        value, inputs, _ = self._number(word, inner)
-        if value is None:
+        value, inputs, wrong = self._number(word, inner)
+        if wrong is not False:
             scope.state.doubtful = True
         self._note_names(word, inner)
         shown = None if value is None else str(value)
@@ -102,18 +102,18 @@ class ScriptExpander(Expander):
         return (scope.expanded(shown, name, span, inputs).replace(filled=True),)
 
     def number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...]]:
-        value, inputs, _ = self._number(*self._expression(start, end, scope))
-        if value is None:
+        value, inputs, wrong = self._number(*self._expression(start, end, scope))
+        if wrong is not False:
             scope.state.doubtful = True
         return value, inputs
 
-    def truth(self, start: int, end: int, scope: Scope) -> tuple[int | None, bool]:
-        """The exit status of `((…))`, None where unknown; an invalid expression is false, and told by the second."""
+    def truth(self, start: int, end: int, scope: Scope) -> tuple[int | None, bool | None]:
+        """The exit status of `((…))`, None where unknown; an invalid one is false. The second: see `number_of`."""
         value, _, wrong = self._number(*self._expression(start, end, scope))
-        return 1 if wrong else None if value is None else int(not value), wrong
+        return arithmetic.status_of(value, wrong), wrong
 
-    def _number(self, word: Word, scope: Scope) -> tuple[int | None, tuple[Expansion, ...], bool]:
-        """The value of an expression, its inputs, and whether it is certainly invalid."""
+    def _number(self, word: Word, scope: Scope) -> tuple[int | None, tuple[Expansion, ...], bool | None]:
+        """The value of an expression, its inputs, and whether it is invalid, as in `number_of`."""
         inputs: dict[Expansion, None] = {}
         expression = ""
         known = True
@@ -132,7 +132,7 @@ class ScriptExpander(Expander):
             expression += " sbatchlint_unknown " if text is None else text
         found, wrong = self.number_of(expression, scope, inputs)
         # an unknown text may change how the whole is parsed
-        return found if known else None, flattened(inputs), wrong and known
+        return (found, flattened(inputs), wrong) if known else (None, flattened(inputs), None)
 
     @staticmethod
     def _expression(start: int, end: int, scope: Scope) -> tuple[Word, Scope]:
@@ -156,26 +156,29 @@ class ScriptExpander(Expander):
                     found = scope.state.variables.get(match[0])
                     trace.record_read(match[0], start, end, "arithmetic", found, scope.text, scope.context)
 
-    def index_of(self, subscript: str, scope: Scope) -> int | None:
-        """The index that a subscript in a text is, as in `read 'A[i]'`."""
-        index, _ = self.number_of(subscript, scope, {})
-        if index is None:
+    def integer_of(self, expression: str, scope: Scope) -> int | None:
+        value, wrong = self.number_of(expression, scope, {})
+        if wrong is not False:
             scope.state.doubtful = True
-        return index
+        return value
 
-    def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
+    def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool | None]:
         names = ShellVariables(self, scope, inputs)
         try:
-            return arithmetic.evaluate(expression, names), False
+            value = arithmetic.evaluate(expression, names)
+            if names.fallible and names.changing:
+                scope.state.doubtful = True
+            # `0 * x` is 0, or x is no expression
+            return value, None if value is None or names.unknown else False
         except arithmetic.NotUnderstood as error:
             if isinstance(error, arithmetic.BadSubscript):
                 scope.state.doubtful = True
                 names.unknown = True
             if not CHANGING.search(expression):
-                return None, not names.unknown
+                return None, None if names.unknown else True
             # bash may have made some of its assignments before it noticed
             for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", expression)):
                 if name != "sbatchlint_unknown":
                     names.assign(name, None, None)
             scope.state.doubtful = True
-            return None, False
+            return None, None

@@ -365,7 +365,7 @@ class ParameterExpansion:
             if match[2] is not None and match[2] not in ("@", "*"):
                 found = variables.get(match[1])
                 if found is None or "A" not in found.flags:
-                    number = self.expander.index_of(match[2], scope)
+                    number = self.expander.integer_of(match[2], scope)
                     index = "" if number is None else number
             self._record(match[1], part.operator)
             several = index in ("@", "*") or match[1] in ("@", "*")

@@ -40,12 +40,18 @@ class Expander:
         """
         raise NotImplementedError
 
-    def index_of(self, subscript: str, scope: Scope) -> int | None:
-        """The index that a subscript in a text is, as in `read 'A[i]'`; None where it is unknown."""
+    def integer_of(self, expression: str, scope: Scope) -> int | None:
+        """The value of an expression that stands in a text, as in `read 'A[i]'`; None where it is unknown.
+
+        bash abandons the command around an invalid expression.
+        """
         raise NotImplementedError
 
-    def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool]:
-        """The value of an expression without `$`, and whether it is certainly invalid; makes its assignments."""
+    def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool | None]:
+        """The value of an expression without `$`, and whether it is invalid, None where it may be.
+
+        Makes its assignments.
+        """
         raise NotImplementedError
 
     def fields(self, word: Word, scope: Scope) -> list[FieldChoice]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import takewhile
 
+from sbatchlint.bash.expansion.arithmetic import status_of
 from sbatchlint.bash.expansion.arrays import is_open
 from sbatchlint.bash.expansion.printing import echo_output, join_fields, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
@@ -284,15 +285,19 @@ def printf(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
 def let(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`let EXPRESSION…`."""
     status: int | None = 1
+    may_be_wrong = False
     for field in invocation.argv[1:]:
+        # bash reads no further than to an invalid expression
+        scope.state.doubtful = scope.state.doubtful or may_be_wrong
         text = text_of(field)
         inner = Scope(scope.state, Text(field), scope.context)
-        value, wrong = (None, False) if text is None else interpreter.expander.number_of(text, inner, {})
+        value, wrong = (None, None) if text is None else interpreter.expander.number_of(text, inner, {})
         interpreter.expander.note_names(0, len(inner.text.string), inner)
-        status = 1 if wrong else None if value is None else int(not value)
-        if value is None:
-            # an unknown expression may assign anything
-            scope.state.doubtful = scope.state.doubtful or text is None
+        may_be_wrong = may_be_wrong or wrong is None
+        status = status_of(value, None if may_be_wrong else wrong)
+        # an unknown expression may assign anything
+        scope.state.doubtful = scope.state.doubtful or text is None
+        if wrong:
             break
     scope.state.status = status
     return scope.state

@@ -306,7 +306,7 @@ def _unset_one(interpreter: Interpreter, name: str, subscript: str, span: Span, 
         if subscript in ("@", "*"):
             state.variables[name] = Variable((), span=span)
             return
-        index = interpreter.expander.index_of(subscript, scope)
+        index = interpreter.expander.integer_of(subscript, scope)
     elif subscript in ("@", "*"):
         state.doubtful = True
         return

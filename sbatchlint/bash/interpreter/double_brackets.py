@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from sbatchlint.bash.expansion import arithmetic
-from sbatchlint.bash.expansion.arithmetic_variables import ShellVariables
 from sbatchlint.bash.expansion.assignment import set_fields
 from sbatchlint.bash.expansion.lookup import elements
 from sbatchlint.bash.expansion.patterns import text_matches
@@ -131,14 +129,8 @@ class BracketCondition(Condition):
         text = None if field is None else text_of(field)
         if text is None:
             return None
-        names = ShellVariables(self.interpreter.expander, self.scope, {})
-        try:
-            return arithmetic.evaluate(text, names)
-        except arithmetic.BadSubscript:
-            self.scope.state.doubtful = True
-            return None
-        except arithmetic.NotUnderstood:
-            return None
+        value, wrong = self.interpreter.expander.number_of(text, self.scope, {})
+        return value if wrong is False else None
 
 
 def holds(interpreter: Interpreter, operator: str, name: str, scope: Scope) -> bool | None:
@@ -161,7 +153,7 @@ def is_set(interpreter: Interpreter, name: str, scope: Scope) -> bool | None:
         if found is not None and "A" in found.flags:
             index = subscript
         else:
-            number = interpreter.expander.index_of(subscript, scope)
+            number = interpreter.expander.integer_of(subscript, scope)
             index = "" if number is None else number
     known: set[bool | None] = set()
     for fields, _ in elements(interpreter.environment, variable, index, scope, scope.text.span(0, 0)):

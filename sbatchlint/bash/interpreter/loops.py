@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sbatchlint.bash.expansion.arrays import is_open
+from sbatchlint.bash.expansion.assignment import note_evaluated
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import MOST_SILENT, Interpreter, LoopBudgetExceeded, LoopFrame
 from sbatchlint.bash.interpreter.decisions import Decisions
@@ -108,6 +109,8 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         set_named(interpreter, "REPLY", None, scope, span)
     inputs = flattened(each for field in items for each in expansions_of(field))
     unknown = scope.unknown(node.name, span, inputs)
+    before = scope.state.variables.get(node.name)
+    note_evaluated(items, before.flags if before is not None else "", scope)
 
     def variable(state: State, alternatives: tuple[Alternative, ...]) -> Variable:
         old = state.variables.get(node.name)
@@ -216,16 +219,22 @@ def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Sco
     if len(ranges) != 3:
         scope.state.doubtful = True
         ranges = [(node.header_start, node.header_start)] * 3
-    expander.truth(*ranges[0], scope)
+    _, wrong = expander.truth(*ranges[0], scope)
+    if wrong:
+        scope.state.status = 1
+        return scope.state
+    scope.state.doubtful = scope.state.doubtful or wrong is None
 
     def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         if not scope.text.string[slice(*ranges[1])].strip():
             return True, state
-        status, loop.wrong = expander.truth(*ranges[1], Scope(state, scope.text, context))
+        status, wrong = expander.truth(*ranges[1], Scope(state, scope.text, context))
+        loop.wrong = bool(wrong)
         return None if status is None else not status, state
 
     def between(state: State) -> None:
-        expander.truth(*ranges[2], Scope(state, scope.text, scope.context))
+        _, wrong = expander.truth(*ranges[2], Scope(state, scope.text, scope.context))
+        state.doubtful = state.doubtful or bool(wrong)  # the loop ends there
 
     loop = Loop(node.body, scope.span(node), begin, between)
     return run(interpreter, loop, scope)

@@ -215,7 +215,7 @@ def set_named(interpreter: Interpreter, name: str, value: Pieces | None, scope: 
     if bracket:
         index = rest[:-1]
         if old is None or "A" not in old.flags:
-            number = interpreter.expander.index_of(rest[:-1], scope)
+            number = interpreter.expander.integer_of(rest[:-1], scope)
             index = "" if number is None else number
     value = scope.unknown(variable, span) if value is None else value
     set_variable(interpreter.expander, variable, value, scope, span, index)
