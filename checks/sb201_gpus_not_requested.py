@@ -11,7 +11,8 @@ refuse it): a job with `--exclusive` or all memory of its nodes gets only advice
 steps). In the settings `gpus = "gres"` or `"whole-node"` says which kind of site it is, and `gpu-partitions` names
 partitions whose jobs get GPUs without a request. Scripts for a centre without a GRES for GPUs, such as TACC, are not
 reported. Advice, too, where the job names its node, where no directive says how large the job is or in which partition
-it runs, so that the command line of sbatch does, where a request for GPUs is commented out, and where only what docker
+it runs, so that the command line of sbatch does, where the script reads the index of an array that only this can
+request (and no fix is offered), where a request for GPUs is commented out, and where only what docker
 starts beside all steps uses them: its daemon is outside the job, and gives it those of the node. An `salloc` with a
 command is looked at in the same way.
 
@@ -31,6 +32,7 @@ sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES i
 from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.directives.turned_off import is_turned_off
+from sbatchlint.analysis.expansion.array_elements import rests_on_array
 from sbatchlint.analysis.gpus.gpu_signs import COMMUNICATION
 from sbatchlint.analysis.gpus.gpu_use import GpuNeed, allocation_needs, component_needs, gpu_need, unseen_gpus
 from sbatchlint.analysis.script.centres import gets_whole_nodes
@@ -83,14 +85,15 @@ def check(job: Job) -> Iterator[Finding]:
         advice = advice or is_sized_elsewhere(job) and not job.request.has_option("partition")
         # options that mean nothing without those of the command line
         advice = advice or is_turned_off(job, *GPU_OPTIONS) or job.request.has_option("gres-flags")
-        advice = advice or all(_is_in_docker(job, each.span) for each in need.signs)
+        by_command_line = rests_on_array(job)  # which may request the GPUs as well
+        advice = advice or by_command_line or all(_is_in_docker(job, each.span) for each in need.signs)
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(
             need.place.span,
             f"the {whole} requests no GPU, but line {job.line(sign.span.start)} {does}{effect}; {write}",
             "info" if advice else "error" if job.site.gpus_required else "warning",
             related=[(each.span, each.words) for each in need.signs],
-            fix=Fix("request GPUs", edits) if need.per_node else None,
+            fix=Fix("request GPUs", edits) if need.per_node and not by_command_line else None,
         )
 
 

@@ -14,8 +14,9 @@ script reads the number of tasks or nodes that only the command line can have se
 
 ## Fix
 
-Where `--gres` and `--gpus-per-node` ask for the same GPUs, removes them from `--gres` and keeps a type that it names.
-Safe: the job asks for the same GPUs.
+Where `--gres` and `--gpus-per-node` ask for the same GPUs, removes them from `--gres` and keeps a type that it names;
+where a step has a `--gres` of its own, which srun refuses beside an inherited `--gpus-per-node`, that option goes.
+Safe: the job asks for the same GPUs. None where the script reads what only the other option sets.
 
 ## References
 
@@ -31,6 +32,7 @@ from sbatchlint.analysis.gpus.gpu_use import gpu_need
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.job.gpus import refuses_gres
+from sbatchlint.job.steps import Step
 from sbatchlint.slurm.conflicts.by_task import UnknownValue
 from sbatchlint.slurm.conflicts.gpu_arithmetic import gpus_of, resources_of
 from sbatchlint.slurm.grammar.resources import Item, ResourceFault, gres_items
@@ -76,6 +78,8 @@ MISSING = {
 # Variables with a number of tasks or nodes.
 _COUNTS = frozenset({"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"})
 _SIZES = ("ntasks", "nodes", "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket", "nodelist", "gres", "exclusive")
+# Variables that the script, or a prologue of its site, may have of --gres alone.
+_GRES = frozenset({"SLURM_JOB_GRES", "SLURM_GRES", "SBATCH_GRES"})
 WITHOUT_GPUS = ("tasks-without-gpus", "memory-without-gpus", "cpus-without-gpus")
 
 
@@ -123,16 +127,21 @@ def _steps(job: Job, gone: set[str]) -> Iterator[Finding]:
 
 def _finding(job: Job, conflict: Conflict) -> Finding:
     gres, per_node = conflict.setting("gres"), conflict.setting("gpus-per-node")
-    at, fix, equal = conflict.settings[-1], None, None
+    at, fix, equal, keep = conflict.settings[-1], None, None, "keep one of them"
     if conflict.kind == "gres-twice" and isinstance(gres, Setting) and not _names_gpus(job, gres):
         return _of_another_resource(job, conflict, gres)
     if len(conflict.settings) == 2 and isinstance(gres, Setting) and isinstance(per_node, Setting):
         at, equal = gres, _ask_for_the_same(job, gres, per_node)
-        fix = _without_gres(job, gres, per_node) if equal else None
+        step = _step_with_gres(job)
+        if equal and step is not None:
+            at, keep = per_node, f"remove --gpus-per-node, as the srun on line {job.line(step.span.start)} has --gres"
+            fix = _without_per_node(job, gres, per_node)
+        elif equal:
+            fix = _without_gres(job, gres, per_node)
     shown, when = named(job, conflict.settings, at), job.versions.suffix(conflict.refused)
     related = [(each.span, "conflicts with this") for each in conflict.settings if each is not at]
     severity = "error" if conflict.refused else "warning"
-    reason, advice = REASONS.get(conflict.kind, ("", "keep one of them"))
+    reason, advice = REASONS.get(conflict.kind, ("", keep))
     if equal is False:
         severity = "error"
         message = f"{shown} request different GPUs{_effect_of_difference(conflict, when)}"
@@ -195,9 +204,30 @@ def _gpus_in(job: Job, gres: Setting) -> list[Item]:
     return [item for item in resources_of(gres.text, job.versions.last) if item.name == "gpu"]
 
 
+def _step_with_gres(job: Job) -> Step | None:
+    """The first step that asks for GPUs with --gres, which srun refuses beside an inherited --gpus-per-node."""
+    newest = job.versions.majors[-1]
+    return next((each for each in job.steps if not each.in_other_job and refuses_gres(each, newest)), None)
+
+
+def _without_per_node(job: Job, gres: Setting, per_node: Setting) -> Fix | None:
+    """The fix that removes --gpus-per-node, and keeps a type that only it names; None if its variable is read."""
+    if len(job.directives.all("gpus-per-node", per_node.component)) > 1 or "SLURM_GPUS_PER_NODE" in read_names(job):
+        return None
+    edits: list[Edit] = removal(job.directives, [per_node])
+    gpus, named_gpus = _gpus_in(job, gres), list(gpus_of(per_node.text, job.versions.last))
+    if len(gpus) == len(named_gpus) == 1 and named_gpus[0].type and not gpus[0].type:
+        parts = [
+            f"gpu:{named_gpus[0].type}:{gpus[0].count}" if part.removeprefix("gres/") == gpus[0].text else part
+            for part in (gres.text or "").split(",")
+        ]
+        edits = [*edits, replacement(job.directives, gres, ",".join(parts))]
+    return Fix("remove --gpus-per-node", edits, safe=True)
+
+
 def _without_gres(job: Job, gres: Setting, per_node: Setting) -> Fix | None:
     """The fix that removes the GPUs from the only --gres, and keeps a type that only it names."""
-    if len(job.directives.all("gres", gres.component)) > 1:
+    if len(job.directives.all("gres", gres.component)) > 1 or not _GRES.isdisjoint(read_names(job)):
         return None
     gpus = _gpus_in(job, gres)
     gpu_items = {gpu.text for gpu in gpus}

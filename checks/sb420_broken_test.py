@@ -18,8 +18,8 @@ are at least as great, and none for numbers with a decimal point.
 A warning where only some jobs come to the test, and where it is false instead of ending the job after wrong use.
 
 `[ -n $x ]` is true even where `$x` is empty: without quotes no word is left of it, and `[ -n ]` asks whether the word
-`-n` is empty. A warning, and so is `[ $x==y ]` where `$x` is y in this script. Advice where what follows gets the
-variable too, and fails without it (`[ -n $pid ] && ps -p $pid`).
+`-n` is empty. A warning, and so are `[ $x==y ]` and `[[ $x -eq y ]]` where `$x` is y (or Y) in this script. Advice
+where what follows gets the variable too, and fails without it (`[ -n $pid ] && ps -p $pid`).
 
 ## Fix
 
@@ -34,6 +34,7 @@ error in conditional expression" ends a script with the status of the command be
 """
 
 import re
+import shlex
 from collections.abc import Iterator
 from itertools import chain
 from typing import TypeGuard
@@ -55,7 +56,7 @@ from sbatchlint.bash.syntax.tree import (
     Word,
 )
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job.once import once
@@ -267,11 +268,17 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
                     happens = f"`{name}` compares numbers, and a word that is not the name of a variable counts as 0"
                 advice = f"write `{instead}`" if instead else "compare with a number"
             edits = [replace(place, instead or "")]
-            fix = _fix(advice.replace("`", ""), edits, place, text, operator) if instead else None
             other = left if word is right else right
             name_of_other = other.parts[0].name if isinstance(other.parts[0], Parameter) else ""
-            same = name == "-eq" and opening == "[[" and _has_only(job, name_of_other, part.text)
-            yield Finding(place, f"{happens}; {advice}", "warning" if same else None, fix=fix)
+            is_true = name == "-eq" and opening == "[["
+            same = _spelling(job, place, name_of_other, part.text) if is_true else None
+            if same not in (None, part.text):  # with `=` alone it would be false
+                edits, advice = (
+                    [*edits, replace(text.span(word.start, word.end), shlex.quote(same or ""))],
+                    f"write `= {same}`",
+                )
+            fix = _fix(advice.replace("`", ""), edits, place, text, operator) if instead else None
+            yield Finding(place, f"{happens}; {advice}", None if same is None else "warning", fix=fix)
             break
 
 
@@ -460,13 +467,17 @@ def _one_word(job: Job, text: Text, words: tuple[Word, ...] | list[Word], openin
         if end == word.end:
             continue
         operator, place = found[0], text.span(word.start, word.end)
-        fix = _fix("put spaces around it", [replace(text.span(start, end), f" {operator} ")], place, text, word)
-        yield Finding(
-            place,
-            f"`{opening}` gets one word, which is always true; put spaces around `{operator}`",
-            "warning" if operator != "!=" and _has_only(job, word.parts[0].name, text.string[end : word.end]) else None,
-            fix=fix,
-        )
+        edits = [replace(text.span(start, end), f" {operator} ")]
+        value, advice = text.string[end : word.end], f"put spaces around `{operator}`"
+        same = None if operator == "!=" else _spelling(job, place, word.parts[0].name, value)
+        if same not in (None, value.strip(_QUOTES)):  # with spaces alone it would be false
+            edits, advice = (
+                [replace(text.span(start, word.end), f" {operator} {shlex.quote(same or '')}")],
+                f"write `{operator} {same}`",
+            )
+        message = f"`{opening}` gets one word, which is always true; {advice}"
+        fix = _fix("put spaces around it", edits, place, text, word)
+        yield Finding(place, message, None if same is None else "warning", fix=fix)
         return
 
 
@@ -494,15 +505,15 @@ def _is_plain(part: object) -> TypeGuard[Literal]:
     return isinstance(part, Literal) and not part.quoted and part.end - part.start == len(part.text)
 
 
-def _has_only(job: Job, name: str, value: str) -> bool:
-    """Whether every assignment of a variable gives it this value, so that the test would be true as it was meant."""
-    values = {
-        None if way.fields is None or len(way.fields) != 1 else text_of(way.fields[0])
-        for each in job.assignments
-        if each.name == name
-        for way in each.alternatives
-    }
-    return values == {value.strip(_QUOTES)}
+def _spelling(job: Job, place: Span, name: str, value: str) -> str | None:
+    """The value that a variable always has at a test, where it is this one but for capitals: it is true as meant."""
+    values: set[str | None] = set()
+    for test in _tests(job).around(place):
+        variable = test.state.variables.get(name)
+        for fields in () if variable is None else values_of(test, variable):
+            values.add(text_of(fields[0]) if fields is not None and len(fields) == 1 else None)
+    only = values.pop() if len(values) == 1 else None
+    return only if only is not None and only.casefold() == value.strip(_QUOTES).casefold() else None
 
 
 def _fix(title: str, edits: list[Edit], place: Span, text: Text, word: Word) -> Fix | None:
@@ -563,23 +574,6 @@ CASES = [
             srun python train.py
         fi
         """,
-    ),
-    Bad(
-        """\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        if «[$1» = "train"]; then
-            srun python train.py
-        fi
-        """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        if [ $1 = "train" ]; then
-            srun python train.py
-        fi
-        """,
-        title="no space at either bracket",
     ),
     Bad(
         """\

@@ -6,7 +6,8 @@ folder of that very name, and `cp x.log results_{SLURM_JOB_ID}` makes the same f
 folder of that name. And a `$` at the end of a word stays: `hosts.$`, where `hosts.$$` was meant, is one file for all
 jobs.
 
-A `wait` that awaits nothing is an error, and a `kill` with which the job ends, which is FAILED then; the rest warns.
+A `wait` that awaits nothing is an error, and a `kill` with which the job ends, which is FAILED then, where mail or
+another job reads that state; the rest warns.
 
 Reported are names that the script sets and reads with a `$` elsewhere, and those that Slurm sets. A word in single
 quotes, of a program that has braces of its own (`awk`, `find`, `parallel`), or in lower case in double quotes may be
@@ -28,6 +29,8 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import assigned_names, read_names
+from sbatchlint.analysis.outcome.after_work import is_after_all_work
+from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.bash.values import Piece, Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.once import once
@@ -113,7 +116,9 @@ def _bare_names(job: Job) -> Iterator[Finding]:
                 happens = f"{command.name} gets the text `{name}`, not the value of {name}"
             last = job.program.statements[-1:]
             ends = any(job.span(each.start, each.end).contains(command.span) for each in last)
-            worst = command.name == "wait" or command.name == "kill" and ends
+            # nothing but the state of the job is lost
+            costly = not is_after_all_work(job, command) or state_reader(job, command) is not None
+            worst = command.name == "wait" or command.name == "kill" and ends and costly
             yield Finding(
                 place,
                 f"{happens}; write `${name}`",
@@ -176,7 +181,7 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
-        #SBATCH --time=1:00:00
+        #SBATCH --time=1:00:00 --mail-type=FAIL
         ./server &
         SERVER_PID=$!
         srun ./client
@@ -184,7 +189,7 @@ CASES = [
         """,
         unsafe_fixed="""\
         #!/bin/bash
-        #SBATCH --time=1:00:00
+        #SBATCH --time=1:00:00 --mail-type=FAIL
         ./server &
         SERVER_PID=$!
         srun ./client

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 
-from sbatchlint.analysis.expansion.reads import assigned_names
+from sbatchlint.analysis.expansion.reads import assigned_names, guarded_names, read_names
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.shell_history import last_of_shells
 from sbatchlint.bash.trace import Invocation
@@ -129,3 +129,11 @@ def _folder_after(job: Job, move: Invocation, before: _Folder) -> _Folder:
     is_absolute = shown_text(move.argv[1]).startswith("/")
     is_one = is_alike(job, move.argv[1]) and (is_absolute or before.is_one)
     return _Folder(is_one, before if move.name == "pushd" else before.below)
+
+
+@once
+def rests_on_array(job: Job) -> bool:
+    """Whether the script reads what only `--array` on the command line of sbatch can have set, which is not known."""
+    if job.request.has_option("array") or job.is_embedded or job.submission is not None:
+        return False
+    return any(name.startswith("SLURM_ARRAY_") for name in read_names(job) - guarded_names(job))

@@ -2,8 +2,9 @@
 
 TACC (Frontera, Stampede, Lonestar, Longhorn, Maverick), SURF's former Cartesius and Lisa, and CSCS's Piz Daint, where
 `--constraint=gpu` was the request, know no GRES of GPUs: a queue of GPU nodes gives all that is on them
-(docs.tacc.utexas.edu/hpc/frontera, "Queues"). ARCHER2, OLCF, and the Haswell and KNL nodes of NERSC's Cori gave whole
-nodes too.
+(docs.tacc.utexas.edu/hpc/frontera, "Queues"). ARCHER2, OLCF, NERSC (Edison, Cori and Perlmutter, but for queues named
+`shared`), JSC, Niagara, Shaheen, SuperMUC, Beskow, and some queues of LUMI, DKRZ, LLNL, SDSC, PSC and PDC give whole
+nodes too, as their user guides say.
 """
 
 from functools import lru_cache
@@ -21,15 +22,34 @@ _GPUS_OF_NODE = Regex(
 # Of Frontera and Maverick2, and of SURF's Lisa.
 _GPU_QUEUES = frozenset({"rtx", "rtx-dev", "gtx", "gpu_titanrtx", "gpu_titanrtx_short"})
 _WHOLE_NODES = Regex(
-    r"/lustre/orion/|/gpfs/alpine/|/ccs/(?:home|proj)/|\bccs\.ornl\.gov\b|\bOLCF\b|(?i:(?<![a-z])archer2(?![a-z]))"
+    r"/lustre/orion/|/gpfs/alpine/|/ccs/(?:home|proj)/|\bccs\.ornl\.gov\b|\bOLCF\b"
+    r"|/global/(?:cscratch1?|homes|cfs|common/software|project)/|/project/projectdirs/|\bnersc\.gov\b|\bNERSC\b"
+    r"|\$\{?PSCRATCH\b|/p/(?:project|scratch|home/jusers)[\w/]|\bNiaEnv\b|/scinet/niagara"
+    r"|(?i:(?<![a-z])(?:archer2|edison|juwels|jureca|shaheen|supermuc|beskow)(?![a-z]))"
 )
+# Queues of whole nodes, and what names their centre: LUMI, DKRZ, SDSC, PSC, PDC.
+_WHOLE_QUEUES = {
+    "standard": Regex(r"\bproject_46\d{7}\b|(?i:(?<![a-z])lumi(?![a-z]))"),
+    "compute": Regex(
+        r"/(?:work|scratch)/(?:\w/)?[a-z]{1,2}\d{4,6}\b|/expanse/|/oasis/scratch/"
+        r"|(?i:(?<![a-z])(?:levante|mistral|expanse|comet)(?![a-z]))"
+    ),
+    "compute2": Regex(r"/work/[a-z]{2}\d{4}\b|(?i:(?<![a-z])mistral(?![a-z]))"),
+    "main": Regex(r"/cfs/klemming/|(?i:(?<![a-z])(?:pdc|dardel)(?![a-z]))"),
+}
+# Queues that only such a centre has.
+_OWN_QUEUES = frozenset({"standard-g", "RM", "RM-512", "pbatch", "pdebug"})
 _OF_CORI = frozenset({"haswell", "knl"})
+_SHARED = Regex(r"(?i)(?<![a-z])(?:shared|small|serial|single|interactive|workshop|login|data|transfer|xfer)(?![a-z])")
 # A partition that is named after what it gives: `v100_full_node`.
 _WHOLE_BY_NAME = Regex(r"(?i)(?:full|whole|entire)[-_]?nodes?(?![a-z])|(?<![a-z])exclusive(?![a-z])")
 # Of PSC's Bridges-2, whose GPU partitions give each GPU its part of the node's cores.
 _CPUS_WITH_GPUS = Regex(r"/ocean/projects/|(?i:(?<![a-z])bridges-?2(?!\d))")
 # What a centre's own template says beside the request for GPUs.
-_CPUS_OF_GPU = Regex(r"(?i)\b(?:cpus?|cores?)\b[^.\n]{0,30}\b(?:per|for (?:each|every)|with (?:each|every))[ -]gpus?\b")
+_CPUS_OF_GPU = Regex(
+    r"(?i)\b(?:cpus?|cores?)\b[^.\n]{0,30}\b(?:per|for (?:each|every)|with (?:each|every))[ -]gpus?\b"
+    r"|\b(?:half|whole|full|entire|quarter)\b[^.\n]{0,12}\bnode\b"
+)
 _NEAR = 4  # lines
 _WORDS = Regex(r"\w+")
 _PARTS = ("cpus-per-task", "mem", "mem-per-cpu")
@@ -62,7 +82,14 @@ def gets_whole_nodes(job: Job) -> bool:
         return True
     if _WHOLE_BY_NAME.search(job.request.partition or "") is not None:
         return True
-    return gets_gpus_of_nodes(job) or _names_whole_nodes(job.source.text)
+    if gets_gpus_of_nodes(job):
+        return True
+    queues = {job.request.value("qos") or "", job.request.partition or ""}
+    if any(map(_SHARED.search, queues)):
+        return False
+    if not _OWN_QUEUES.isdisjoint(queues) or _names_whole_nodes(job.source.text):
+        return True
+    return any(_WHOLE_QUEUES[each].search(job.source.text) for each in queues & _WHOLE_QUEUES.keys())
 
 
 @lru_cache(maxsize=4)
