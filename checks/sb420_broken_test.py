@@ -34,7 +34,6 @@ error in conditional expression" ends a script with the status of the command be
 """
 
 import re
-import shlex
 from collections.abc import Iterator
 from itertools import chain
 from typing import TypeGuard
@@ -59,6 +58,7 @@ from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
+from sbatchlint.job.argv import quoted
 from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -274,7 +274,7 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
             same = _spelling(job, place, name_of_other, part.text) if is_true else None
             if same not in (None, part.text):  # with `=` alone it would be false
                 edits, advice = (
-                    [*edits, replace(text.span(word.start, word.end), shlex.quote(same or ""))],
+                    [*edits, replace(text.span(word.start, word.end), quoted(same or ""))],
                     f"write `= {same}`",
                 )
             fix = _fix(advice.replace("`", ""), edits, place, text, operator) if instead else None
@@ -472,7 +472,7 @@ def _one_word(job: Job, text: Text, words: tuple[Word, ...] | list[Word], openin
         same = None if operator == "!=" else _spelling(job, place, word.parts[0].name, value)
         if same not in (None, value.strip(_QUOTES)):  # with spaces alone it would be false
             edits, advice = (
-                [replace(text.span(start, word.end), f" {operator} {shlex.quote(same or '')}")],
+                [replace(text.span(start, word.end), f" {operator} {quoted(same or '')}")],
                 f"write `{operator} {same}`",
             )
         message = f"`{opening}` gets one word, which is always true; {advice}"

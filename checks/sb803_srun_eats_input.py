@@ -24,15 +24,15 @@ is the same for ssh.
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise
 
 from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.input import Reader, is_read, readers
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Function, Node, Pipeline, Simple, While
+from sbatchlint.analysis.script.single_lines import fed_a_line
+from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Function, While
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, is_set
-from sbatchlint.bash.values import Phase, Text
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import Step
@@ -51,7 +51,7 @@ def check(job: Job) -> Iterator[Finding]:
     steps = sorted(job.steps, key=_start_of)
     starts = [_start_of(each) for each in steps]
     for text, program in programs(job):
-        of_one_line = {id(each) for pipeline in nodes_of(program, Pipeline) for each in _fed_a_line(text, pipeline)}
+        of_one_line = set(map(id, fed_a_line(text.string, program)))
         functions = {each.name: each for each in nodes_of(program, Function)}
         loops: list[While | For | ArithmeticFor] = [
             *nodes_of(program, While), *nodes_of(program, For), *nodes_of(program, ArithmeticFor)
@@ -68,14 +68,6 @@ def check(job: Job) -> Iterator[Finding]:
                 span = text.span(reader.command.start, reader.command.end)
                 for step in filter(_reads, steps[bisect_left(starts, span.start) : bisect_left(starts, span.end)]):
                     yield _finding(job, step, reader, text.span(read.command.start, read.command.end))
-
-
-def _fed_a_line(text: Text, pipeline: Pipeline) -> Iterator[Node]:
-    """The elements that get a single line: `head -1 list | while read …`."""
-    for before, element in pairwise(pipeline.commands):
-        words = text.string[before.start : before.end].split() if isinstance(before, Simple) else []
-        if words[:1] in (["head"], ["tail"]) and ("-1" in words or "-n1" in words or words[1:3] == ["-n", "1"]):
-            yield element
 
 
 def _finding(job: Job, step: Step, reader: Reader, read: Span) -> Finding:

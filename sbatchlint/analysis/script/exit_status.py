@@ -601,8 +601,9 @@ class _Walk:
             end = self.branch(node.body)
         if end is None:
             return GOOD
-        if not (isinstance(node, For) and self.uses.is_single(node)):
-            self.lose(end.carried, "iterations", self.span(node))
+        if not self.uses.is_single(node):
+            repeated = [each for each in end.carried if self.span(node) in each.context.loops]
+            self.lose(repeated, "iterations", self.span(node))
         return Status(end.carried)
 
     def on_function(self, node: Function, status: Status) -> Status:

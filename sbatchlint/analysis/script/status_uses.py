@@ -7,6 +7,7 @@ Printing a status is not acting on it, nor is a test of it after which nothing i
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
+from sbatchlint.analysis.script.single_lines import fed_a_line, is_of_one_word
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     Arithmetic,
@@ -52,7 +53,8 @@ class StatusUses:
     """The uses of exit statuses in a program. Offsets are into its text."""
 
     def __init__(self, program: Program, string: str) -> None:
-        self.string = string
+        self.string, self._program = string, program
+        self._fed: set[int] | None = None  # loops over one line
         # Most scripts have no functions and read no status: their trees need not be searched.
         has_functions = "(" in string or "function" in string
         self.functions = {node.name: node for node in nodes_of(program, Function)} if has_functions else {}
@@ -102,10 +104,13 @@ class StatusUses:
         self._failing.append((node.word.start, node.word.end, failing))
         return [(node.word.start, node.word.end)] if self.only_reports(failing) else []
 
-    def is_single(self, node: For) -> bool:
-        """Whether a loop has exactly one iteration."""
-        words = node.words or ()
-        return len(words) == 1 and not set("$`*?{[") & set(self.string[words[0].start : words[0].end])
+    def is_single(self, node: For | ArithmeticFor | While) -> bool:
+        """Whether a loop has one iteration at most."""
+        if isinstance(node, For):
+            return is_of_one_word(self.string, node)
+        if self._fed is None:
+            self._fed = set(map(id, fed_a_line(self.string, self._program)))
+        return isinstance(node, While) and id(node) in self._fed
 
     def name(self, node: Simple) -> str | None:
         """The first word of a command as written, without its folder; None if there is none."""

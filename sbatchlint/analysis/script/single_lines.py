@@ -1,0 +1,96 @@
+"""Loops that have one iteration at most: over one word, or over a line that a command prints.
+
+`for x in {150,}`, `for x in "$FILE"`, `sed -n "${N}p" list | while read …`, `while read … done < <(head -1 list)`.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from sbatchlint.bash.syntax.tree import (
+    For,
+    Node,
+    Pipeline,
+    ProcessSubstitution,
+    Program,
+    Simple,
+    Statement,
+    While,
+    Word,
+)
+from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.source.regex import Regex
+
+_LIST = "$`*?{["
+# A list in braces of which one word is left, and a word that quotes keep in one piece.
+_BRACES = Regex(r"\{(?:,*[^{},$`*?\[\s\"'\\]+,+|,+[^{},$`*?\[\s\"'\\]+)\}")
+_QUOTED = Regex(r"'[^']*'|\"(?:[^\"$`@\\]|\$(?=\w|\{\w+\}))*\"")
+_NUMBER = r"(?:\d+|\$\w+|\$\{\w+\}|\$\(\([^()]*\)\)|\$)"
+_PRINTED = Regex(rf"[\"']?{_NUMBER}[\"']?\s?(?:p|\{{p;?q;?\}})[\"']?")  # sed -n
+_QUIT_AT = Regex(rf"[\"']?{_NUMBER}[\"']?q;d[\"']?")  # sed
+_RECORD = Regex(
+    rf"(?:[\"']?(?:NR|FNR) ?== ?[\"']{{0,2}}(?:{_NUMBER}|\w+)[\"']{{0,2}})(?: ?\{{[^{{}}]*\}})?[\"']?"  # awk
+)
+# Filters that print no more lines than they read.
+_KEEPING = frozenset({"cut", "sort", "uniq", "grep", "egrep", "head", "tail", "rev", "tee", "cat", "iconv", "dos2unix"})
+
+
+def is_of_one_word(string: str, loop: For) -> bool:
+    """Whether a `for` has exactly one iteration, whatever its variables hold."""
+    words = loop.words or ()
+    if len(words) != 1:
+        return False
+    written = string[words[0].start : words[0].end]
+    if set(_LIST).isdisjoint(written):
+        return True
+    return _BRACES.fullmatch(written) is not None or _QUOTED.fullmatch(written) is not None
+
+
+def fed_a_line(string: str, program: Program) -> Iterator[Node]:
+    """The parts of pipelines, and the loops, that read from a command which prints one line at most."""
+    for pipeline in nodes_of(program, Pipeline):
+        single = False
+        for before, element in pairwise(pipeline.commands):
+            single = _prints_a_line(string, before) or single and _first(string, before) in _KEEPING
+            if single:
+                yield element
+    for loop in nodes_of(program, While):
+        for redirect in loop.redirects:
+            target = redirect.target
+            if redirect.operator == "<" and redirect.fd in (None, "0") and target is not None:
+                if _is_of_a_line(string, target):
+                    yield loop
+
+
+def _is_of_a_line(string: str, target: Word) -> bool:
+    """Whether a word is `<(…)` around a command that prints one line at most."""
+    part = target.parts[0] if len(target.parts) == 1 else None
+    if not isinstance(part, ProcessSubstitution) or len(part.body) != 1:
+        return False
+    body = part.body[0]
+    commands: Sequence[Statement] = body.commands if isinstance(body, Pipeline) else (body,)
+    single = False
+    for command in commands:
+        single = _prints_a_line(string, command) or single and _first(string, command) in _KEEPING
+    return single
+
+
+def _prints_a_line(string: str, command: Statement) -> bool:
+    """Whether a command prints one line at most: the one that a number names, the first, or the last."""
+    name = _first(string, command)
+    if name not in ("head", "tail", "sed", "awk", "gawk", "grep") or not isinstance(command, Simple):
+        return False
+    words = [string[each.start : each.end] for each in command.words[1:]]
+    if name == "sed":
+        return any(map(_QUIT_AT.fullmatch, words)) or "-n" in words and any(map(_PRINTED.fullmatch, words))
+    if name in ("awk", "gawk"):
+        return any(map(_RECORD.fullmatch, words))
+    if name == "grep":
+        return "-m1" in words or "--max-count=1" in words or ("-m", "1") in pairwise(words)
+    return not {"-1", "-n1", "--lines=1"}.isdisjoint(words) or ("-n", "1") in pairwise(words)
+
+
+def _first(string: str, command: Statement) -> str:
+    """The name of a command as written; empty without one."""
+    if not isinstance(command, Simple) or not command.words:
+        return ""
+    return string[command.words[0].start : command.words[0].end]
