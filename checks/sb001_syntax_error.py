@@ -92,10 +92,29 @@ def check(job: Job) -> Iterator[Finding]:
     problem = _describe(string[start:end], words, opening is not None)
     if substitution is not None:
         problem = "this `$(` is never closed; add `)`, and check with `bash -n`"
+    unexpected = UNEXPECTED.search(words)
+    if unexpected is not None and (opened := _empty_body(string[:start], unexpected[1])) is not None:
+        problem = f"no command stands between `{opened}` and `{unexpected[1]}`; write `:` there"
+    if job.is_embedded:  # `bash -n` takes a here-document for text
+        problem = problem.replace(", and check with `bash -n`", "").replace("; check with `bash -n`", "; correct it")
     message = f"syntax error: bash runs the lines above, then stops here: {problem}"
     mark = None if unclosed is None else NO_COMMENT.search(string, 0, end)
     related = [] if mark is None else [(job.span(mark.start(), mark.end(1)), "not a comment: `\\ ` starts a word")]
     yield Finding(job.span(start, end), message, related=related)
+
+
+_LAST_WORD = re.compile(r"(?:^|[\s;])(then|else|do)[ \t]*(?:#[^\n]*)?\Z")
+
+
+def _empty_body(before: str, token: str) -> str | None:
+    """The word that opens a body without any command, where `token` closes it; None if it has one."""
+    if token not in ("else", "elif", "fi", "done"):
+        return None
+    lines = before.split("\n")
+    while lines and (not lines[-1].strip() or lines[-1].lstrip()[:1] == "#"):
+        lines.pop()
+    found = _LAST_WORD.search(lines[-1]) if lines else None
+    return None if found is None else found[1]
 
 
 def _is_after_end(job: Job) -> bool:

@@ -42,7 +42,7 @@ from sbatchlint.analysis.directives.placeholders import (
     may_open_placeholder,
 )
 from sbatchlint.analysis.directives.positional_words import PositionalWords
-from sbatchlint.analysis.directives.typos import HASH, PLACEHOLDER, typo
+from sbatchlint.analysis.directives.typos import HASH, PLACEHOLDER, gap_at_equals, typo
 from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.samples import is_sample
@@ -117,6 +117,10 @@ _EMPTIED = {
 }
 _SECRET = Regex(r"(?i)(?:key|token|passw(?:or)?d|secret)\b")
 _ASSIGNED = Regex(r"(?:^|\s)([A-Za-z_]\w*|--?[\w-]+)=[\"']?[^\s=]*$")
+# A comment that tells the reader to write something else.
+_TO_CHANGE = Regex(
+    r"(?mi)(?:^|[ \t])#(?!SBATCH)[^\n]*\b(?:change|replace|edit|adapt|modify|fill in|insert)\b[^\n]*"
+)
 QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
 
 
@@ -160,11 +164,27 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     paths = [each for each in unfilled if each.kind == "path" and each.use in ("argument", "environment")]
     failing = [each for each in unfilled if each.certain and each.use not in ("argument", "environment")]
     others = [each for each in unfilled if each not in paths and each not in failing]
-    yield from _one_of([*redirected, *map(_in_word, (*failing, *others))])
+    found = [
+        finding._replace(severity="info") if _is_explained(job, each) else finding
+        for each, finding in ((each, _in_word(each)) for each in (*failing, *others))
+    ]
+    yield from _one_of([*redirected, *found])
     if paths:
         message = f"`{paths[0].text}` is an example path that was never replaced; write your own"
         further = [Finding(each.span, "", "info") for each in paths[1:]]
         yield from _one_of([Finding(paths[0].span, message, "info"), *further])
+
+
+def _is_explained(job: Job, found: Unfilled) -> bool:
+    """Whether a comment tells the reader to replace a placeholder: it names it, or stands above it or beside it."""
+    text = job.source.own.text
+    if any(found.text in comment for comment in _TO_CHANGE.findall(text)):
+        return True
+    if found.span.end > len(text):
+        return False
+    line = job.source.own.line_of(found.span.start)
+    above = text[text.rfind("\n", 0, max(line.start - 1, 0)) + 1 : line.start]
+    return any(map(_TO_CHANGE.search, (above if above.lstrip()[:1] == "#" else "", text[found.span.end : line.end])))
 
 
 def _one_of(findings: list[Finding]) -> Iterator[Finding]:
@@ -235,6 +255,8 @@ def _without_value(job: Job, setting: Setting) -> Iterator[Finding]:
     """The finding on an option whose value was taken out: `--account=`."""
     if setting.text != "" or setting.name not in _EMPTIED or not setting.known:
         return
+    if gap_at_equals(job.directives, setting) is not None:
+        return  # the value follows after a space, which space-around-equals reports
     if job.directives.last(setting.name, setting.component) is setting:
         consequence, severity = _EMPTIED[setting.name]
         wanted = WANTED.get(setting.name, "how many")

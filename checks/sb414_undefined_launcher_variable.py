@@ -387,7 +387,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         yield Finding(
             read.span,
             f"{nothing}; set it, or {stopping(read)} to stop the job",
-            severity,
+            "info" if len(re.findall(rf"\$\{{?{read.name}\b", job.source.text)) > 1 else severity,  # the user's
         )
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
         yield Finding(read.span, f"{nothing}, and these options are lost; set it, or remove it", severity)

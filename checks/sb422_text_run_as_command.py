@@ -156,7 +156,8 @@ def _sign(job: Job, command: Invocation, first: str) -> Finding:
     what = "and under `set -e` the job ends here" if ends else "which does not exist"
     fix = Fix("write `#`", [replace(rest, "#")], safe=True)
     message = f"bash runs `{first}` as a command, {what}; a comment starts with `#`"
-    return Finding(rest, message, "error" if ends and _costs_work(job, command) else "warning", fix=fix)
+    severity = "warning" if ends or _is_last(job, command) else "info"  # one line in the log
+    return Finding(rest, message, "error" if ends and _costs_work(job, command) else severity, fix=fix)
 
 
 def _costs_work(job: Job, command: Invocation) -> bool:
@@ -214,6 +215,11 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
         advice = f"write `{instead}`, or make it an array"
     who = command.parent.name if command.kind and command.parent is not None else "bash"
     message = f"in quotes {what} one word, and {who} finds no such command; {advice}"
+    starter = command.parent
+    if starter is not None and starter.name in ("apptainer", "singularity") and "run" in starter.words[1:4]:
+        message = f"in quotes {what} one word for the image's runscript, which may be a program itself; {advice}"
+        yield Finding(place, message, "warning")  # it may run its arguments, or be python
+        return
     fix = Fix(advice.partition(",")[0], [replace(place, instead)], safe=False)
     yield Finding(place, message, "warning" if _is_part_of_name(job, command) else None, fix=fix)
 

@@ -140,7 +140,8 @@ def _left_over(job: Job) -> Iterator[Finding]:
     if not found:
         return
     *others, place = found
-    severity = _severity(job, found[place])
+    # nothing but a line in the log, where the shell goes on
+    severity = "error" if _severity(job, found[place]) == "error" else "info"
     tilde = job.source.slice(place) == "~"
     what = "the home folder" if tilde else f"the invisible character U+{ord(job.source.slice(place)[0]):04X}"
     fix = Fix("write `#`" if tilde else "remove it", [_without(job, each) for each in found], safe=True)

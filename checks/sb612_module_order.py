@@ -140,10 +140,11 @@ def _undone(job: Job, purge: Invocation, loads: list[Invocation]) -> Finding:
             Edit(Span(line.start, min(line.end + 1, len(text))), ""),
         ]
         fix = Fix("purge first", edits)
+    # the rest of a line with more commands would move too
+    advice = "move this line above the loads" if alone else "remove the purge, or load it after that"
     return Finding(
         purge.span,
-        f"this unloads what line {job.line(first.span.start)} loads, so the job runs without it; move this "
-        "line above the loads",
+        f"this unloads what line {job.line(first.span.start)} loads, so the job runs without it; {advice}",
         related=[(first.span, "loaded here")],
         fix=fix,
     )

@@ -26,6 +26,7 @@ from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import at_lines, has_between
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
 _LATER_ONES = frozenset({"LD_LIBRARY_PATH", "PYTHONPATH"})
@@ -36,6 +37,10 @@ CARD = Card(
 )  # fmt: skip
 
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
+
+
+# The second part of a value, on a line of its own: `all/lib:/opt/lib:$LD_LIBRARY_PATH`.
+_REST = Regex(r"\n[\w./:-]+:\$\{?(\w+)\}?[ \t]*(?:\n|\Z)")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -145,6 +150,11 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
             )
         return
     lines = sorted({job.line(each.span.start) for each in modules})[-3:]
+    rest = _REST.match(job.source.text, assignment.span.end)
+    if rest is not None and rest[1] == assignment.name:
+        message = f"the value of {assignment.name} goes on in the next line, which bash runs; join the lines"
+        yield Finding(assignment.span, message, "warning")
+        return
     yield Finding(
         assignment.span,
         f"this drops what the modules on {at_lines(lines)} may have "

@@ -371,11 +371,11 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         ends = "the trap ends with 0"
         if before is not None:
             ends = f"the trap ends with the status of `{before.name}`"
-        message = (
-            f"{outcome} even if {name}{many} fails, as {ends}; "
-            "begin it with `status=$?`, end it with `exit $status`"
-        )
-        return message, None
+        setting = exits if exits is None or exits.name == "trap" else exits.parent
+        in_double_quotes = setting is not None and '"' in job.source.slice(setting.span)[: len('trap "')]
+        dollar = "\\$" if in_double_quotes else "$"  # else expanded when the trap is set
+        advice = f"begin it with `status={dollar}?`, end it with `exit {dollar}status`"
+        return f"{outcome} even if {name}{many} fails, as {ends}; {advice}", None
     if loss.how == "tested":
         kept, equals, _ = job.source.slice(loss.by).strip().partition("=$?")
         if equals:

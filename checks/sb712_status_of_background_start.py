@@ -25,9 +25,11 @@ from sbatchlint.bash.syntax.tree import ArithmeticFor, For, While
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
+from sbatchlint.source.regex import Regex
 
 # How many loops may begin between a loop and a place in it.
 _NESTED = 8
+_NEVER_ENDS = Regex(r"\bsleep\s+inf(?:inity)?\b|\btail\s+-[fF]\b|\bdocker\s+run\b(?=.*\ssleep\s)")
 
 CARD = Card(
     "SB712", "status-of-background-start", severity="warning", fix="never", since="0.1.0", batch=True,
@@ -51,6 +53,8 @@ def _advice(job: Job, status: EmptyStatus) -> str:
     at = status.started.start
     start = bisect_right(_loops(job), at, key=lambda each: each.start)
     if any(each.contains(status.read) for each in _loops(job)[max(0, start - _NESTED) : start]):
+        if _NEVER_ENDS.search(job.source.slice(status.started)):
+            return "ask below the loop whether each runs: `kill -0 PID`"
         return "get its status after the loop, with `wait PID` for each PID"
     return "`wait $!` returns its status, and `kill -0 $!` tells you if it is still running"
 

@@ -23,12 +23,13 @@ bash(1), Special Parameters
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.appending import last_line
+from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import If, Simple
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, shortened
 from sbatchlint.programs import has_trait
 
 CARD = Card("SB720", "status-read-too-late", severity="error", fix="never", since="0.1.0", batch=True)
@@ -57,11 +58,17 @@ def check(job: Job) -> Iterator[Finding]:
                     related=[(late.work.name_span, "the intended status"), (ends.name_span, "this one replaces it")],
                 )
             continue
+        line = job.line(late.by.start)
+        instead = f"write `status=$?` below line {last_line(job, late.work)}, and {test} `$status`"
+        by = f"line {line}"
+        if line == job.line(late.read.start):
+            by = f"`{shortened(job.source.slice(late.by), 25)}`"
+            if depends_on_test(late.work):  # elsewhere `$status` would be unset
+                instead, severity = "read `$?` before that", "warning" if severity == "error" else severity
         yield Finding(
             late.read,
-            f"`$?` is the status of line {job.line(late.by.start)}, which is 0 even if {name} on line "
-            f"{job.line(late.work.span.start)} fails; write `status=$?` below line {last_line(job, late.work)}, "
-            f"and {test} `$status`",
+            f"`$?` is the status of {by}, which is 0 even if {name} on line "
+            f"{job.line(late.work.span.start)} fails; {instead}",
             severity,
             related=[(late.work.name_span, "the intended status"), (late.by, "the command that replaces it")],
         )

@@ -102,6 +102,8 @@ def _goes_nowhere(job: Job, setting: Setting, signal: EarlySignal, waiting: list
     if not waiting:
         srun = "srun" if job.request.effective_tasks() == 1 else "srun --ntasks=1"
         advice = f"start the program with `{srun}`, or remove --signal"
+        if job.launches:  # a launcher ends at the signal, and with one task its processes would share a task's CPUs
+            advice = "remove --signal"
         # a time to save something in is meant for a handler, a signal alone is often left over
         severity = "warning" if "@" in (setting.text or "") else "info"
         return Finding(setting.span, f"{message}; {advice}", severity)

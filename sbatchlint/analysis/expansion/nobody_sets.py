@@ -49,6 +49,8 @@ _SHORTEST_TYPO = 6  # of a variable that is read rightly elsewhere
 _LONG_NAME = 8  # of a name that is read without its last letter
 _SHORTEST_START = 3  # of a name with which another begins
 _SHORTEST_NAME = 4  # a shorter name is similar to too many others
+# The folders after a variable in a path.
+_FOLDERS = Regex(r"((?:/[\w.-]+)+)(?=/)")
 
 
 def outer_jobs(job: Job) -> list[Job]:
@@ -228,6 +230,8 @@ def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
         if (not own or _is_read(job, name)) and not _is_certain(name, read.name):
             continue
         for assignment in _assigned(job)[name]:
+            if _has_rest(job, assignment, read):
+                continue
             if (
                 _is_alike(name, read.name)
                 or _continues(name, read.name)
@@ -235,6 +239,13 @@ def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
             ):
                 return assignment
     return None
+
+
+def _has_rest(job: Job, assignment: VariableAssignment, read: VariableRead) -> bool:
+    """Whether a value ends with the folders that follow the other variable, so that they would be there twice."""
+    rest = _FOLDERS.match(job.source.text, read.span.end)
+    folders = "" if rest is None else rest[1]
+    return bool(folders) and job.source.slice(assignment.span).rstrip("/\"'").endswith(folders)
 
 
 @once

@@ -601,9 +601,8 @@ class _Walk:
             end = self.branch(node.body)
         if end is None:
             return GOOD
-        if not self.uses.is_single(node):
-            repeated = [each for each in end.carried if self.span(node) in each.context.loops]
-            self.lose(repeated, "iterations", self.span(node))
+        at, single = self.span(node), self.uses.is_single(node)
+        self.lose((each for each in end.carried if not single and at in each.context.loops), "iterations", at)
         return Status(end.carried)
 
     def on_function(self, node: Function, status: Status) -> Status:

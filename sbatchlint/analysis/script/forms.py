@@ -63,6 +63,11 @@ _NOTE = Regex(r"(?i)\bnote\b|\be\.g\.|\b(?:replace|change|fill in|insert|specify
 # Directives of other batch systems, which have the same slot.
 _OF_OTHERS = r"(?m)^#(?:BSUB|PBS|COBALT|MSUB|OAR|PJM|\$)[^\n]*(?<![\w])%s(?!\w)"
 _OFTEN = 3  # words with one placeholder
+# A word in capitals that says of itself that it is to be replaced: `IMAGE=TODO_YOUR_IMAGE_DIR/x.sif`.
+_MARKED = Regex(r"(?m)^[^#\n]*?[=/ \t\"'](?<![$\w])((?:TODO|FIXME|FILL|CHANGE_?ME|REPLACE|INSERT)_[A-Z_]{3,})(?![\w=])")
+# What was taken out of a path before the script was published: `.../data`, `export LICENSE=...`.
+_REMOVED = Regex(r"[\"']?(?:[^\s\"']*/)?\.{3}(?:/[^\s\"']*)?[\"']?")
+_ASSIGNED = Regex(r"(?m)^[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=([^\s#]*\.{3}[^\s#]*)[ \t]*$")
 # A variable that lacks its value, and a comment instead: `ROUND = # the current round`.
 _EMPTIED_VARIABLE = Regex(
     r"(?m)^[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*[ \t]?=[ \t]*#[ \t]*[`<(]?"
@@ -90,6 +95,8 @@ def is_form(job: Job) -> bool:
     """
     if _emptied_variables(job.source.own.text) > _FEW or _has_left_out(job) or _names_in_place_of_numbers(job) >= _FEW:
         return True
+    if _has_removed_paths(job):
+        return True
     values = _in_values(job)
     if not values:
         return False
@@ -103,7 +110,7 @@ def is_form(job: Job) -> bool:
     if any(each.isidentifier() and re.search(_OF_OTHERS % each, job.source.own.text) for each in left):
         return True
     left.update(_remarks(job), _phrases(job.source.own.text), _redirected(job))
-    left.update(_DESCRIBED.findall(job.text.string))
+    left.update(_DESCRIBED.findall(job.text.string), _MARKED.findall(job.text.string))
     left.update(_DOTS.findall(job.text.string) + _TO_ENTER.findall(job.text.string))
     if len(left) > enough:
         return True
@@ -217,3 +224,12 @@ def _names_in_place_of_numbers(job: Job) -> int:
         each.option is not None and each.option.kind in _NUMERIC and _NAME.fullmatch(each.text or "") is not None
         for each in job.directives.settings
     )
+
+
+def _has_removed_paths(job: Job) -> bool:
+    """Whether dots stand for parts of several values, one of them in a directive."""
+    if "..." not in job.source.own.text:
+        return False
+    found = sum(_REMOVED.fullmatch(raw_value(job.directives, each)) is not None for each in job.directives.settings)
+    assigned = sum(_REMOVED.fullmatch(each) is not None for each in _ASSIGNED.findall(job.text.string))
+    return found > 0 and found + assigned >= _FEW
