@@ -163,7 +163,15 @@ WRONG = {
     "LicenseName=x\n    Total=all Used=0 Remote=no\n": "the record of licence x has 'all'",
     "Name|Flags|MaxWall\nnormal|\n": "has 2 columns, and its header 3",
     "Name|Flags|MaxWall\nnormal||soon\n": "'soon' for a time",
-    "Usage: sbatch [OPTIONS(0)...] script(0)\n": "is not what `sbatch --help` prints",
+    "Usage: sbatch [OPTIONS(0)...] script(0)\n": "the help of sbatch has no --version",
+    "Usage: sbatch script\n  -V, --version\n": "is not what `sbatch --help` prints",
+    "\x7fELF\0|a|b|c|d\0": "is not text",
+    "<!DOCTYPE html>\n<html><body>Sign in</body></html>\n": "looks like a web page",
+    '[{"nodes": 2}]': "without --json",
+    "scontrol: error: Unable to contact slurm controller\n": "is not what one of these commands prints",
+    "   State=UP TotalCPUs=8 TotalNodes=1\nName|Flags|MaxWall\n": "begins in the middle of an output",
+    "SelectType              = select/cons_tres\nName|Flags|MaxWall\n": "begins in the middle of an output",
+    "uid=1(ada) gid=1(ada) groups=1(ada)\n": "says nothing of a cluster",
     "> PARTITION|AVAIL|TIMELIMIT|NODES\nbatch*|up|1:00|2\n": "has no column PARTITION",
     "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nbatch* up\n": "fewer columns than its header",
 }  # fmt: skip
@@ -174,6 +182,35 @@ def test_a_damaged_or_foreign_output_is_told(text: str) -> None:
     with pytest.raises(InputError, match=r"^out\.txt: ") as raised:
         profile_of([Output("out.txt", text)])
     assert WRONG[text] in str(raised.value)
+
+
+def test_outputs_of_two_clusters_are_two_profiles() -> None:
+    outputs = [Output(name, (SAVED / f"{name}.txt").read_text()) for name in ("22.05", "24.11")]
+    with pytest.raises(InputError, match="is of the cluster rivers, and what came before of local"):
+        profile_of(outputs)
+
+
+def test_what_a_shell_and_standard_error_add_is_left_out() -> None:
+    lines = []
+    for line in (SAVED / "22.05.txt").read_text().splitlines():
+        if line.startswith(("PartitionName=", "NodeName=", "LicenseName=")):
+            lines += ["[ada@login1 ~]$ scontrol show something", "+ scontrol show something"]
+        lines.append(f"\x1b[1m{line}\x1b[0m" if line.startswith("PartitionName=") else line)
+    lines += ["PARTITION AVAIL TIMELIMIT NODES STATE NODELIST", "batch* up infinite 2 idle node[1-2]"]
+    lines += ["You are not running a supported accounting_storage plugin", "ada@login1:~> sinfo --format='%P|%a|%l|%D'"]
+    lines += ["Name|Flags|MaxWall", "normal||1:00:00", "sacctmgr: error: no association", "$ sinfo --format=%P|%a"]
+    made = profile_of([Output("out", "\n".join(lines))])
+    assert (made.partitions, made.nodes) == (saved("22.05").partitions, saved("22.05").nodes)
+    assert list(made.qos) == ["normal"]
+
+
+def test_what_is_hidden_or_cut_off_between_records_is_not_complete() -> None:
+    text = (SAVED / "22.05.txt").read_text()
+    without_node = text[: text.index("NodeName=node2")]
+    without_partition = text[: text.index("PartitionName=interactive")] + text[text.index("NodeName=node1") :]
+    assert profile_of([Output("a", text)]).complete == ("partitions", "nodes")
+    assert profile_of([Output("a", without_node)]).complete == ("partitions",)
+    assert profile_of([Output("a", without_partition)]).complete == ("nodes",)
 
 
 @settings(max_examples=20, deadline=None)

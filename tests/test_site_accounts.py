@@ -63,6 +63,7 @@ AccountingStorageEnforce = associations,limits,qos
 ClusterName             = tests
 EnforcePartLimits       = ALL
 GresTypes               = gpu
+TaskPlugin              = task/none
 MaxArraySize            = 1001
 SelectType              = select/cons_tres
 SLURM_VERSION           = 22.05.8
@@ -234,9 +235,37 @@ def test_the_profile_of_a_user_has_the_groups_and_the_default_account(tmp_path: 
     assert "requests the account `small` by default" in said(made, "-t 30", tmp_path)[0]
 
 
+@pytest.mark.parametrize(
+    ("line", "groups"),
+    [
+        ("uid=7(ada) gid=8 groups=8,9(adm)", ("adm",)),
+        ("uid=7(ada) gid=8(staff) Gruppen=8(staff),9(adm)", ("staff", "adm")),
+        ("uid=7(ada) gid=8(staff) 组=8(staff)", ("staff",)),
+        ("uid=7(ada) gid=8(staff) groups=8(staff) context=unconfined_u:s0-s0:c0.c1023", ("staff",)),
+        ("uid=7(ada) gid=8(staff) gro", "is the output cut off"),
+        ("uid=7(ada) gid=8(staff) groups=8(st", "is the output cut off"),
+        ("uid=7(ada) gid=8(staff) groups=8(staff),", "is the output cut off"),
+        ("uid=8(eve) gid=8(staff) groups=8(staff)", "is of the user eve, not of ada"),
+    ],
+)
+def test_the_groups_of_a_user_in_any_language(line: str, groups: tuple[str, ...] | str) -> None:
+    outputs = [Output("out", text) for text in (printed(*ROWS), CONFIG, line)]
+    if isinstance(groups, tuple):
+        assert profile_of(outputs, user="ada").groups == groups
+    else:
+        with pytest.raises(InputError, match=groups):
+            profile_of(outputs, user="ada")
+
+
 def test_no_names_of_accounts_and_groups_of_partitions_without_asking() -> None:
-    texts = (printed(*ROWS), QOS, CONFIG, partition("AllowGroups=adm AllowAccounts=lab"), "uid=7(ada) groups=9(adm)\n")
-    made = profile_of(Output("saved", each) for each in texts)
+    texts = (
+        printed(*ROWS),
+        QOS,
+        CONFIG,
+        partition("AllowGroups=adm AllowAccounts=lab"),
+        "uid=7(ada) gid=9(adm) groups=9(adm)\n",
+    )
+    made = profile_of([Output("saved", each) for each in texts])
     assert made.groups is None and not any(f'"{name}"' in as_toml(made) for name in ("adm", "lab", "ada"))
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 from argparse import Namespace
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 
 from sbatchlint.cli.arguments import Parser, formatter
 from sbatchlint.report.cells import escape
@@ -55,6 +56,10 @@ def site(arguments: list[str]) -> int:
     for line in missing:
         print(f"note: not asked: {escape(line)}", file=sys.stderr)
     profile = profile_of(outputs, options.with_accounts, options.for_user)
+    for what, other in (("partitions", "nodes"), ("nodes", "partitions")):
+        if getattr(profile, what) and what not in profile.complete and "scontrol show node" in profile.source:
+            print(f"note: the {other} name {what} that are hidden or cut off; unknown {what} are not reported",
+                  file=sys.stderr)  # fmt: skip
     if options.output_file is None:
         sys.stdout.write(as_toml(profile))
         return 0
@@ -82,4 +87,10 @@ def _outputs(options: Namespace) -> tuple[list[Output], list[str]]:
     if options.outputs.count("-") > 1:
         raise InputError("- (standard input) can be read once")
     texts = [(name, standard_input_bytes() if name == "-" else read_bytes(name)) for name in options.outputs]
-    return [Output(name, data.decode("utf-8", "replace")) for name, data in texts], []
+    return [Output(name, _decoded(data)) for name, data in texts], []
+
+
+def _decoded(data: bytes) -> str:
+    """The text of a file, in UTF-16 where Windows has written it."""
+    encoding = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+    return data.decode(encoding, "replace")

@@ -1,14 +1,16 @@
 """Makes a profile from what Slurm's commands print, on this cluster or in saved files."""
 
+import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from sbatchlint.site.model import Nodes, Partition, Profile
-from sbatchlint.site.outputs import config, licenses, nodes, partitions, sacctmgr, sinfo
+from sbatchlint.site.outputs import config, groups, licenses, nodes, partitions, sacctmgr, sinfo
 from sbatchlint.site.outputs.associations import Associations
 from sbatchlint.site.outputs.records import Damaged
 from sbatchlint.site.outputs.sections import Foreign, Section, sections
@@ -35,7 +37,8 @@ COMMANDS = (
     "sbatch --help",
 )
 USER_COMMANDS = ("sacctmgr --parsable2 show user", "id")  # and the name
-_GROUP = Regex(r"\d+\(([^)]*)\)")
+_OF_USERS = frozenset({"id", "sacctmgr show user"})
+_LAST_OPTION = Regex(r"^\s+(?:-V, )?--version\b")
 _TIMEOUT_SECONDS = 60
 
 
@@ -67,8 +70,9 @@ def _run(words: list[str]) -> Output | Damaged:
         return Damaged(f"there is no {words[0]}")
     try:
         done = subprocess.run(
-            [program, *words[1:]], stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_SECONDS
-        )
+            [program, *words[1:]], stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_SECONDS,
+            env={**os.environ, "LC_ALL": "C"},
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Damaged(f"no answer in {_TIMEOUT_SECONDS} seconds")
     except OSError as error:
@@ -82,7 +86,7 @@ def _run(words: list[str]) -> Output | Damaged:
     return Output(" ".join(words), text)
 
 
-def profile_of(outputs: Iterable[Output], private: bool = False, user: str | None = None) -> Profile:
+def profile_of(outputs: Sequence[Output], private: bool = False, user: str | None = None) -> Profile:
     """The profile that the outputs describe. Raises `InputError` if one is damaged, or is not from such a command.
 
     `private`: with the names of accounts and groups. `user`: for this user alone, with the names of the accounts of the
@@ -100,6 +104,9 @@ def profile_of(outputs: Iterable[Output], private: bool = False, user: str | Non
         raise InputError(f"the associations of {user} are not known (sacctmgr show assoc); leave out --for-user")
     if user is not None and not parts.fields.get("accounts"):
         raise InputError(f"sacctmgr shows no association of the user {user}; leave out --for-user")
+    if parts.sources.keys() <= _OF_USERS:
+        raise InputError(f"{', '.join(each.name for each in outputs)}: says nothing of a cluster; add"
+                         " what `scontrol show config`, `partition` and `node` print")  # fmt: skip
     return parts.profile()
 
 
@@ -113,6 +120,7 @@ class _Parts:
         self.sources: dict[str, None] = {}
         self.partitions: dict[str, Partition] = {}
         self.nodes: dict[str, Nodes] = {}
+        self.planned: set[str] = set()
         self.rows: list[sinfo.Row] = []
         self.qos: list[sacctmgr.Row] = []
         self.associations: list[sacctmgr.Row] = []
@@ -122,11 +130,11 @@ class _Parts:
     def take(self, section: Section) -> None:
         command, lines = section
         if command == "scontrol show config":
-            self.fields |= config.read_config(lines)
+            self._take_configuration(config.read_config(lines))
         elif command == "scontrol show partition":
             self.partitions |= partitions.read_partitions(lines, self.private)
         elif command == "scontrol show node":
-            self.nodes |= dict(nodes.read_nodes(lines))
+            self._take_nodes(nodes.read_nodes(lines))
         elif command == "scontrol show licenses":
             self.fields["licenses"] = licenses.read_licenses(lines)
         elif command == "sinfo":
@@ -139,10 +147,25 @@ class _Parts:
             self.users += sacctmgr.rows_of(lines)
         elif command == "id":
             if self.user is not None:
-                self.fields["groups"] = tuple(_GROUP.findall(lines[0].partition("groups=")[2]))
+                self.fields["groups"] = groups.read_groups(lines[0], self.user)
         else:
+            if not any(_LAST_OPTION.search(line) for line in lines):
+                raise Damaged("the help of sbatch has no --version, its last option: is the output cut off?")
             self.fields["plugin_options"] = options_of_help("\n".join(lines))
         self.sources[command] = None
+
+    def _take_configuration(self, fields: dict[str, Any]) -> None:
+        known, name = self.fields.get("cluster"), fields["cluster"]
+        if known and name and known != name:
+            raise Damaged(f"is of the cluster {name}, and what came before of {known}; make a profile of each")
+        self.fields |= fields
+
+    def _take_nodes(self, read: Iterable[tuple[str, Nodes | None]]) -> None:
+        for name, each in read:
+            if each is None:
+                self.planned.add(name)
+            else:
+                self.nodes[name] = each
 
     def combine(self) -> None:
         """Reads what may be spread over several outputs: QOS and associations. Raises `Damaged`."""
@@ -162,6 +185,8 @@ class _Parts:
 
     def profile(self) -> Profile:
         complete = [name for name in ("partitions", "nodes") if getattr(self, name)]
+        if self.nodes and self.partitions:
+            complete = [name for name in complete if not self._lacks(name)]
         complete += [name for name in ("qos", "accounts") if self.fields.get(name)]
         tables = self._with_accounts_below() if self.partitions else self._partitions_of_rows()
         kinds = nodes.kinds(self.nodes.items()) if self.nodes else self._nodes_of_rows()
@@ -174,6 +199,13 @@ class _Parts:
             format=FORMAT, source=tuple(self.sources), complete=tuple(complete), gpus="gres" if has_gpus else None,
             partitions=tables, nodes=kinds, **self.fields,
         )  # fmt: skip
+
+    def _lacks(self, what: str) -> bool:
+        """Whether the nodes and the partitions name others (`what`) that are not there: hidden, or cut off."""
+        shown = Counter(name for each in self.nodes.values() for name in each.partitions)
+        if what == "partitions":
+            return not shown.keys() <= self.partitions.keys()
+        return any((each.nodes or 0) > shown[name] + len(self.planned) for name, each in self.partitions.items())
 
     def _with_accounts_below(self) -> dict[str, Partition]:
         """The partitions with all accounts that they allow or deny: since 23.02 those below the ones that are named."""

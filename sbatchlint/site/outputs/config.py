@@ -27,7 +27,11 @@ def read_config(lines: list[str]) -> dict[str, Any]:
         name, separator, value = line.partition("=")
         if separator:
             values.setdefault(name.strip(), value.strip())
-    missing = [name for name in ("SLURM_VERSION", "SelectType", "MaxArraySize", "GresTypes") if name not in values]
+    missing = [
+        name
+        for name in ("SLURM_VERSION", "SelectType", "TaskPlugin", "MaxArraySize", "GresTypes")
+        if name not in values
+    ]
     if missing:
         raise Damaged(f"the configuration has no {missing[0]}: is the output cut off?")
     try:

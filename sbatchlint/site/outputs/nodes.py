@@ -16,13 +16,13 @@ FIRST = "NodeName"
 _SOCKETS = Regex(r"\([^()]*\)")
 
 
-def read_nodes(lines: list[str]) -> list[tuple[str, Nodes]]:
-    """The nodes with their names, each as a kind of its own. Raises `Damaged`."""
+def read_nodes(lines: list[str]) -> list[tuple[str, Nodes | None]]:
+    """The nodes with their names, each as a kind of its own; None for one that is only planned. Raises `Damaged`."""
     found = []
     for record in records(lines, FIRST):
         name = record[FIRST]
-        if "FUTURE" not in needed(record, "State", f"node {name}"):
-            found.append((name, _node(record, f"node {name}")))
+        planned = "FUTURE" in needed(record, "State", f"node {name}")
+        found.append((name, None if planned else _node(record, f"node {name}")))
     return found
 
 
