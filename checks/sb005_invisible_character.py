@@ -58,22 +58,26 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"{name} turns this line into a command, so sbatch stops reading directives here; remove it"
         else:
             others = len(mark.characters) - 1
+            advice = ADVICE[mark.kind]
             if others and len(set(mark.characters)) == 1:
                 several = counted(others + 1, mark.name).replace("dashs", "dashes")
                 name = f"the {several} (U+{ord(mark.characters[0]):04X})"
-                problem = f"sbatch reads {name} here as part of words, not as {_SEVERAL[mark.kind]}"
                 if mark.kind == "unseen":
                     problem = f"{name} here are invisible, but sbatch reads them as part of words"
+                    advice = "remove them"
+                else:
+                    problem = f"sbatch reads {name} here as part of words, not as {_SEVERAL[mark.kind]}"
             elif others:
                 problem = f"sbatch does not read {name} and {counted(others, 'other character')} here as plain ones"
             elif mark.kind == "unseen":
                 problem = f"{name} is invisible, but sbatch reads it as part of the word"
             else:
                 problem = f"sbatch does not read {name} as {PLAIN[mark.kind]}"
-            message = f"{problem}; {ADVICE[mark.kind]}"
+            message = f"{problem}; {advice}"
             if mark.edits is not None:
                 corrected = _corrected(text.string[mark.start : mark.end], mark.start, mark.edits)
-                message = f"{problem}; write `{corrected.strip()}`"
+                if corrected.strip():
+                    message = f"{problem}; write `{corrected.strip()}`"
                 severity = severity_of_loss(job, _misread(job, mark, corrected))
         fix = None
         if mark.edits is not None:
@@ -140,6 +144,11 @@ CASES = [
         title="a line that only looks blank",
     ),
     Bad("#!/bin/bash\n#SBATCH «--account=‘abc»\nsrun ./a.out\n", title="a quote alone"),
+    Bad(
+        "#!/bin/bash\n#SBATCH«\u200b\u200b» -N2\n#SBATCH «--mem=\u200b\u200b4G»\nsrun ./a.out\n",
+        fixed="#!/bin/bash\n#SBATCH -N2\n#SBATCH --mem=4G\nsrun ./a.out\n",
+        title="several of which nothing is visible",
+    ),
     Good("#!/bin/bash\n#SBATCH --job-name=Größe --comment='it’s a – b'  # “a – b”\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH -o 'Läufe – neu/%j.out'\nsrun ./a.out “x” –n\n", title="a file's name, a command"),
 ]
