@@ -63,8 +63,8 @@ def check(job: Job) -> Iterator[Finding]:
         pieces = [] if launcher.certain else [piece for word in launcher.argv for piece in word if piece.open]
         lost = next((each for each in pieces if each.expansion is not None and each.expansion.name in names), None)
         if lost is not None and lost.expansion is not None:
-            message = f"sbatchlint cannot tell all values that `{lost.expansion.name}` may have"
-            message = f"{message}, so it checks {launcher.name} without them; nothing to change"
+            message = f"sbatchlint cannot work out the value of `{lost.expansion.name}`"
+            message = f"{message}, so it checks {launcher.name} without it; you need not change anything"
             yield Finding(lost.span, message, "info", [(launcher.span, "gets the values")])
 
 

@@ -95,7 +95,7 @@ def check(job: Job) -> Iterator[Finding]:
             return
         consequence = f"{single if len(lost) == 1 else many}; {advice}"
         if _has_variables(job, lost):
-            consequence += ", and pass those with variables on sbatch's command line"
+            consequence += ", with values instead of variables"
         message = f"sbatch stops reading at this command, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         fix = _fix(job, lost) if len(groups) == 1 else None
@@ -107,30 +107,30 @@ def check(job: Job) -> Iterator[Finding]:
     for lines in groups:
         span = Span(lines[0].span.start, lines[-1].span.end)
         kept = _COMMAND.search(text, lines[-1].full.end) is None and not job.is_embedded
-        wanted = " if they should count" if kept else ""
-        consequence = f"these {len(lines)} directives are only comments; move them above that line{wanted}"
+        wanted = " if you need them" if kept else ""
+        consequence = f"these {len(lines)} are only comments; move them above line {row}{wanted}"
         if len(lines) == 1:
-            consequence = f"this directive is only a comment; move it above that line{wanted.replace('they', 'it')}"
+            consequence = f"this one is only a comment; move it above line {row}{wanted.replace('them', 'it')}"
         if not all(job.directives.read_line(line)[1] for line in lines):
-            consequence += ", except any that sbatch refuses"
-        if _has_variables(job, lines):
-            consequence += " (where no variable is expanded)"
+            consequence += ", and correct what sbatch refuses"
+        elif _has_variables(job, lines):
+            consequence += ", with values instead of variables"
         if several:
             continue
         if script is not None and script.end() <= lines[0].offset:
             several = True
             message = (
-                f"another script begins here: sbatch reads only directives above line {row}, and runs all of it as "
+                f"another script begins here, but sbatch runs the file as one job, with the directives above line {row}"
             )
-            message += "one job; put each script into its own file"
+            message += " only; give each script its own file"
             related = [(stop.span, "the first command, where sbatch stops reading")]
             yield Finding(span, message, _severity(job, lines), related)
             continue
         message = f"sbatch stops reading directives at line {row}, so {consequence}"
         again, new = _set_again(job, lines)
         if again and not kept and len(lines) > 1:
-            message = f"sbatch reads nothing below line {row}; most of this is set above, with values that count: "
-            message += f"move only {', '.join(new)} there" if new else "remove it, or change them there"
+            message = f"sbatch reads no directive below line {row}, and values above it count instead; "
+            message += f"move only {', '.join(new)} there" if new else "remove these, or change those above"
         related = [(stop.span, "the first command, where sbatch stops reading")]
         severity = "info" if kept else _severity(job, lines)
         fix = None if kept or _is_given_up(job, lines) else _fix(job, lines)

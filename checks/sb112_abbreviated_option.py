@@ -131,7 +131,7 @@ def _explain(job: Job, command: str, written: str, found: dict[str, list[Option]
     if likely not in ("", full):
         message = f"{command} reads {written} as --{full}, not as --{likely}; write the full name of the one you want"
         return message, "error", likely, False
-    message = f"{written} stands for --{full} only until Slurm adds another option that begins with it; write --{full}"
+    message = f"{written} is short for --{full} only until Slurm adds an option with the same beginning; write --{full}"
     return message, "info", full, True
 
 

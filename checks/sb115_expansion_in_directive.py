@@ -144,7 +144,7 @@ def _effect(name: str, text: str) -> str:
         return " and uses it literally in the path"
     if name == "chdir":
         return ", so the job fails or runs in the wrong folder"
-    return f", so --{name} is literally {text}"
+    return f": --{name} is literally {text}"
 
 
 def _advice(name: str) -> str:

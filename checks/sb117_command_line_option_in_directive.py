@@ -88,8 +88,8 @@ def _dependency(job: Job) -> Iterator[Finding]:
         if setting is None or match is None or typo(job.directives, setting) is not None:
             continue
         waits = match[1] in (None, "afterany", "after")
-        then = "the job waits for nothing" if waits else "Slurm refuses the job"
-        message = f"{then} once job {match[2]} has ended and Slurm has forgotten it; pass --dependency on sbatch's "
+        then = "this one waits for nothing" if waits else "it refuses this one"
+        message = f"once Slurm has forgotten job {match[2]}, {then}; pass --dependency on sbatch's "
         # what it had to wait for is done then
         severity = "info" if waits else None
         yield Finding(setting.value_span or setting.span, f"{message}command line", severity)

@@ -94,7 +94,7 @@ def _foreign_nodes(step: Step) -> Finding | None:
     option, request = step.option("nodelist"), step.request
     source = None if option is None or step.in_other_job else _from_cluster(option.value or ())
     if option is not None and source is not None:
-        message = "srun refuses nodes outside the job, and `sinfo` lists those of the cluster"
+        message = "`sinfo` lists nodes of the whole cluster, and srun refuses those outside the job"
         return Finding(
             source,
             f'{message}; write `scontrol show hostnames "$SLURM_JOB_NODELIST"`',

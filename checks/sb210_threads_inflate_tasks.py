@@ -38,8 +38,10 @@ def check(job: Job) -> Iterator[Finding]:
         if not settings:
             continue
         nodes = "1 node" if counts.min_nodes == 1 else f"{counts.min_nodes} nodes"
-        names = " and ".join(setting.written for setting in settings)
-        message = f"sbatch computes {counts.ntasks} tasks on {nodes} from {names}; set --ntasks or --ntasks-per-node"
+        *others, last = (setting.written for setting in settings)
+        names = f"{', '.join(others)} and {last}" if others else last
+        makes = "make" if others else "makes"
+        message = f"{names} {makes} sbatch count {counts.ntasks} tasks on {nodes}; set --ntasks or --ntasks-per-node"
         related = [(each.span, "and this") for each in settings[:-1]]
         yield Finding(settings[-1].span, message, None if _are_used(job) else "info", related)
 

@@ -109,8 +109,8 @@ def check(job: Job) -> Iterator[Finding]:
             gpus = "only GPU 0" if available == 1 else f"GPUs 0 to {available - 1}"
             visible = "no GPU" if ids[0] >= available else "fewer GPUs"  # CUDA stops at the first that does not exist
             message = (
-                f"the job has {gpus}, but {name} names GPU {first}: programs find {visible}, or use those of another "
-                "job; remove this assignment"
+                f"the job has {gpus}, but {name} names GPU {first}: programs find {visible}, or use another job's; "
+                "remove this assignment"
             )
         elif several or context.may_repeat or background or name != "CUDA_VISIBLE_DEVICES":
             continue

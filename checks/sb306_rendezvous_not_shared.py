@@ -39,6 +39,9 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(found.place, _message(job, found), severity, related=[(span, "gets the address")], fix=fix)
 
 
+_HEAD = "write the first node's name"
+
+
 def _message(job: Job, found: UnsharedAddress) -> str:
     address = f"`{found.words}`" if len(found.words) < 30 else "this address"
     name = f"{found.world.name} (line {job.line(found.world.span.start)})"
@@ -54,10 +57,10 @@ def _message(job: Job, found: UnsharedAddress) -> str:
     if starts_alone(found.world):
         waits = "trains a separate copy"
     if found.kind == "local":
-        return f"`{found.words}` is a different machine on each node: every {name} {waits}; write `{HEAD_NODE}`"
+        return f"`{found.words}` is a different machine on each node, so every {name} {waits}; {_HEAD}"
     return (
-        f"each task expands `{found.words}` to its own node: every {name} {waits}; "
-        f"write `{HEAD_NODE}` in the batch shell"
+        f"each task expands `{found.words}` to its own node's name, so every {name} {waits}; "
+        "compute it in the batch shell"
     )
 
 

@@ -155,10 +155,10 @@ def _wrong_size(job: Job, invocation: Invocation, step: Step) -> Finding | None:
         certain = sign is not None
         if not certain and not awaited:
             return None
-        tasks, unless = ("1 task", "it starts") if step.tasks == 1 else (f"{step.tasks} tasks", "they start")
-        wait = "itself, it waits" if step.tasks == 1 else "themselves, they wait"
-        message = f"`WORLD_SIZE` is {number}, but srun starts {tasks} of {program}: unless {unless} more ranks "
-        message += f"{wait} until the timeout; request {number} tasks"
+        tasks = "the task" if step.tasks == 1 else f"the {step.tasks} tasks"
+        wait, start = ("waits", "it starts") if step.tasks == 1 else ("wait", "they start")
+        message = f"`WORLD_SIZE` is {number}, so {tasks} of {program} {wait} for more ranks until a timeout, "
+        message += f"unless {start} them; request {number} tasks"
         fix = _start_all_ranks(job, invocation)
     return Finding(
         _place(job, "WORLD_SIZE", field),

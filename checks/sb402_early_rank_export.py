@@ -87,11 +87,9 @@ def check(job: Job) -> Iterator[Finding]:
         advice, fix = _repair(job, uses, ranks, in_words_at is not None)
         first = uses[0]
         line = job.line(first.step.span.start)
-        known = f"is {value_in_batch(names[0])}" if len(names) == 1 else "have a single value"
         yield Finding(
             place_of(job, first.expansion),
-            f"{_listed(names, '$')} {known} in the batch shell, so all tasks of line {line} get the same "
-            f"{ranks[0] if len(ranks) == 1 else 'ranks'}; {advice}",
+            _message(names, f"line {line} get the same {ranks[0] if len(ranks) == 1 else 'ranks'}; {advice}"),
             level,
             related=[
                 *((place_of(job, use.expansion), "also expanded here") for use in uses[1:]),
@@ -138,13 +136,20 @@ def _rank(job: Job, use: EarlyUse) -> str:
     return use.variable or ("the rank" if assigned is None else assigned.name)
 
 
+def _message(names: list[str], result: str) -> str:
+    """What the batch shell, which has no ranks, puts in place of these variables, before what comes of it."""
+    if len(names) > 1:
+        return f"the batch shell expands {_listed(names, '$')} only once, so all tasks of {result}"
+    return f"${names[0]} is {value_in_batch(names[0])} in the batch shell, so all tasks of {result}"
+
+
 def _listed(names: list[str], sign: str = "") -> str:
     return " and ".join((", ".join(sign + name for name in names[:-1]), sign + names[-1])).removeprefix(" and ")
 
 
 def _repair(job: Job, uses: list[EarlyUse], ranks: list[str], in_words: bool) -> tuple[str, Fix | None]:
     use, rank = uses[0], _listed(ranks)
-    settings = " ".join(f"{_rank(job, each)}=${each.expansion.name}" for each in uses)
+    settings = f"{_rank(job, use)}=${use.expansion.name}" + (" …" if len(uses) > 1 else "")
     advice = f"write `srun bash -c '{settings} exec …'`"
     copies = _copies_at(job, *(each.expansion.span for each in uses))
     if use.consumer == "ignored":

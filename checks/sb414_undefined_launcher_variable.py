@@ -182,9 +182,7 @@ def _of_submission(job: Job) -> Iterator[Finding]:
         if alone and read.name.isupper() and use.kind not in ("print", "test", "arithmetic"):
             continue  # as a site's folders are used: `$MYSCRATCH/run`
         if use.kind == "print":
-            happens = "this prints nothing for it"
-            if use.command is not None and not has_trait(use.command.name, "prints"):
-                happens = f"`{use.command.name}` gets nothing for it"
+            happens = "it is empty here"
         elif use.kind == "test":
             happens = "this test compares an empty value"
         elif use.kind == "arithmetic":
@@ -192,7 +190,7 @@ def _of_submission(job: Job) -> Iterator[Finding]:
         elif text[end : end + 1] == "/" and not _JOINED.search(text[max(start - 1, 0) : start]):
             happens = "this path begins at the root"
         elif _JOINED.search(text[max(start - 1, 0) : start]) or _JOINED.match(text[end : end + 1]):
-            happens = "it is missing here"
+            happens = "it is empty here"
         else:
             continue
         found.setdefault(read.name, (read, happens))
@@ -205,7 +203,7 @@ def _of_submission(job: Job) -> Iterator[Finding]:
     others = list(found.items())
     yield Finding(
         read.span,
-        f"nothing in this script sets `{name}`: unless it is exported before sbatch, {happens}; set it above",
+        f"this script does not set `{name}`: unless you export it before sbatch, {happens}; set it above",
         "warning" if plain and name == own else "info",
         related=[(other.span, "nothing sets it either") for _, (other, _) in others[:3]],
     )
@@ -469,7 +467,7 @@ def _removed(job: Job) -> Iterator[Finding]:
                 nothing = f"`{name}` is not set in this script: {command.name} removes nothing"
                 yield Finding(
                     place,
-                    f"{nothing}; did you mean {like.name} of line {line}?",
+                    f"{nothing}; did you mean `{like.name}` (line {line})?",
                     "warning",
                     related=[(like.name_span, "a similar name")],
                 )

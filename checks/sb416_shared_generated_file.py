@@ -125,7 +125,7 @@ def _of_nodes(job: Job, target: Pieces, operator: str, user: Invocation, places:
     """The finding on a list of nodes that all jobs of a folder write."""
     shown = shown_text(target)
     shown = f"`{shown}`" if len(shown) < 50 else "this file"
-    message = f"every job writes its node list to {shown}, so jobs running at the same time may read each other's"
+    message = f"every job writes its nodes to {shown}, so jobs that run at once may read each other's"
     if operator == ">>":
         message = f"every run appends its node list to {shown}, so the nodes of earlier jobs stay in it"
     # what the reader writes in turn stays shared

@@ -263,7 +263,7 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
                 instead, advice = None, f"write `${part.text}`"
             else:
                 if opening == "[[" and part.text[:1] == "-":
-                    happens = f"`{name}` compares numbers, `{part.text}` is read as a calculation, so {_FALSE}"
+                    happens = f"`{name}` compares numbers, so bash calculates `{part.text}`, and {_FALSE}"
                 elif opening == "[[":
                     happens = f"`{name}` compares numbers, and a word that is not the name of a variable counts as 0"
                 advice = f"write `{instead}`" if instead else "compare with a number"

@@ -124,7 +124,7 @@ def _pasted(job: Job, command: Invocation) -> Iterator[Finding]:
     for field in command.argv[1:]:
         name, _, rest = (text_of(field) or "").partition(" ")
         if name == command.name and rest[:1] in ("/", "~", "."):
-            message = f'the word `{name}` is in the quotes, so there is no such folder; write `{name} "{rest}"`'
+            message = f'`{name}` fails, as its argument in quotes repeats the word `{name}`; write `{name} "{rest}"`'
             yield Finding(span_of(field), message)
 
 

@@ -104,7 +104,7 @@ def _apart(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, 
         return None
     value = [equals[1:], *words[at + 2 :]] if len(equals) > 1 else words[at + 2 :]
     instead = f"{'export ' if exports else ''}{words[at]}={value[0]}" if len(value) == 1 else None
-    what = "`export` refuses `=`" if exports else f"with a space before `=` bash runs a command named `{words[at]}`"
+    what = "`export` refuses `=`" if exports else f"the space before `=` makes bash run a command `{words[at]}`"
     return words[at], what, instead
 
 

@@ -55,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
             what = "works only if all names are equally long" if by_place else "finds no node name"
             yield Finding(
                 text.span(start, end),
-                f"Slurm shortens node lists (`node[01-02]`), so this {what}; "
+                f"Slurm shortens lists (`node[01-02]`), so this {what}; "
                 'use `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
             )
             break

@@ -47,7 +47,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             command.name_span,
             f"{starter.name} cannot call `{command.name}`, a function of this script; write "
-            f"`export -f {command.name}` above this line{instead}",
+            f"`export -f {command.name}` above{instead}",
         )
 
 

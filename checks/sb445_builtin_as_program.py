@@ -58,7 +58,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     mild = by_image or depends_on_test(command) or command.context.tested and not _goes_on(job, starter)
     yield Finding(
         command.name_span,
-        f"`{command.name}` is {what} of the shell, not a program: {name} fails, or nothing changes; "
+        f"{name} starts programs, and `{command.name}` is {what} of the shell: this fails or has no effect; "
         f"write `{name} … bash -c '{command.name} … && …'`",
         "warning" if mild else None,
         related=[(starter.name_span, "starts programs only")] if starter.name_span != command.name_span else [],

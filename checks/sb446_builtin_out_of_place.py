@@ -94,7 +94,7 @@ def _unset(command: Invocation) -> Iterator[Finding]:
         if equals and name.isidentifier() and len(field) == 1 and field[0].expansion is None:
             end = span_of(field).start + len(name)
             fix = Fix(f"unset {name}", [remove(Span(end, end + 1 + len(value)))], safe=False)
-            message = f"`{word}` is not the name of a variable, so {name} keeps its value; write `unset {name}`"
+            message = f"`unset` takes a name without a value, so {name} keeps its value; write `unset {name}`"
             yield Finding(span_of(field), message, "warning", fix=fix)
 
 

@@ -61,14 +61,13 @@ def check(job: Job) -> Iterator[Finding]:
         later = next((each for each in stops if each.index > start.invocation.index), None)
         if start.flag("detach") and later is not None:
             message = (
-                "scancel and the time limit do not stop this container: they end the script before line "
-                f"{job.line(later.span.start)}"
-                "; stop it in a trap"
+                "after scancel or the time limit this container keeps running, as line "
+                f"{job.line(later.span.start)} is not reached; stop it in a trap"
             )
         elif start.flag("detach"):
             name = "" if start.container.name else "give it a `--name`, and "
             message = (
-                f"this container keeps running when the job ends: docker's daemon runs it; {name}stop it in a trap"
+                f"this container keeps running after the job, as docker's daemon runs it; {name}stop it in a trap"
             )
         else:
             message = (

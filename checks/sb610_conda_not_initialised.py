@@ -42,7 +42,6 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launches import container_of
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.shortening import shortened
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -83,8 +82,8 @@ def check(job: Job) -> Iterator[Finding]:
         if module is not None:
             yield Finding(
                 command.span,
-                f"`{name} activate` may fail: at some sites the module on line {job.line(module.span.start)} does not "
-                f"set it up; write `{hook}` {above}",
+                f"at some sites the module on line {job.line(module.span.start)} does not set up `{name} activate`; "
+                f"write `{hook}` {above}",
                 "info",
                 related=[(module.span, "may only put conda into PATH")],
                 fix=_with_hook(job, command, hook),
@@ -93,8 +92,8 @@ def check(job: Job) -> Iterator[Finding]:
         if personal is not None:
             yield Finding(
                 command.span,
-                f"`{name} activate` may fail: Debian and Ubuntu end `.bashrc` (line {job.line(personal.span.start)}) "
-                f"early in a job; write `{hook}` {above}",
+                f"`{name} activate` may fail, as many `.bashrc` files (line {job.line(personal.span.start)}) end early "
+                f"in a job; write `{hook}` {above}",
                 "info",
                 related=[(personal.span, "returns at once in a non-interactive shell")],
             )
@@ -103,7 +102,7 @@ def check(job: Job) -> Iterator[Finding]:
         ends = "the job ends" if command.state.option("errexit") else "the script goes on"
         yield Finding(
             command.span,
-            f"`{name} activate` fails without its shell function, and {ends}; write `{hook}` {above}",
+            f"`{name} activate` fails here, and {ends}; write `{hook}` {above}",
             "info" if (alone or _is_in_path(job, command)) and not command.state.option("errexit") else None,
             fix=_with_hook(job, command, hook),
         )
@@ -120,11 +119,10 @@ def _plain_source(job: Job) -> Finding | None:
                 return None  # what it reads may put conda into PATH
             if command.context.conditional or command.context.tested or container_of(command) is not None:
                 return None
-            environment = shown_text(command.argv[2]) if text_of(command.argv[2]) is not None else "…"
             return Finding(
                 command.span,
                 "this works only with conda in the PATH you submit from; source CONDA_DIR/etc/profile.d/conda.sh "
-                f"above, and write `conda activate {shortened(environment)}` here",
+                "above, and write `conda activate` here",
                 "info",
             )
         loads = has_trait(command.name, "module", "software") or has_trait(command.name, "conda")

@@ -145,7 +145,7 @@ def check(job: Job) -> Iterator[Finding]:
                 continue  # cpus-not-requested reports it
             available = "a job that requests no CPUs gets one"
             if requested or cpus > 1 or rank:
-                who = "the job has" if tasks else f"each of {'the processes' if rank else 'its tasks'} has"
+                who = "the job has" if tasks else f"each {'process' if rank else 'task'} has"
                 available = f"{'a task has' if requested and not tasks and not rank else who} {cpus} here"
             if given is not None:
                 available = f"the job gets {given} on a node"
@@ -161,11 +161,14 @@ def check(job: Job) -> Iterator[Finding]:
                 message = f"`{words}` gives each {each} {number} threads, on {has}; write `${{SLURM_CPUS_PER_TASK:-1}}`"
                 yield Finding(span, message, severity)
                 continue
-            exceeds = f"exceeds the CPUs available: {available}"
+            message = f"`{words}` exceeds the CPUs available: {available}; {remedy}"
             if use.multiplied:
                 product = f"{use.times} × {number // use.times}" if use.times > 1 else f"{number}"
-                exceeds = f"uses {product} CPUs, but {available}"
-            message = f"`{words}` {exceeds}; {remedy}"
+                own, within, starter = words.partition("` in `")
+                what = f"`{words}`"
+                if within and use.own and use.times < 2:
+                    what = f"`{own}` in {number // use.own} processes (`{starter}`)"
+                message = f"{what} uses {product} CPUs, but {available}; {remedy}"
             yield Finding(span, message if len(message) <= MOST else _FEWER.sub(", or use fewer", message), severity)
     for group in programs_at_once(job):
         finding = _at_once(job, group)

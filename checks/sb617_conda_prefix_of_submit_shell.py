@@ -73,8 +73,8 @@ def _before_activation(job: Job) -> Iterator[Finding]:
     for place in early[:1]:
         yield Finding(
             place,
-            f"line {job.line(activates.span.start)} activates the environment only later, so CONDA_PREFIX is another's "
-            "or empty; move this below it",
+            "CONDA_PREFIX is empty here, or another environment's, as line "
+            f"{job.line(activates.span.start)} activates the environment only later; move this below that line",
             related=[(activates.span, "activated here"), *((each, "also") for each in early[1:4] if each != place)],
         )
 

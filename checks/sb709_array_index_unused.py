@@ -115,7 +115,7 @@ def check(job: Job) -> Iterator[Finding]:
             span,
             f"{all_of(array.tasks, 'task')} of this array do the same, unless "
             f"{shortened(_name(works[known.index(None)]))} reads SLURM_ARRAY_TASK_ID or shares out the work itself; "
-            "pass it the index",
+            "pass the index to it",
             "info",
             related=related,
         )

@@ -339,7 +339,7 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
 
 def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str) -> tuple[str, Fix | None]:
     """The message on a loss, and its fix. `outcome`: what happens though the work fails."""
-    name = f"`{shortened(job.source.slice(_word(job, loss)), 25)}`"
+    name = f"`{shortened(job.source.slice(_word(job, loss)), 20)}`"
     many = f" (or {other_things(others, 'command')})" if others else ""
     many_places = "after each that matters" if others > _FEW else "after each" if others else ""
 
@@ -374,7 +374,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         setting = exits if exits is None or exits.name == "trap" else exits.parent
         in_double_quotes = setting is not None and '"' in job.source.slice(setting.span)[: len('trap "')]
         dollar = "\\$" if in_double_quotes else "$"  # else expanded when the trap is set
-        advice = f"begin it with `status={dollar}?`, end it with `exit {dollar}status`"
+        advice = f"begin the trap with `status={dollar}?`, end it with `exit {dollar}status`"
         return f"{outcome} even if {name}{many} fails, as {ends}; {advice}", None
     if loss.how == "tested":
         kept, equals, _ = job.source.slice(loss.by).strip().partition("=$?")

@@ -91,7 +91,7 @@ def check(job: Job) -> Iterator[Finding]:
     keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
     each = "${pids[@]}" if keep == "pids+=($!)" else "$pids"
     loop = f"for p in {each}; do wait $p || rc=1; done"
-    advice = f"add `{keep}` after each `&`, replace `wait` by `{loop}`, end with `exit ${{rc:-0}}`"
+    advice = f"add `{keep}` after each `&`, write `{loop}` here, end with `exit $rc`"
     if first.how == "wait" and _is_started_last(job, losses):
         advice = "write `wait $! || rc=1`, and end with `exit ${rc:-0}`"
         if _ends(job, first):
@@ -99,7 +99,7 @@ def check(job: Job) -> Iterator[Finding]:
     if _in_subshell(first):
         advice = _FOR_SUBSHELL
     if first.how == "wait":
-        happens = f"`wait` returns 0 even if {name} fails"
+        happens = f"`wait` hides a failure of {name}"
         if server is not None:
             happens += f", and does not end while `{server.name}` runs"
             advice = f'write `wait "$pid" || status=1` for {name} alone, and then end `{server.name}`'
@@ -157,8 +157,7 @@ def _ends_with_zero(job: Job) -> bool:
 
 # The status has to leave the subshell, and then the loop or the script.
 _FOR_SUBSHELL = (
-    "in the subshell write `wait $p || exit 1` for each PID, after it `|| rc=1` (with pipefail); "
-    "end with `exit ${rc:-0}`"
+    "write `wait $p || exit 1` for each PID here, `|| rc=1` after the `)`, and `exit $rc` at the end"
 )
 
 

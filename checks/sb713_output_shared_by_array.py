@@ -225,7 +225,7 @@ def _finding(job: Job, command: Invocation, written: Written) -> Finding:
     fix = None
     if where is not None and name and file.count(name) == 1:
         fix = Fix("add the index to the name", [insert(where, f"_${{{INDEX}}}")], safe=False)
-    name = "one file" if UNKNOWN_CHARACTER in name else f"`{name}`"
+    name = "the same file" if UNKNOWN_CHARACTER in name else f"`{name}`"
     what = f"all tasks of the array write {name}"
     if command.name == "sed":
         what = f"all tasks of the array edit {name}"
@@ -238,7 +238,7 @@ def _finding(job: Job, command: Invocation, written: Written) -> Finding:
         advice, fix = f"did you mean {meant.name} (line {job.line(meant.span.start)})?", None
     return Finding(
         written.place,
-        f"{what}, each with its own content, so only one of them stays{why}; {advice}",
+        f"{what}, so only the content of one task is left{why}; {advice}",
         "warning" if _is_log(command, word) else None,
         related=[] if job.line(written.place.start) == row else [(command.span, "writes it")],
         fix=fix,

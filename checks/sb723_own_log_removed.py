@@ -65,7 +65,8 @@ def _finding(job: Job, command: Invocation, field: Pieces, log: str) -> Iterator
     named = "" if log == written else f" (`{log}`)"
     removes, advice = f"`{written}` also matches the job's own log{named}", "give the log another name"
     if not named:
-        removes, advice = f"this removes `{written}`, the job's own log", "drop it here, or give the log another name"
+        removes = f"this removes `{written}`, the job's own log"
+        advice = "do not remove it, or give the log another name"
     lost = "its errors are lost" if _is_for_errors(job, log) else "its output is lost"
     if folder:
         message = f"{removes} when submitted from this folder, so {lost}; {advice}"

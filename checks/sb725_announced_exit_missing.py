@@ -126,7 +126,7 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
                 continue
             span = job.span(last[-1].start, last[-1].end)
             message = f"`{name}` stays unset after this message, but the script goes on and uses it"
-            message += "; write `exit 1` below it"
+            message += "; write `exit 1` below this line"
             yield Finding(span, message, related=[(later[0].span, "empty then")])
             break
 

@@ -159,12 +159,13 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
             "warning",
         )
         return
+    instead = " instead of `<`" if last.operator == "<" else " instead"
     advice = f"`-batch {name}`" if name.isidentifier() else '`-batch "STATEMENTS"`'
     if folder and name.isidentifier():
         advice = f"`-batch \"addpath('{folder}'), {name}\"`"
     yield Finding(
         command.name_span,
-        f"after an error in its input MATLAB goes on, and exits with 0; write {advice} (R2019a or later) instead",
+        f"after an error in its input MATLAB goes on, and exits with 0; write {advice}{instead} (R2019a or later)",
         "warning",
     )
 

@@ -74,7 +74,7 @@ def check(job: Job) -> Iterator[Finding]:
                 if what == "clone":
                     act = f"clone into{shown}" if shown else "clone this repository"
                 yield Finding(
-                    span, f"all array tasks {act} at the same time, {happens}; do it once, before the array starts"
+                    span, f"all array tasks {act} at the same time, {happens}; do it once, before you submit the array"
                 )
             continue
         missing = _tested(job, command)

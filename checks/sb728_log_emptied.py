@@ -71,9 +71,9 @@ def check(job: Job) -> Iterator[Finding]:
 def _finding(job: Job, command: Invocation, place: Span, happens: str, advice: str, fix: Fix) -> Finding:
     before = job.invocations[: command.index]
     lost = any(weight(job, each) >= Weight.PROGRAM for each in before)
-    message = f"{happens} opens the job's log again, and empties it: what was written before is lost; {advice}"
+    message = f"{happens} empties the job's log, so what was written before is lost; {advice}"
     if not lost and not any(has_trait(each.name, "tells") for each in before):
-        message = f"{happens} opens the job's log again, at its beginning: it writes over other lines there; {advice}"
+        message = f"{happens} writes to the job's log from its beginning, over lines that are there; {advice}"
     return Finding(place, message, None if lost else "warning", fix=fix)
 
 

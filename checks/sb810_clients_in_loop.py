@@ -92,7 +92,7 @@ def _polls(job: Job, command: Invocation, loop: Span) -> tuple[str, bool]:
     if any(each.context.loops[-1:] == (loop,) and _works(each) for each in inside) or pause >= SHORT:
         return "", False
     often = f"every {pause} seconds" if pause else "as fast as it can"
-    message = f"this loop asks Slurm's controller {often}; sleep 30 seconds or more, or use --dependency"
+    message = f"this loop burdens Slurm with a query {often}; sleep 30 seconds or more, or use --dependency"
     return message, pause < HASTY
 
 

@@ -133,7 +133,7 @@ def _made_on_first_node(job: Job, steps: list[Step]) -> Iterator[Finding]:
                 f"only the first node gets this folder, but line {job.line(step.span.start)} uses it on "
                 f"{step.nodes or 'several'} nodes; write `{how} mkdir …`",
                 "warning" if emptied or name in _TEMPORARY else "info",
-                related=[(step.place, f"gets the folder by {name}")],
+                related=[(step.place, f"uses the folder, by {name}")],
             )
             break
 

@@ -73,10 +73,10 @@ def check(job: Job) -> Iterator[Finding]:
         lost = f" and line {job.line(later[0].span.start)} never runs" if later else ""
         may_stop = "dask" in (name or "") and python_of(client) is not None
         unread = may_stop and python_program(job, client) is None
-        unless = ", if nothing calls `shutdown`" if may_stop else ""
+        unless = " if nothing else ends it" if may_stop else ""
         yield Finding(
             wait.span,
-            f"`{name}` never ends, so `wait` lasts to the time limit{lost}; "
+            f"`wait` lasts until the time limit{lost}, as `{name}` never ends; "
             f"{_advice(job, started, client)}{unless}",
             "info" if unread else None,
             related=[(server.name_span, "never ends by itself"), (work.name_span, "the work")],
@@ -109,7 +109,7 @@ def _is_other_work(command: Invocation, server: Invocation) -> bool:
 def _advice(job: Job, started: list[Invocation], client: Invocation) -> str:
     """What to write instead of a `wait` for all; `started`: the work in the background."""
     if started:
-        return f"`wait` only for line {job.line(started[-1].span.start)}, then `kill` the server"
+        return f"`wait` for line {job.line(started[-1].span.start)} only, then `kill` the server"
     return f"`kill` the server after `{client.name}`"
 
 

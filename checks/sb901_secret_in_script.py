@@ -54,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
         if line.lstrip()[:1] == "#" and line.lstrip()[:7] != "#SBATCH":
             advice = "remove this comment"
         elif not name and _LOGIN.search(line):
-            advice = "in place of this line write `export WANDB_API_KEY=$(cat FILE)`, with a FILE only you can read"
+            advice = "write `export WANDB_API_KEY=$(cat FILE)` instead, with a FILE only you can read"
         yield Finding(secret.span, f"anyone who can read this file gets the secret; revoke it, and {advice}")
 
 

@@ -149,7 +149,7 @@ def processes_of(job: Job, command: Invocation) -> tuple[int, str] | None:
         world = worlds.get(id(ancestor))
         if world is not None:
             processes = world.processes if world.starts_per_node == 1 else None
-            return (processes, f"{world.name}, {processes} processes") if processes and processes > 1 else None
+            return (processes, world.name) if processes and processes > 1 else None
     return None
 
 
