@@ -97,7 +97,7 @@ def check(job: Job) -> Iterator[Finding]:
         problem = f"no command stands between `{opened}` and `{unexpected[1]}`; write `:` there"
     if job.is_embedded:  # `bash -n` takes a here-document for text
         problem = problem.replace(", and check with `bash -n`", "").replace("; check with `bash -n`", "; correct it")
-    message = f"syntax error: bash runs the lines above, then stops here: {problem}"
+    message = f"bash runs the lines above, then stops here with a syntax error: {problem}"
     mark = None if unclosed is None else NO_COMMENT.search(string, 0, end)
     related = [] if mark is None else [(job.span(mark.start(), mark.end(1)), "not a comment: `\\ ` starts a word")]
     yield Finding(job.span(start, end), message, related=related)

@@ -54,7 +54,8 @@ def check(job: Job) -> Iterator[Finding]:
             refusing = tuple(version for version in job.versions.majors if not is_before(version, REFUSED_SINCE))
             if continuation.refused and refusing:
                 when = job.versions.in_brackets(refusing)
-                message = f"sbatch refuses the script{when}: `\\` turns the space after it into a word; remove it"
+                message = f"sbatch refuses the script{when}: `\\` turns the space after it into a word; "
+                message += "remove the backslash"
             else:
                 message, severity = "`\\` does not continue a directive; remove it", "warning"
         yield Finding(

@@ -75,9 +75,9 @@ def check(job: Job) -> Iterator[Finding]:
     for span, group in groupby(effects, key=lambda effect: effect.span):
         parts = list(group)
         descriptions = _joined(list(dict.fromkeys(part.description for part in parts)))
-        message = f"sbatch reads #{foreign.dialect} lines too: {descriptions}"
+        message = f"sbatch reads #{foreign.dialect} lines too, {_effect_of(descriptions)}"
         if all(part.adds for part in parts):
-            advice = f"remove the line if only {foreign.dialect} needs it, or use an #SBATCH line instead"
+            advice = "remove it, or write it as an #SBATCH line if you want it"
             set_here = {each.name for each in foreign.settings if each.span == span}
             sized = set_here & _SIZES and any(job.directives.last(name) is not None for name in _SIZES)
             yield Finding(span, f"{message}; {advice}", "warning" if sized else "info")
@@ -90,6 +90,13 @@ def check(job: Job) -> Iterator[Finding]:
             replaces = all(" replaces " in part.description for part in parts)
             only_told = replaces and len(names) == len(parts) and are_only_told(names)
             yield Finding(span, f"{message}; {advice}", "warning" if only_told else None, related, fix)
+
+
+def _effect_of(descriptions: str) -> str:
+    """The second half of a sentence, about one of the lines that sbatch reads."""
+    if descriptions.startswith("it refuses "):
+        return f"and {descriptions.removeprefix('it ')}"
+    return f"so {descriptions.replace('it sets', 'this one sets') if descriptions.startswith('it ') else descriptions}"
 
 
 def _joined(descriptions: list[str]) -> str:
@@ -115,14 +122,14 @@ def _effects(job: Job, foreign: Foreign) -> list[Effect]:
 
 def _refusals(job: Job, foreign: Foreign) -> Iterator[Effect]:
     for problem in foreign.problems:
-        effect = f"it refuses the script: `{shortened(problem.message)}`"
+        effect = f"it refuses the script with `{shortened(problem.message)}`"
         if problem.kind == "unknown-option":
             effect = f"it refuses the script, as it has no option {problem.written}"
         effect += job.versions.in_brackets(problem.versions)
         yield Effect(problem.span, "", effect, problem.versions)
     for setting, refusal in foreign.refused:
         when = job.versions.in_brackets(refusal.versions)
-        effect = f"it refuses the script: `{refusal.message}` for {shortened(_shown(setting))}{when}"
+        effect = f"it refuses {shortened(_shown(setting))}{when}: `{refusal.message}`"
         yield Effect(setting.span, _shown(setting), effect, refusal.versions)
 
 
@@ -137,10 +144,10 @@ def _conflicts(job: Job) -> Iterator[Effect]:
         when, option = job.versions.in_brackets(versions), _shown(others[-1])
         if settings:
             line = job.line(settings[-1].span.start)
-            effect = f"it refuses {option} with {settings[-1].written} on line {line}{when}: `{conflict.message}`"
+            effect = f"it refuses {option} together with {settings[-1].written} on line {line}{when}"
             yield Effect(others[-1].span, option, effect, versions, settings[-1])
         else:
-            effect = f"it refuses the script: `{conflict.message}` for {option}{when}"
+            effect = f"it refuses {option}{when}: `{conflict.message}`"
             yield Effect(others[-1].span, option, effect, versions)
 
 

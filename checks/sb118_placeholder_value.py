@@ -89,8 +89,8 @@ CONSEQUENCES = {
     "constraint": REFUSED,
     "nodelist": REFUSED,
     **dict.fromkeys(("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"), REFUSED),
-    "account": "Slurm refuses the job where accounts are checked",
-    "qos": "Slurm refuses the job where a QOS is checked",
+    "account": "Slurm refuses the job if the site checks accounts",
+    "qos": "Slurm refuses the job if the site checks the QOS",
     "chdir": "the job fails or runs in the wrong folder",
     "mail-user": "mail is lost or goes to a stranger",
 }
@@ -111,8 +111,8 @@ OPENING = frozenset("<{[")
 # What follows from an empty value; Slurm 22.05, live: the other options of a name do without one.
 _EMPTIED = {
     "partition": ("Slurm refuses the job", "error"),
-    "account": ("Slurm refuses the job where accounts are checked", "warning"),
-    "qos": ("Slurm refuses the job where a QOS is checked", "warning"),
+    "account": ("Slurm refuses the job if the site checks accounts", "warning"),
+    "qos": ("Slurm refuses the job if the site checks the QOS", "warning"),
     **dict.fromkeys(("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"), ("the job gets no GPU", "warning")),
 }
 _SECRET = Regex(r"(?i)(?:key|token|passw(?:or)?d|secret)\b")

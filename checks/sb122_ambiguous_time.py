@@ -115,7 +115,7 @@ def _one_number(job: Job, setting: Setting, text: str, limit: int) -> Iterator[F
     elif number >= LONGEST and number % 3600 == 0:
         # Whole hours in seconds, as other schedulers count; as minutes it would be weeks.
         instead = times.duration(number)
-        evidence = f"that is {limit // 1440} days, while as seconds it is {instead}"
+        evidence = f"in seconds it would be {instead}, not {limit // 1440} days"
     elif number not in WHOLE_DAYS:
         return
     yield _finding(job, setting, limit, evidence, instead)

@@ -85,7 +85,7 @@ _INSTEAD = {
     "cannot be requested per task": "request it for the job",
     "cannot be part of a name": "remove it",
     "only one pair of brackets is allowed": "write one pair",
-    "unless the site sets CpuFreqDef": "add one",
+    "unless the site sets CpuFreqDef": "append `:OnDemand`",
 }
 
 

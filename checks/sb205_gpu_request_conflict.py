@@ -174,9 +174,8 @@ def _of_another_resource(job: Job, conflict: Conflict, gres: Setting) -> Finding
     shown = named(job, conflict.settings, gres)
     return Finding(
         gres.span,
-        f"sbatch refuses {shown} together{job.versions.suffix(conflict.refused)} because names that begin "
-        "with gpu mean "
-        "GPUs; request the GPUs with --gpus",
+        f"{shown} exclude each other{job.versions.suffix(conflict.refused)}, where names that begin "
+        "with gpu are GPUs; request the GPUs with --gpus",
         "info",
         [(each.span, "conflicts with this") for each in conflict.settings if each is not gres],
         versions=conflict.refused or None,
@@ -186,7 +185,7 @@ def _of_another_resource(job: Job, conflict: Conflict, gres: Setting) -> Finding
 def _effect_of_difference(conflict: Conflict, when: str) -> str:
     if not conflict.refused:
         return ", and --gres counts"
-    return f": sbatch refuses both{when}, before that --gres counts" if when else ", so sbatch refuses the script"
+    return f": sbatch refuses both{when}, and older ones use --gres" if when else ", so sbatch refuses the script"
 
 
 def _ask_for_the_same(job: Job, gres: Setting, per_node: Setting) -> bool | None:

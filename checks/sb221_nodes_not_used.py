@@ -87,11 +87,11 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f"--nodes=1 --ntasks=1{'' if given else cpus}"
         # srun would start as many copies as there are tasks
         copies = many or (job.request.effective_tasks() or nodes) > nodes
-        use = "use the other" if nodes == 2 else "use the others"
+        use = "use both" if nodes == 2 else "use all"
         either = f"write {advice}, or {use if copies else 'start it with srun'}"
         unless = f"unless `{name}` on line {line} starts work there; {either}"
         if step is not None:
-            unless = f"as `{name}` on line {line} runs on one; write {advice}, or let srun use all"
+            unless = f"as `{name}` on line {line} runs on one; write {advice}, or let srun use all nodes"
         yield Finding(setting.span, f"{idle}, {unless}", related=related)
     elif tasks is not None and (number := whole(tasks.value)) is not None and number > 1:
         yield Finding(

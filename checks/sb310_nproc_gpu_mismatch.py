@@ -139,24 +139,24 @@ def _finding(job: Job, found: Mismatch, severity: str | None) -> Finding:
         where = " (CUDA_VISIBLE_DEVICES)" if found.chosen else " (its srun requests them)" if step else ""
     if processes > gpus:
         rest = processes - gpus
-        last = "the last one fails" if rest == 1 else f"the last {rest} fail"
+        last = "one fails" if rest == 1 else f"{rest} fail"
         consequence = f"{last}, or share{'s' * (rest == 1)} a GPU"
     else:
         rest = gpus - processes
         consequence = "one GPU stays idle" if rest == 1 else f"{rest} GPUs stay idle"
     starts = "one process" if processes == 1 else f"{processes} processes"
-    message = f"{found.world.name} starts {starts} for {seen} on each node{where}: {consequence}"
-    advice = f"{_all_gpus(job, found.setting)}, or request {counted(processes, 'GPU')}"
+    message = f"{found.world.name} starts {starts} for {seen} a node{where}: {consequence}"
+    advice = f"{_all_gpus(job, found.setting, gpus)}, or request {counted(processes, 'GPU')}"
     if found.chosen:
         advice = f"start {gpus}, or make {processes} visible"
     return Finding(span, f"{message}; {advice}", severity, related=related, fix=_count_gpus(job, found, directive))
 
 
-def _all_gpus(job: Job, setting: Setting) -> str:
+def _all_gpus(job: Job, setting: Setting, gpus: int) -> str:
     """What to write for a process on each GPU: the option as the script writes it."""
     written = _OPTION.fullmatch(job.source.slice(setting.span))
-    if written is None:
-        return "start `$SLURM_GPUS_ON_NODE` processes"
+    if written is None or "config" in written[1]:
+        return f"start {counted(gpus, 'process')}"
     return f"write `{written[1]}{'=' if written[2] else ' '}$SLURM_GPUS_ON_NODE`"
 
 

@@ -217,15 +217,14 @@ def _may_spawn(job: Job, launcher: Mpi) -> bool:
 def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     number, setting = found.processes, found.setting
     refused = is_open_mpi(job, launch)
-    effect = ", so Open MPI refuses to start any" if refused else ": Open MPI refuses them, and other MPIs share CPUs"
+    effect = ", so Open MPI refuses to start any" if refused else ": Open MPI refuses, other MPIs let them share CPUs"
     severity = None if refused else "warning"
     related = [] if setting is None else [(setting.span, "what the job requests")]
     if found.per_node:
-        message = f"`{launcher.name}` is told to start {number} processes on each node, which has {found.number} tasks"
+        message = f"`{launcher.name}` wants {number} processes on each node, which has {found.number} tasks"
         message += f"{_place(job, setting)}{effect}; write `--ntasks-per-node={number}`"
         return Finding(found.process_setting.span, message, severity, related)
-    message = f"`{launcher.name}` is told to start {number} processes in a job of "
-    message += f"{_tasks(job, found.number, setting)}{effect}"
+    message = f"`{launcher.name}` wants {number} processes in a job of {_tasks(job, found.number, setting)}{effect}"
     # a job that requests only nodes expects a site that allocates whole nodes
     only_nodes = setting is None and job.request.has_option("nodes") and not job.request.has_option("cpus-per-task")
     per_node = job.request.tasks_per_node

@@ -92,7 +92,8 @@ def _finding(span: Span, entry: Entry, severity: str, command: Invocation | None
     empty = "empty here (-5 in Slurm 26.05 and later)" if entry.batch else "empty here"
     if command is not None and command.name == "printenv":
         twin = entry.twin or entry.name
-        return Finding(span, f"this is {empty}, so `printenv` prints all variables; write `printenv {twin}`", severity)
+        happens = f"{entry.name} is {empty}, so `printenv` prints all variables"
+        return Finding(span, f"{happens}; write `printenv {twin}`", severity)
     advice = f"for the whole job write `{entry.twin}`" if entry.twin else "read it in the task"
     return Finding(span, f"{entry.name} exists only in tasks that srun starts, so it is {empty}; {advice}", severity)
 

@@ -497,7 +497,7 @@ def _two_words(text: Text, words: list[Word]) -> Iterator[Finding]:
     fix = _fix("put a space there", [insert(place.start + at - word.start, " ")], place, text, word)
     where = "before" if word is words[0] else "after"
     yield Finding(
-        place, f"`[` knows no such test, prints an error and is false; put a space {where} `{operator}`", fix=fix
+        place, f"`[` does not know this test, prints an error and is false; put a space {where} `{operator}`", fix=fix
     )
 
 

@@ -112,8 +112,8 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
             if not written.strip("'\"\\ \n\t"):
                 severity = "warning"
-                message = "quotes make no comment: bash runs the lines around them, and the text between two as a "
-                message += "command; write `#` before the lines"
+                message = "quotes do not make a comment: bash runs the lines around them, and the text between two as "
+                message += "a command; write `#` before the lines"
             yield Finding(command.span, message, severity)
         elif _COMMAND_LINE.match(first) and _is_certain(command):
             yield from _quoted_command(job, command)
@@ -195,14 +195,14 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
             return
         if job.source.text[: literal.start()].rstrip().endswith("||"):
             goes_on = job.source.text[literal.end() :].lstrip().startswith("||")  # which `echo` would not do
-            advice = "`{ echo …; exit 1; }` (`echo` alone succeeds)" if goes_on else "`echo` before it"
+            advice = "`{ echo …; exit 1; }` instead" if goes_on else "`echo` before it"
             message = f"bash runs this text as a command, which does not exist; write {advice}"
             yield Finding(Span(literal.start(), literal.end()), message, "info" if goes_on else "warning")
             return
         quoted, start, what = literal[0], literal.start(), "the command line is"
         if job.source.text[:start].rstrip(" ").endswith(('",', "',")):
             happens = "a space ends the assignment, and bash runs this as a command"
-            message = f'{happens}; write a space for the `", "` before it'
+            message = f'{happens}; write a space in place of the `", "` before it'
             yield Finding(Span(literal.start(), literal.end()), message)
             return
     place, instead, advice = Span(start, start + len(quoted)), quoted[1:-1], "remove the quotes"

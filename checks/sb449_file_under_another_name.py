@@ -67,7 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
             if other is not None and not _is_beside(job, command, field):
                 line = job.line(written[other].start)
                 name = path.rpartition("/")[2].replace("${", "$").replace("}", "")
-                message = f"nothing creates `{name}`; did you mean the similar file that line {line} writes?"
+                message = f"nothing creates `{name}`; did you mean the file that line {line} writes?"
                 prints = command.name in _PRINTERS and not command.redirects and not command.piped_to
                 certain = _JOB.search(path) and not command.context.conditional and not prints
                 severity = None if certain and not command.context.captured else "warning"

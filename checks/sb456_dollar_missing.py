@@ -88,7 +88,7 @@ def check(job: Job) -> Iterator[Finding]:
         printed = all(places[each][0] for each in (first, *others))
         yield Finding(
             first,
-            f"bash leaves `{{{name}}}` as it is, not the value of {name}; write `${{{name}}}`",
+            f"bash does not replace `{{{name}}}` by the value of {name}; write `${{{name}}}`",
             "info" if printed else "warning",
             related=[(each, "the same") for each in others[:5]],
             fix=Fix("add the `$`", [insert(each.start, "$") for each in (first, *others)], safe=False),
@@ -111,7 +111,7 @@ def _bare_names(job: Job) -> Iterator[Finding]:
                 continue  # a signal
             if not of_processes and not (name.isupper() and _is_only_set(job, name)):
                 continue
-            happens = f"{command.name} fails, as `{name}` is a name and no process"
+            happens = f"{command.name} fails, as `{name}` is a name, not a process"
             if not of_processes:
                 happens = f"{command.name} gets the text `{name}`, not the value of {name}"
             last = job.program.statements[-1:]

@@ -109,7 +109,7 @@ def check(job: Job) -> Iterator[Finding]:
             what, option = _named(command)
             yield Finding(
                 seen[0],
-                f"{what} {happens} the job's memory (`{setting.as_written}`): Slurm kills the job once that is used; "
+                f"{what} {happens} the job's memory (`{setting.as_written}`), so Slurm may kill the job; "
                 f"lower {option}",
                 "warning" if larger and not _hangs_on_cpus(job) else "info",
                 related=[(setting.span, "the memory")],

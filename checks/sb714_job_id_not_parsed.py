@@ -107,9 +107,9 @@ def _of_other_word(job: Job, command: Invocation, output: Expansion, cut: tuple[
     if parsable:
         gives, advice = "prints nothing: `sbatch --parsable` prints only the number", "remove the filter"
     else:
-        what = (
-            f"`{_SENTENCE[number - 1]}`" if 0 < number <= len(_SENTENCE) else "all of it" if not number else "nothing"
-        )
+        what = "nothing" if number else "the whole line"
+        if 0 < number <= len(_SENTENCE):
+            what = f"`{_SENTENCE[number - 1]}`"
         gives, advice = f"takes {what} from `Submitted batch job NUMBER`", "use `sbatch --parsable` without it"
     at = job.source.text.find(filter_, output.span.start, output.span.end)
     place = Span(at, at + len(filter_)) if at >= 0 else output.span

@@ -42,7 +42,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     yield Finding(
         command.span,
         f"`wait {number}` waits for a process ID, not for seconds, and returns 127 at "
-        f"once{', and ' + ends if ends else ''}; write `sleep {number}`, or a bare `wait`",
+        f"once{', so ' + ends if ends else ''}; write `sleep {number}`, or a bare `wait`",
         None if ends else "warning",
         fix=Fix("sleep instead", [replace(command.name_span, "sleep")], safe=False),
     )

@@ -108,9 +108,7 @@ class PositionalWords:
         if placeholder("", self.string[self.start : self.end]) is not None:
             return Meant("replace the placeholder")
         if setting is None and _SHELL.match(self.string, self.start):
-            return Meant(
-                "write the options themselves (no shell expands them here), or pass them on sbatch's command line"
-            )
+            return Meant("write the options themselves, as no shell expands them")
         shapes = (self._escaped, self._colon, self._glued, self._separator, self._underscores, self._no_dashes)
         for shape in shapes:
             found = shape(word)
@@ -335,7 +333,7 @@ class PositionalWords:
 
 
 _COMMENT = Meant("write `#` before the comment", title="write # before the comment")
-_BACKSLASH = Meant("remove the backslash: nothing continues a directive")
+_BACKSLASH = Meant("remove the backslash")
 _ANYTHING = Meant("quote a value with spaces, and write `#` before a comment")
 
 

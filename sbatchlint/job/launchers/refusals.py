@@ -190,7 +190,7 @@ def _endpoint(string: str) -> str | None:
 
 
 def _one_of(*words: str) -> Callable[[str], str | None]:
-    return lambda text: None if text in words else f"is not known to it; write {' or '.join(words)}"
+    return lambda text: None if text in words else f"is not a valid value; write {' or '.join(words)}"
 
 
 _RANKS = dict.fromkeys(("node_rank", "master_port", "max_restarts", "shutdown_timeout"), _whole)
@@ -229,7 +229,9 @@ def _torchrun(launcher: Launcher) -> Iterator[Refusal]:
         return
     text, known = rendezvous.endpoint.text, known_prefix(rendezvous.endpoint.value or ())
     if text is None and re.search(r"[^\w.:\[\]-]", known) and not launcher.standalone:
-        yield Refusal("value", f"`{known}` begins no host", rendezvous.endpoint.span, "write HOST:PORT")
+        yield Refusal(
+            "value", f"a host's name does not begin with `{known}`", rendezvous.endpoint.span, "write HOST:PORT"
+        )
     if rendezvous.backend == "static" and text and ":" not in text and not launcher.standalone:
         reason = f"{_as_written(launcher, rendezvous.endpoint)} has no port"
         yield Refusal("value", reason, rendezvous.endpoint.span, "write HOST:PORT")

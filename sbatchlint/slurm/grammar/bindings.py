@@ -84,7 +84,7 @@ def _cpu_freq(value: str, version: str) -> Refusal | None:
             return wrong(f"`{first}` is {neither}")
     if dash:
         if not colon and not is_before(version, "23.11"):
-            return wrong("a range needs a governor (low-high:OnDemand) unless the site sets CpuFreqDef")
+            return wrong("a range needs a governor unless the site sets CpuFreqDef")
         high = frequency(second, version)
         if high is None:
             return wrong(f"`{second}` is not a frequency ({frequencies})")
