@@ -33,6 +33,7 @@ from sbatchlint.analysis.directives.lost_options import is_repeated, severity_of
 from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import EXPANSION
 from sbatchlint.analysis.script.conflicts import conflict_marker
+from sbatchlint.analysis.script.submit_lines import is_run_by_hand
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
@@ -54,6 +55,9 @@ _COMMAND = Regex(r"(?m)^[^\S\n]*[^\s#]")
 OPTION = Regex(r"--?[A-Za-z]")
 # A first line with characters before its `#!`, or without the `#`.
 _MEANT_FOR_SHEBANG = Regex(r"\s*\w{0,3}#?![ \t]*/\S")
+
+
+_OF_ANOTHER = 2  # options with another value above
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -98,8 +102,9 @@ def check(job: Job) -> Iterator[Finding]:
             consequence += ", with values instead of variables"
         message = f"sbatch stops reading at this command, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
-        fix = _fix(job, lost) if len(groups) == 1 else None
-        yield Finding(stop.span, message, _severity(job, lost), related, fix)
+        by_hand = is_run_by_hand(job)  # they are a note, or of an example
+        fix = _fix(job, lost) if len(groups) == 1 and not by_hand else None
+        yield Finding(stop.span, message, "info" if by_hand else _severity(job, lost), related, fix)
         return
     text = job.source.own.text
     script = _FIRST_LINE.search(text, stop.offset)  # several scripts in one file
@@ -127,10 +132,13 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(span, message, _severity(job, lines), related)
             continue
         message = f"sbatch stops reading directives at line {row}, so {consequence}"
-        again, new = _set_again(job, lines)
+        again, new, other = _set_again(job, lines)
         if again and not kept and len(lines) > 1:
             message = f"sbatch reads no directive below line {row}, and values above it count instead; "
             message += f"move only {', '.join(new)} there" if new else "remove these, or change those above"
+            if new and other > _OF_ANOTHER:  # their own `--partition` does not go with those values
+                message = f"sbatch reads no directive below line {row}, where another job seems to begin; "
+                message += "put that into its own file"
         related = [(stop.span, "the first command, where sbatch stops reading")]
         severity = "info" if kept else _severity(job, lines)
         fix = None if kept or _is_given_up(job, lines) else _fix(job, lines)
@@ -150,8 +158,8 @@ def _late_trap(job: Job, lines: list[DirectiveLine]) -> Invocation | None:
     return trap if works else None
 
 
-def _set_again(job: Job, lines: list[DirectiveLine]) -> tuple[bool, list[str]]:
-    """Whether most of the options that these lines set have another value above, and those that are not set there."""
+def _set_again(job: Job, lines: list[DirectiveLine]) -> tuple[bool, list[str], int]:
+    """Whether most of the options that these lines set are set above, those that are not, and how many differ."""
     settings = [setting for line in lines for setting in job.directives.read_line(line)[0]]
     names = dict.fromkeys(each.name for each in settings)
     others = {
@@ -160,7 +168,7 @@ def _set_again(job: Job, lines: list[DirectiveLine]) -> tuple[bool, list[str]]:
         if job.directives.last(each.name) is not None and not is_repeated(job.directives, each)
     }
     new = [f"--{name}" for name in names if job.directives.last(name) is None]
-    return bool(others) and 2 * len(new) < len(names), new
+    return bool(others) and 2 * len(new) < len(names), new, len(others)
 
 
 def _is_told_to_sbatch(job: Job, lost: list[DirectiveLine]) -> bool:

@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import place_of
 from sbatchlint.analysis.gpus.step_limits import TooManyGpus, too_many_gpus
 from sbatchlint.analysis.script.centres import gets_gpus_of_nodes, gets_whole_nodes
+from sbatchlint.analysis.script.submit_lines import is_run_by_hand
 from sbatchlint.analysis.site.defaults import allocated_cpus, in_whole_nodes, partitions_with_gpus, whole_nodes_decided
 from sbatchlint.bash.values import Phase, Pieces, expansions
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -62,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _launchers_with_too_many_nodes(job)
     if job.phase is Phase.BATCH:
         for step in job.steps:
-            finding = _too_many_nodes(job, step) or _too_many_components(job, step) or _foreign_nodes(step)
+            finding = _too_many_nodes(job, step) or _too_many_components(job, step) or _foreign_nodes(job, step)
             finding = finding or _too_many_cpus(job, step) or _too_much_memory(job, step)
             if finding is not None:
                 yield finding
@@ -89,7 +90,7 @@ def _too_many_nodes(job: Job, step: Step) -> Finding | None:
     return _node_finding(option.span, f"{message}; write #SBATCH --nodes={requested.minimum}", request)
 
 
-def _foreign_nodes(step: Step) -> Finding | None:
+def _foreign_nodes(job: Job, step: Step) -> Finding | None:
     """The finding on a step that names nodes which the job certainly does not have (a live run of 22.05)."""
     option, request = step.option("nodelist"), step.request
     source = None if option is None or step.in_other_job else _from_cluster(option.value or ())
@@ -98,6 +99,7 @@ def _foreign_nodes(step: Step) -> Finding | None:
         return Finding(
             source,
             f'{message}; write `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
+            "info" if is_run_by_hand(job) else None,
             related=[(option.span, "the node of a step")],
         )
     named = hosts(None if option is None else option.text)

@@ -50,6 +50,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from sbatchlint.analysis.expansion.nobody_sets import (
+    folders_of_both,
     glued_name,
     is_common_name,
     is_list,
@@ -63,6 +64,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     mentioned_names,
     set_names,
     similar_variable,
+    times_written,
     unset_reads,
     unusual_names,
 )
@@ -364,9 +366,11 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     empty = "it is empty" if is_list(job, read) else _EMPTY
     nothing = f"`{read.name}` is not set in this script: {'`set -u` ends the script here' if stops else empty}"
     if meant is not None:
-        line = job.line(meant.span.start)
         unread = ", never used" if similar_variable(job, read) is not None and not _is_read(job, meant) else ""
-        yield Finding(read.span, f"{nothing}; did you mean `{meant.name}` (line {line}{unread})?", severity)
+        twice = folders_of_both(job, meant, read)
+        hint = f"write `${meant.name}` for `${read.name}{twice}`" if twice else f"did you mean `{meant.name}`"
+        hint += f" (line {job.line(meant.span.start)}{unread}){'' if twice else '?'}"
+        yield Finding(read.span, f"{nothing}; {hint}", severity)
     elif stops or kind == "print" and not is_lone_lowercase_name(job, read):
         return
     elif kind == "print":
@@ -382,11 +386,8 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         and is_lone_lowercase_name(job, read)
         and _sets_others(job)
     ):
-        yield Finding(
-            read.span,
-            f"{nothing}; set it, or {stopping(read)} to stop the job",
-            "info" if len(re.findall(rf"\$\{{?{read.name}\b", job.source.text)) > 1 else severity,  # the user's
-        )
+        severity = "info" if times_written(job)[read.name] > 1 else severity  # also in comments
+        yield Finding(read.span, f"{nothing}; set it, or {stopping(read)} to stop the job", severity)
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
         yield Finding(read.span, f"{nothing}, and these options are lost; set it, or remove it", severity)
 
@@ -638,11 +639,7 @@ CASES = [
         title="maybe set by another file",
     ),
     Good(
-        """\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun torchrun --nnodes $NNODES --nproc_per_node $GPUS train.py
-        """,
+        "#!/bin/bash\n#SBATCH --nodes=2\nsrun torchrun --nnodes $NNODES --nproc_per_node $GPUS train.py\n",
         title="a script that gets everything from outside",
     ),
 ]

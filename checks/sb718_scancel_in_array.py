@@ -30,8 +30,8 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB718", "scancel-in-array", severity="error", fix="sometimes", since="0.1.0", when=Commands("scancel", "scontrol"),
-    seen="public scripts; Slurm's guide to job arrays", batch=True,
+    "SB718", "scancel-in-array", severity="warning", fix="sometimes", since="0.1.0",
+    when=Commands("scancel", "scontrol"), seen="public scripts; Slurm's guide to job arrays", batch=True,
 )  # fmt: skip
 
 _ONE_AT_A_TIME = Regex(r".*%1")
@@ -52,7 +52,6 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
             command.span,
             "the first task that gets here cancels the whole array, even after a crash; do it only if the program's "
             "exit status is 0",
-            "warning",
         )
 
 
@@ -78,7 +77,6 @@ def _itself(command: Invocation, name: str) -> Finding:
         word.span,
         f"{name} is only this task (unless it is the last), so it cancels itself and the array goes on; write "
         "`$SLURM_ARRAY_JOB_ID`",
-        "warning",
         fix=Fix("cancel the array", [replace(word.span, "$SLURM_ARRAY_JOB_ID")], safe=False),
     )
 
@@ -100,7 +98,6 @@ CASES = [
             scancel «$SLURM_JOB_ID»
         fi
         """,
-        severity="warning",
         unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --array=0-31%1
@@ -117,7 +114,6 @@ CASES = [
         python train.py --resume
         «scancel $SLURM_ARRAY_JOB_ID»
         """,
-        severity="warning",
     ),
     Bad(
         """\

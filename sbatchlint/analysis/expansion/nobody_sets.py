@@ -5,6 +5,7 @@ a mistake: `similar_variable` finds the variable that was meant.
 """
 
 import re
+from collections import Counter
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -49,6 +50,7 @@ _SHORTEST_TYPO = 6  # of a variable that is read rightly elsewhere
 _LONG_NAME = 8  # of a name that is read without its last letter
 _SHORTEST_START = 3  # of a name with which another begins
 _SHORTEST_NAME = 4  # a shorter name is similar to too many others
+_DOLLAR = Regex(r"\$\{?([A-Za-z_]\w*)")
 # The folders after a variable in a path.
 _FOLDERS = Regex(r"((?:/[\w.-]+)+)(?=/)")
 
@@ -230,8 +232,6 @@ def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
         if (not own or _is_read(job, name)) and not _is_certain(name, read.name):
             continue
         for assignment in _assigned(job)[name]:
-            if _has_rest(job, assignment, read):
-                continue
             if (
                 _is_alike(name, read.name)
                 or _continues(name, read.name)
@@ -241,11 +241,17 @@ def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
     return None
 
 
-def _has_rest(job: Job, assignment: VariableAssignment, read: VariableRead) -> bool:
-    """Whether a value ends with the folders that follow the other variable, so that they would be there twice."""
+@once
+def times_written(job: Job) -> Counter[str]:
+    """How often each variable is written with its dollar, in comments too."""
+    return Counter(_DOLLAR.findall(job.source.text))
+
+
+def folders_of_both(job: Job, assignment: VariableAssignment, read: VariableRead) -> str:
+    """The folders after a variable with which the other's value ends, so that they would be there twice."""
     rest = _FOLDERS.match(job.source.text, read.span.end)
     folders = "" if rest is None else rest[1]
-    return bool(folders) and job.source.slice(assignment.span).rstrip("/\"'").endswith(folders)
+    return folders if folders and job.source.slice(assignment.span).rstrip("/\"'").endswith(folders) else ""
 
 
 @once

@@ -21,11 +21,14 @@ from sbatchlint.job.once import once
 from sbatchlint.job.python.program import python_program
 from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait
+from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
 
 # Interpreters whose programs run on one node, unless they say more.
 SINGLE = frozenset({"Rscript", "R", "matlab", "julia", "octave"})
 # Programs that build, whose files of rules often start steps.
+_MOST_BYTES = 1 << 16
+_JULIA_WORKERS = Regex(r"SlurmManager|addprocs_slurm|SlurmClusterManager")
 _MAKING = Regex(r"g?make|gmx_mpi\w*|mdrun_mpi|ninja|cmake|scons|bazel|scram\w*")
 # Options of GNU parallel for other machines.
 _OTHER_HOSTS = frozenset({"-S", "--sshlogin", "--sshloginfile", "--slf", "--wc", "srun", "ssh"})
@@ -114,8 +117,15 @@ def _written_lists(job: Job) -> Iterator[str]:
 
 
 def may_know_nodes(job: Job, works: list[Invocation]) -> bool:
-    """Whether words that the programs get, or variables, say that they may use other nodes, ranks or workers."""
-    return _SPREADING.search(_words(job, works)) is not None
+    """Whether words that the programs get, or variables, say that they may use other nodes, ranks or workers.
+
+    So may a script for Julia beside the job that starts workers as a step, with the managers for Slurm.
+    """
+    if _SPREADING.search(_words(job, works)) is not None:
+        return True
+    scripts = (job.beside.path(each, field) for each in works if each.name == "julia" for field in each.argv[1:])
+    texts = (lookups.read(path, _MOST_BYTES) for path in scripts if path is not None)
+    return any(text is not None and _JULIA_WORKERS.search(text.decode("utf-8", "replace")) for text in texts)
 
 
 def has_threads(command: Invocation, tasks: int) -> bool:

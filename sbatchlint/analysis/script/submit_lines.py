@@ -118,6 +118,33 @@ def is_submitted_from_elsewhere(job: Job) -> bool:
 
 
 @once
+def is_run_by_hand(job: Job) -> bool:
+    """Whether a comment, or a README, has the script run by a shell, outside a job, and none shows it submitted."""
+    name, own = os.path.basename(job.source.path), job.source.own.text
+    if not name or job.is_embedded:
+        return False
+    written = re.escape(name)
+    by_shell = rf"(?<![\w/])(?:(?:ba)?sh[ \t]+(?:\./)?|\./){written}(?![\w.-])"
+    if not re.search(rf"(?m)^[ \t]*#(?!SBATCH|!)[^\n]*{by_shell}", own) and not _is_in_readme(job, by_shell):
+        return False
+    submitted = rf"\bsbatch\b[^\n]*[\s/]{written}(?![\w.-])"
+    return re.search(submitted, own) is None and not _is_submitted_beside(job, rf"{_SBATCH}%s")
+
+
+def _is_in_readme(job: Job, pattern: str) -> bool:
+    """Whether a README in the script's folder, or of its project, matches a pattern."""
+    if not lookups.exists(job.source.path):
+        return False
+    folder = os.path.dirname(os.path.abspath(job.source.path))
+    beside = (os.path.join(folder, each) for each in lookups.names_in(folder) if _README.match(each))
+    for path in chain(beside, _readmes(folder, job.hooks.files.project)):
+        data = lookups.read(path, _MOST_BYTES)
+        if data is not None and re.search(pattern, data.decode("utf-8", "replace")):
+            return True
+    return False
+
+
+@once
 def names_dependent(job: Job) -> bool:
     """Whether a file in the script's folder keeps the ID of the job, and submits another that starts if it succeeds."""
     return _is_submitted_beside(job, rf"(?s)(?:\$\(|`|=)[^\n]*{_SBATCH}%s.*\bafter(?:ok|notok|corr)\b")
