@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import is_proven
 from sbatchlint.analysis.expansion.reads import use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.analysis.launch.first_node import programs_of_first_node
 from sbatchlint.analysis.launch.lone_ranks import CHOOSING, DETECTED_BY, OTHER_WAYS
 from sbatchlint.analysis.launch.node_finders import is_custom_program
 from sbatchlint.analysis.launch.rank_signs import is_lone_rank, rank_sign
@@ -203,6 +204,8 @@ def _custom_program_finding(job: Job, nodes: int) -> Iterator[Finding]:
     works = [each for each in job.invocations if is_custom_program(each)]
     if not works or any(map(is_for_some_jobs, works)):
         return
+    if programs_of_first_node(job, spread=False):
+        return  # nodes-not-used reports them
     yield Finding(
         works[0].span,
         f"nothing in this script runs on {_other_nodes(nodes)}: `{program_name(works[0])}` runs on the first; "

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from itertools import chain, pairwise
 from math import prod
 
+from sbatchlint.analysis.launch.cpu_use import cpus_of_process
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
 from sbatchlint.analysis.launch.mpi_slots import (
     Slots,
@@ -185,6 +186,8 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
     if not isinstance(launcher, Mpi) or not takes_slots(job, launch):
         return None
     found = too_few_slots(job, launch)
+    if found is not None and _fits_by_ppn(job, launch, launcher):
+        return None
     if found is not None:
         return _too_many(job, launch, launcher, found)
     tasks, setting = tasks_of_job(job)
@@ -212,6 +215,17 @@ def _may_spawn(job: Job, launcher: Mpi) -> bool:
     """Whether a single process may start the others itself (MPI_Comm_spawn), as Rmpi and mpi4py do."""
     words = " ".join(map(shown_text, launcher.program_words))
     return not words or _SPAWNING.search(words) is not None or "mpi4py" in job.source.text
+
+
+def _fits_by_ppn(job: Job, launch: Launch, launcher: Mpi) -> bool:
+    """Whether an MPI with `-ppn`, which counts no slots, starts no more processes on a node than it has CPUs there."""
+    words = {each.lstrip("-") for each in launch.invocation.words}
+    per_node, cpus = launcher.processes_per_node, cpus_of_process(job, None)
+    if words.isdisjoint({"ppn", "perhost"}) or is_open_mpi(job, launch) or per_node is None or cpus is None:
+        return False
+    total, nodes = launcher.total_processes, job.request.exact_nodes()
+    number = None if total is None else total.number
+    return per_node <= cpus and (number is None or nodes is not None and number <= per_node * nodes)
 
 
 def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:

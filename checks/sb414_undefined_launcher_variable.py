@@ -206,7 +206,8 @@ def _of_submission(job: Job) -> Iterator[Finding]:
     yield Finding(
         read.span,
         f"this script does not set `{name}`: unless you export it before sbatch, {happens}; set it above",
-        "warning" if plain and name == own else "info",
+        # what reads several, gets them from where it is submitted
+        "warning" if plain and name == own and all(other.isupper() for other, _ in others) else "info",
         related=[(other.span, "nothing sets it either") for _, (other, _) in others[:3]],
     )
 

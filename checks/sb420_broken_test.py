@@ -39,7 +39,7 @@ from itertools import chain
 from typing import TypeGuard
 
 from sbatchlint.analysis.expansion.nobody_sets import is_common_name
-from sbatchlint.analysis.expansion.reads import assigned_names, read_names
+from sbatchlint.analysis.expansion.reads import assigned_names, assignments_by_name, read_names
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import (
@@ -508,7 +508,11 @@ def _is_plain(part: object) -> TypeGuard[Literal]:
 def _spelling(job: Job, place: Span, name: str, value: str) -> str | None:
     """The value that a variable always has at a test, where it is this one but for capitals: it is true as meant."""
     values: set[str | None] = set()
-    for test in _tests(job).around(place):
+    tests = list(_tests(job).around(place))
+    for assigned in () if tests else assignments_by_name(job).get(name, ()):  # a test that this job does not reach
+        for way in assigned.alternatives:
+            values.add(None if way.fields is None or len(way.fields) != 1 else text_of(way.fields[0]))
+    for test in tests:
         variable = test.state.variables.get(name)
         for fields in () if variable is None else values_of(test, variable):
             values.add(text_of(fields[0]) if fields is not None and len(fields) == 1 else None)

@@ -31,6 +31,7 @@ nothing, so a `#` before them is safe, and so is the removal of an invisible cha
 bash(1), "COMMAND EXECUTION", "EXIT STATUS", "Assign Default Values"; run with bash 5.2.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import unclear_sources
@@ -96,6 +97,9 @@ _GLUED = frozenset({"cd", "cp", "mv", "rm", "ls", "cat"}) | _USUAL
 _LISTS = frozenset({"list", "avail", "spider", "show", "whatis", "help"})
 # The names of programs that the linter knows.
 _KNOWN = frozenset(name for names in PROGRAMS for name in names.split())
+
+
+_NAME_OF_FILE = Regex(r"[\w.+-]+")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -203,7 +207,21 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
             matters = meant in _MATTERS and not _LISTS.intersection(command.words[1:3])
             matters = matters or meant == "cd" and not _is_entered_anyway(job, command)
             severity = "error" if matters else _severity(job, command)
+            if meant == "mkdir" and severity == "error" and not _names_again(job, command):
+                severity = "warning"  # nothing in the script needs the folder
             yield Finding(place, f"bash does not find a command named `{word}`; write `{meant}`", severity, fix=fix)
+
+
+def _names_again(job: Job, command: Invocation) -> bool:
+    """Whether the script names something that a command gets, again, or that is not known."""
+    names = [text_of(field) for field in command.argv[1:]]
+    last = {each.rstrip("/").rpartition("/")[2] for each in names if each is not None and each[:1] != "-"}
+    return None in names or any(_words_written(job)[each] != 1 for each in last)
+
+
+@once
+def _words_written(job: Job) -> Counter[str]:
+    return Counter(_NAME_OF_FILE.findall(job.source.text))
 
 
 def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.paths import key
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Launchers, Steps
 
@@ -71,6 +72,8 @@ def check(job: Job) -> Iterator[Finding]:
                 prints = command.name in _PRINTERS and not command.redirects and not command.piped_to
                 certain = _JOB.search(path) and not command.context.conditional and not prints
                 severity = None if certain and not command.context.captured else "warning"
+                if command.context.captured and _is_told(job, command):
+                    severity = "info"  # only a message lacks it
                 place = span_of(field) if command.span.contains(span_of(field)) else command.span
                 yield Finding(place, message, severity, related=[(written[other], "written here")])
                 named.add(path)
@@ -80,6 +83,13 @@ def check(job: Job) -> Iterator[Finding]:
                 alike.setdefault(_letters(path), []).append(path)
         started = {_same_job(path) for child in command.children for path in named_paths(child)}
         named.update(set(map(_same_job, named_paths(command))) - started)
+
+
+def _is_told(job: Job, command: Invocation) -> bool:
+    """Whether a command is in a substitution of a line that only prints."""
+    line = job.source.line_of(command.span.start)
+    before = job.source.text[line.start : command.span.start].split()
+    return bool(before) and has_trait(before[0], "tells")
 
 
 def _same_job(path: str) -> str:

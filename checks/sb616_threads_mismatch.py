@@ -117,7 +117,10 @@ def check(job: Job) -> Iterator[Finding]:
         requested = request.has_any_option(("cpus-per-task", "cpus-per-gpu"))
         requested = requested or step is not None and step.option("cpus-per-task") is not None
         requested = requested or tasks
+        alike: set[int] = set()  # options of one command that say the same: `--nthreads 16 --n_cpus 16`
         for use in _uses(job, command, step):
+            if use.number in alike:
+                continue
             cpus = cpus_of_rank(job, command) if rank else cpus_of_process(job, step)
             words, span, number = use.shown, use.span, use.number
             if use.of_tasks and step is not None and cpus is not None and step.tasks == request.effective_tasks():
@@ -130,6 +133,7 @@ def check(job: Job) -> Iterator[Finding]:
             if array is not None and number == array.tasks and works_by_index(job, command):
                 if any(map(_NUMBER_OF_PART.fullmatch, command.words)):
                     continue  # it counts those of the array: `--nthreads 32 --thread_id $SLURM_ARRAY_TASK_ID`
+            alike.add(number)
             fewer = step.option("cpus-per-task") if use.of_job and step is not None else None
             if fewer is not None and fewer.span is not None:  # the value follows the job's number, not the step's
                 message = (

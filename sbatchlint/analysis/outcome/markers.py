@@ -14,6 +14,7 @@ _CLAIM = Regex(
     r"|(?:.*[\s=:'\"])?(?:success|succeeded\b)"
 )
 _NOT_YET = Regex(r"(?i)\b(?:not|un|in|if)[ _-]?(?:success|complete|done|ok)|\bfail|\berror")
+_SCRIPT = Regex(r".*\.(?:sh|bash|csh|sl|slurm|sbatch|batch|cmd|job|pbs)")
 _PRINTING = frozenset({"echo", "printf", "cat", "log", "date"})
 # Commands whose output is only a word or a date, not a result.
 _WRITING = frozenset({"echo", "printf", "date", "touch", ":", "true"})
@@ -30,6 +31,8 @@ def marks_success(job: Job, command: Invocation) -> bool:
         return not _NOT_YET.search(" ".join(path.rpartition("/")[2] for path in files))
     if command.name in _PRINTING and not files or command.name in _MOVING:
         return False
+    if any(map(_SCRIPT.fullmatch, files)):
+        return False  # `echo "done" >> job.sh` ends a loop there
     written = " ".join(command.words[1:])
     return _CLAIM.match(written) is not None and not _NOT_YET.search(written)
 

@@ -43,8 +43,10 @@ _OF_CORI = frozenset({"haswell", "knl"})
 _SHARED = Regex(r"(?i)(?<![a-z])(?:shared|small|serial|single|interactive|workshop|login|data|transfer|xfer)(?![a-z])")
 # A partition that is named after what it gives: `v100_full_node`.
 _WHOLE_BY_NAME = Regex(r"(?i)(?:full|whole|entire)[-_]?nodes?(?![a-z])|(?<![a-z])exclusive(?![a-z])")
-# Of PSC's Bridges-2, whose GPU partitions give each GPU its part of the node's cores.
-_CPUS_WITH_GPUS = Regex(r"/ocean/projects/|(?i:(?<![a-z])bridges-?2(?!\d))")
+# Of PSC's Bridges-2 and Cambridge's CSD3, whose GPU partitions give each GPU its part of the node's cores.
+_CPUS_WITH_GPUS = Regex(
+    r"/ocean/projects/|(?i:(?<![a-z])(?:bridges-?2|csd3|wilkes-?[23])(?!\d))|/rds/rds-|\brhel[78]/default-(?:amp|gpu)\b"
+)
 # What a centre's own template says beside the request for GPUs.
 _CPUS_OF_GPU = Regex(
     r"(?i)\b(?:cpus?|cores?)\b[^.\n]{0,30}\b(?:per|for (?:each|every)|with (?:each|every))[ -]gpus?\b"

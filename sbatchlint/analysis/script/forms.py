@@ -24,6 +24,7 @@ from sbatchlint.source.regex import Regex
 # A job runs all the same with placeholders in these, so they are left in scripts that are used.
 _SURVIVING = frozenset(("mail-user", "job-name"))
 # Options that nobody writes without a value but to fill it in later.
+_NAMED = frozenset(("account", "partition", "qos", "reservation", "constraint", "mail-user"))
 _NEEDED = frozenset(("account", "cpus-per-task", "gpus-per-node", "mem", "nodes", "ntasks", "partition", "qos", "time"))
 # Uses of a word that fail at once where it is a placeholder.
 _FAILING = frozenset(("run", "source", "folder", "image"))
@@ -136,6 +137,9 @@ def _in_values(job: Job) -> dict[str, str]:
     string = job.directives.text.string
     for setting in job.directives.settings:
         raw = raw_value(job.directives, setting)
+        if setting.name == raw.lower() and setting.name in _NAMED:
+            values[setting.name] = f"{setting.name} by its name"  # `--account=account`
+            continue
         found = find_placeholder(setting.name, raw)
         if found is not None and found.kind == "blank":
             values[setting.name] = found.text
