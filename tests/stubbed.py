@@ -64,6 +64,7 @@ def run(text: str, folder: Path, plan: dict[str, Any]) -> list[Record]:
         check=False,
     )
     assert ran.returncode == 0, ran.stderr + ran.stdout
+    assert "declare -" not in ran.stdout, "a bare export or declare prints all variables"
     found = []
     for path in sorted(records.glob("*.argv")):
         argv = path.read_bytes().decode().split("\0")[:-1]

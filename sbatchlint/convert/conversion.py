@@ -24,15 +24,16 @@ from sbatchlint.convert.processors import hidden_gpus, processor_sign
 from sbatchlint.convert.program_words import IMPLIED_MODULES, words_of_starts
 from sbatchlint.convert.programs import program_of, start_program, todos_of
 from sbatchlint.convert.proof import Proof, groups, without_variables
+from sbatchlint.convert.removal import without_assignments
 from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import module_of, start_module, start_other
 from sbatchlint.convert.sizes import (
+    devices_of_node,
     follow_nodes,
     grown_batch,
+    loopbacks,
     says_nodes,
-    without_devices,
-    without_loopback,
-    without_meeting,
+    stale_meeting,
 )
 from sbatchlint.convert.starts import Start, count_by_slurm, places_of, read_whole, start_again, starts_of, workers_of
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
@@ -275,15 +276,12 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
 
 def _leave_out(job: Job, command: Invocation, edits: list[Edit], notes: list[str]) -> None:
     """Adds the edits that leave out variables that hold for one node, and a note on each."""
-    devices = list(without_devices(job, command))
-    if devices:
-        notes.append("CUDA_VISIBLE_DEVICES is left out: Slurm says which GPUs a task sees")
-        edits += devices
-    stale, removed = without_meeting(job, command, edits)
-    notes += [f"{name} is left out: it was that of one node" for name in stale]
-    edits += removed
-    names, removals = without_loopback(job, command)
-    notes += [f"{name} is left out: by the loopback interface nodes do not meet" for name in names]
+    reasons = dict.fromkeys((name for name, _ in loopbacks(command)), "by the loopback interface nodes do not meet")
+    devices, stale = devices_of_node(command), [*stale_meeting(job, command, edits)]
+    reasons |= dict.fromkeys((name for name, _ in devices), "Slurm says which GPUs a task sees")
+    reasons |= dict.fromkeys((name for name, _ in stale), "it was that of one node")
+    removed, removals = without_assignments(job, [*devices, *stale, *loopbacks(command)])
+    notes += [f"{name} is left out: {reasons[name]}" for name in removed]
     edits += removals
 
 

@@ -51,7 +51,8 @@ class Proof:
         self.plan: Plan = plan_of(job)
         launchers, tasks = places_of(job)
         places = len(launchers) + len(tasks)
-        self.faults = list(_faults(self.plan, goal, gpus, ranks, places, starts))
+        self.faults = [f"line {job.line(job.span(*each).start)} would be a syntax error" for each in job.program.errors]
+        self.faults += list(_faults(self.plan, goal, gpus, ranks, places, starts))
         self.faults += _apart(job, goal.nodes * gpus, goal.nodes)
         self.stale = list(dict.fromkeys(stale_counts(job, goal.nodes, gpus)))
         if goal.nodes > 1:

@@ -13,10 +13,9 @@ from sbatchlint.convert.in_files import batch_in_file, stale_in_files
 from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, program_options
-from sbatchlint.source.edits import Edit, edited, remove
+from sbatchlint.source.edits import Edit
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.text import Span
 
 _NODES = "$SLURM_JOB_NUM_NODES"
 # `--num_nodes 1`, `trainer.num_nodes=1`, `++trainer.num_nodes=1`, `--trainer.num-nodes=1`, `--num_machines 1`.
@@ -84,36 +83,16 @@ def stale_counts(job: Job, nodes: int, gpus: int) -> Iterator[str]:
                 yield f"line {line}: {name} says {text_of(field)}, where {size} processes find each other"
 
 
-def without_devices(job: Job, command: Invocation) -> Iterator[Edit]:
-    """The edit that removes a CUDA_VISIBLE_DEVICES of one node: Slurm says which GPUs a task sees."""
+def devices_of_node(command: Invocation) -> list[tuple[str, Pieces]]:
+    """The CUDA_VISIBLE_DEVICES of one node, with its value: Slurm says which GPUs a task sees."""
     value = exported(command, _DEVICES)
     known = None if value is None else text_of(value)
-    if value is None or known is None or not _NUMBERS.fullmatch(known):
-        return
-    edit = _without_assignment(job.source.own.text, job, _DEVICES, span_of(value))
-    if edit is not None:
-        yield edit
+    return [(_DEVICES, value)] if value is not None and known is not None and _NUMBERS.fullmatch(known) else []
 
 
-def without_loopback(job: Job, command: Invocation) -> tuple[list[str], list[Edit]]:
-    """The variables by which processes would meet on the loopback interface, and the edits that remove them."""
-    text, names, edits = job.source.own.text, list[str](), list[Edit]()
-    for name, place in _loopbacks(command):
-        edit = _without_assignment(text, job, name, place)
-        if edit is not None:
-            names.append(name)
-            edits.append(edit)
-    for line in {job.source.line_of(each.span.start) for each in edits}:
-        own = [each for each in edits if line.start <= each.span.start <= line.end]
-        if len(own) > 1 and edited(job.source.own, own).text[line.start :].partition("\n")[0].strip() == "export":
-            edits = [each for each in edits if each not in own]
-            edits.append(remove(Span(line.start, min(line.end + 1, len(text)))))
-    return names, edits
-
-
-def without_meeting(job: Job, command: Invocation, edits: list[Edit]) -> tuple[list[str], list[Edit]]:
-    """The variables of a rendezvous on one node that nothing reads once the edits export others, and their removal."""
-    text, names, removals = job.source.own.text, list[str](), list[Edit]()
+def stale_meeting(job: Job, command: Invocation, edits: list[Edit]) -> Iterator[tuple[str, Pieces]]:
+    """The variables of a rendezvous on one node that nothing reads once the edits export others, with their values."""
+    text = job.source.own.text
     for name, signs in _OF_MEETING.items():
         value = exported(command, name)
         known = None if value is None else text_of(value)
@@ -123,46 +102,22 @@ def without_meeting(job: Job, command: Invocation, edits: list[Edit]) -> tuple[l
         taken = any(each.span.start <= span.start <= each.span.end for each in edits)
         is_given = any(sign in each.content for sign in signs for each in edits)
         if text.count(name) == 1 and not taken and is_given:
-            edit = _without_assignment(text, job, name, span)
-            if edit is not None:
-                names.append(name)
-                removals.append(edit)
-    return names, removals
+            yield name, value
 
 
 def stale_interfaces(job: Job) -> Iterator[str]:
     """To-dos for such variables that are still set."""
     for command in [each.invocation for each in job.launches] + [p for each in job.steps for p in each.program]:
-        for name, place in _loopbacks(command):
-            yield f"line {job.line(place.start)}: {name} is the loopback interface, by which nodes do not meet"
+        for name, value in loopbacks(command):
+            yield f"line {job.line(span_of(value).start)}: {name} is the loopback interface, by which nodes do not meet"
 
 
-def _loopbacks(command: Invocation) -> Iterator[tuple[str, Span]]:
-    """The variables of a command that name the loopback interface, with the places of their values."""
+def loopbacks(command: Invocation) -> Iterator[tuple[str, Pieces]]:
+    """The variables of a command by which processes would meet on the loopback interface, with their values."""
     for name in _INTERFACES:
         value = exported(command, name)
         if value is not None and text_of(value) in ("lo", "=lo", "lo0"):
-            yield name, span_of(value)
-
-
-def _without_assignment(text: str, job: Job, name: str, value: Span) -> Edit | None:
-    """The edit that removes an assignment of this value; None where it is written otherwise."""
-    start, end = value
-    quote = text[start - 1 : start] if text[start - 1 : start] in ("'", '"') else ""
-    start, end = start - len(quote) - len(name) - 1, end + len(quote)
-    if end > len(text) or text[start:end] != f"{name}={quote}{text[value.start : value.end]}{quote}":
-        return None
-    if job.in_quoted_text(start):
-        return None
-    line = job.source.line_of(start)
-    before, after = text[line.start : start].strip(), text[end : line.end]
-    if before in ("", "export") and not after.strip(" \t;\\"):
-        return remove(Span(line.start, min(line.end + 1, len(text))))
-    if after[:1] in (" ", "\t") and not after.startswith(" \\"):
-        return remove(Span(start, end + len(after) - len(after.lstrip(" \t"))))
-    if not after.strip() and before:
-        return remove(Span(line.start + len(text[line.start : start].rstrip()), end))
-    return None
+            yield name, value
 
 
 def _told(command: Invocation, launch: Launch | None, words: Argv, nodes: int) -> Iterator[tuple[str, Pieces]]:
