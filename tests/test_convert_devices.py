@@ -22,6 +22,11 @@ HIDDEN = [
     f"{TORCHRUN} --use_cpu",
     f"{TORCHRUN} --cpu",
     f"{TORCHRUN} --device cpu",
+    f"{TORCHRUN} trainer.accelerator=cpu",
+    f"{TORCHRUN} --n_gpu=0",
+    f"DS_ACCELERATOR=cpu {TORCHRUN}",
+    "fabric run --accelerator=cpu --strategy=ddp --devices=2 train.py",
+    "lightning run model --accelerator cpu --devices 2 train.py",
 ]
 
 
@@ -40,12 +45,24 @@ def test_in_a_job_with_gpus_it_is_a_todo(command: Converting, lines: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "lines", [f"{TORCHRUN} --backend gloo", f"{TORCHRUN} --cpu false", f"export CUDA_VISIBLE_DEVICES=0,1\n{TORCHRUN}"]
+    "lines",
+    [
+        f"{TORCHRUN} --backend gloo --device cuda",
+        f"{TORCHRUN} --cpu false",
+        f"export CUDA_VISIBLE_DEVICES=0,1\n{TORCHRUN}",
+    ],
 )
 def test_other_programs_get_gpus(command: Converting, lines: str) -> None:
     command.write("job.sh", f"{HEADER}{lines}\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 0 and "--gpus-per-node=2" in result.out, (result.out, result.err)
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 1), (("--gpus-per-node", "2"), 0), (("--gpus-per-node", "0"), 0)])
+def test_gloo_alone_does_not_say(command: Converting, options: tuple[str, ...], code: int) -> None:
+    command.write("job.sh", f"{HEADER}{TORCHRUN} --backend gloo\n")
+    result = command("convert", "--nodes", "2", *options, "job.sh")
+    assert result.code == code and ("say --gpus-per-node 0" in result.err) == bool(code), (result.out, result.err)
 
 
 @pytest.mark.parametrize("tasks", ["--ntasks-per-node=2", "--ntasks=2"])

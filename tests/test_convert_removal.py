@@ -47,7 +47,7 @@ START = "torchrun --nproc_per_node=2 train.py"
         ),
         ("use() { export CUDA_VISIBLE_DEVICES=0,1; }\nuse\n", "use() { :; }\nuse\n"),
         ("use() {\n  export CUDA_VISIBLE_DEVICES=0,1 # two\n}\nuse\n", "use() {\n  : # two\n}\nuse\n"),
-        ("set -e\nuse() {\n  [ -f x ] && . x\n  export CUDA_VISIBLE_DEVICES=0,1\n}\nuse\n", "  [ -f x ] && . x\n  :\n}\n"),
+        ("set -e\nuse() {\n [ -f x ] && . x\n export CUDA_VISIBLE_DEVICES=0,1\n}\nuse\n", " [ -f x ] && . x\n :\n}\n"),
         ("case a in\n  a) export CUDA_VISIBLE_DEVICES=0,1 ;;\nesac\n", "case a in\n  a) : ;;\nesac\n"),
         ("case a in a) export CUDA_VISIBLE_DEVICES=0,1;; esac\n", "case a in a) :;; esac\n"),
         ("{ export CUDA_VISIBLE_DEVICES=0,1; export A=1; }\n", "{ export A=1; }\n"),
@@ -59,7 +59,7 @@ def test_a_command_goes_with_its_last_variable(command: Converting, before: str,
     assert result.code == 0, (result.out, result.err)
     made = result.out.partition("echo begin\n")[2]
     lines = made.partition("export MASTER_ADDR=$(")[0]
-    assert lines == after if not after.startswith("  ") else after in lines
+    assert lines == after if not after.startswith(" ") else after in lines
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_nod
 from sbatchlint.convert.merging import merge
 from sbatchlint.convert.misfits import uneven_batches
 from sbatchlint.convert.once import commands_once
-from sbatchlint.convert.processors import hidden_gpus, processor_sign
+from sbatchlint.convert.processors import hidden_gpus, processor_sign, undecided
 from sbatchlint.convert.program_words import IMPLIED_MODULES, words_of_starts
 from sbatchlint.convert.programs import program_of, start_program, todos_of
 from sbatchlint.convert.proof import Proof, groups, without_variables
@@ -216,9 +216,10 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
     notes, todos, changed = list[str](), list[str](), list[tuple[Job, Launch]]()
     todos += dict.fromkeys(_by_argument(script.job, starts, gpus))
     if not cpu_only:
-        todos += hidden_gpus(
-            script.job, [(each.launch.invocation, each.launch.launcher) for each in starts if each.launch]
-        )
+        commands = [(each.launch.invocation, each.launch.launcher) for each in starts if each.launch]
+        todos += hidden_gpus(script.job, commands)
+        if goal.gpus is None and script.job.request.asks_for_gpus is False:
+            todos += dict.fromkeys(undecided(script.job, commands))
     for left in range(len(starts), 0, -1):
         with at_line(starts[-left].line(script.job)):
             start = start_again(job, starts[-left], left, first)

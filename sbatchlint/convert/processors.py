@@ -2,15 +2,23 @@
 
 from collections.abc import Iterable, Iterator
 
-from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, Sign, argument_signs, environment_sign, gpu_signs
+from sbatchlint.analysis.gpus.gpu_signs import (
+    DEVICE_VARIABLES,
+    PROCESSORS,
+    STRONG,
+    Sign,
+    argument_signs,
+    environment_sign,
+    gpu_signs,
+)
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import span_of
 from sbatchlint.job import Job
 from sbatchlint.job.launchers import Launcher
 
 _VARIABLES = (
-    "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "JAX_PLATFORMS",
-    "JAX_PLATFORM_NAME", "ACCELERATE_USE_CPU",
+    "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
+    *DEVICE_VARIABLES,
 )  # fmt: skip
 
 
@@ -29,6 +37,16 @@ def processor_sign(command: Invocation, launcher: Launcher | None) -> Sign | Non
         if sign.strength == PROCESSORS and not sign.words.startswith("gloo"):
             return sign
     return None
+
+
+def undecided(job: Job, commands: Iterable[tuple[Invocation, Launcher]]) -> Iterator[str]:
+    """To-dos for programs with the backend gloo, where nothing says whether they use GPUs beside it."""
+    for _, launcher in commands:
+        signs = [*argument_signs(launcher.program_words)]
+        gloo = next((each for each in signs if each.words.startswith("gloo")), None)
+        if gloo is not None and not any(each.strength == STRONG for each in signs):
+            line = job.line(gloo.span.start)
+            yield f"line {line}: {gloo.words}: say --gpus-per-node 0 if no GPU is used, or how many"
 
 
 def hidden_gpus(job: Job, commands: Iterable[tuple[Invocation, Launcher | None]]) -> Iterator[str]:

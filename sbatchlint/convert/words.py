@@ -26,6 +26,8 @@ _EXPANDED = Regex(
     r"--?[\w-]+(?:=|(?:[ \t]|\\\n)+)(\"?\$(?:\w+|\{\w+\}|\(\([^()\n]*\)\)|\([^()\n]*\))\"?)(?=[\s;&|)\"']|$)"
 )
 _CONTINUED = Regex(r" *\\\n *")
+_GLOBS = Regex(r"shopt -s [a-z ]*(?:nullglob|failglob)")
+_PRODUCT = Regex(r"\$\(\((\w+) \* (\w+)\)\)")
 _VARIABLE = Regex(r'"?\$(?:(\w+)|\{(\w+)\})"?')
 # Options of srun that the new option block sets.
 _GEOMETRY = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gpus-per-task", "gpus-per-node", "gpus", "gres")
@@ -250,6 +252,8 @@ class CommandWords:
             return Edit(Span(piece.start - 1, piece.end + 1), f'"{value}"')
         if "'" in (quote, around) and (self.reader is None or around != self.quote):
             raise NotConvertible("a value that has to change is in single quotes: write double ones")
+        if around:
+            value = _as_one_word(value)
         return Edit(piece, value if quote == '"' or around or value.isdigit() or value == ADDRESS else f'"{value}"')
 
     def _literal(self, field: Pieces | None) -> Span | None:
@@ -367,7 +371,9 @@ class CommandWords:
 
     def escaped(self, content: str) -> str:
         """The content, escaped for the string, on one line."""
-        content = _CONTINUED.sub(" ", content)
+        content = _as_one_word(_CONTINUED.sub(" ", content))
+        if "*" in content and _GLOBS.search(self.text):
+            raise NotConvertible("the string is split, and with nullglob or failglob words of it are lost: unset them")
         if self.quote == "'":
             return content.replace("'", "'\\''")
         for letter in '\\"$`':
@@ -398,6 +404,11 @@ class CommandWords:
             )
         content = f"{self.srun}{before}{shell}"
         return Edit(Span(self.prefix.start, end), self.escaped(content) if self.quote else content)
+
+
+def _as_one_word(content: str) -> str:
+    """The content with products that stay one word, and match no file, where a string is split before it is read."""
+    return _PRODUCT.sub(r"$((\1*\2))", content)
 
 
 def _passed_on(command: Invocation, end: int, options: str) -> str:

@@ -20,6 +20,8 @@ from sbatchlint.source.text import Span
 
 STRONG, WEAK, PROCESSORS = "strong", "weak", "cpu"
 
+# Variables that say which devices a program uses.
+DEVICE_VARIABLES = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "ACCELERATE_USE_CPU", "DS_ACCELERATOR", "PJRT_DEVICE")
 # What variables of NCCL do, after their name.
 COMMUNICATION = " configures GPU communication"
 
@@ -133,8 +135,12 @@ def _of_launcher(launcher: Launcher) -> Iterable[Sign]:
     if not launcher.is_a("per-gpu", "by-variables"):
         return
     setting = launcher.setting("nproc_per_node")
+    accelerator = launcher.options.get("accelerator")
     if launcher.cpu:
-        yield Sign(PROCESSORS, f"{launcher.name} is told to use no GPU", launcher.flags["cpu"].span)
+        told = launcher.flags.get("cpu")
+        yield Sign(PROCESSORS, f"{launcher.name} is told to use no GPU", launcher.span if told is None else told.span)
+    elif accelerator is not None and text_of(accelerator.value or ()) == "cpu":
+        yield Sign(PROCESSORS, f"{launcher.name} is told to use no GPU", accelerator.span)
     elif setting is not None and setting.text == "cpu":
         yield Sign(PROCESSORS, "one worker for each processor", setting.span)
     else:
@@ -211,7 +217,7 @@ def argument_signs(words: Argv) -> Iterable[Sign]:
     for option, value, field in program_options(words, _subjects):
         subjects = _subjects(option)
         text = None if value is None else (text_of(value) or "").lower()
-        if _CPU in subjects and text not in ("false", "0", "no"):
+        if _CPU in subjects and text not in ("false", "0", "no") or _denies(subjects, option, text):
             yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
         elif _FLAG in subjects and (text is None or text[:1] == "-" or text in ("", "true", "1")):
             yield Sign(WEAK, f"{option} asks the program for a GPU", span_of(field))
@@ -220,7 +226,7 @@ def argument_signs(words: Argv) -> Iterable[Sign]:
         elif _COUNT in subjects and is_number(text) and parse_integer(text) > 0:
             yield Sign(WEAK, f"{option} asks the program for GPUs", span_of(field))
         elif _DEVICE in subjects and (option.startswith("-") or "=" in shown_text(field)):
-            if text == "cpu":
+            if text in ("cpu", "cpu:0"):
                 yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
             elif _GPU_WORD.fullmatch(text):
                 yield Sign(STRONG, f"{option} names a GPU", span_of(field), "nvidia" if "cuda" in text else None)
@@ -229,6 +235,13 @@ def argument_signs(words: Argv) -> Iterable[Sign]:
                 yield Sign(PROCESSORS, "gloo is the backend for processors", span_of(field))
             elif text in ("nccl", "rccl"):
                 yield Sign(STRONG, f"{text} is the backend for GPUs", span_of(field))
+
+
+def _denies(subjects: tuple[Regex, ...], option: str, text: str | None) -> bool:
+    """Whether an option asks for no GPU: `--use_cuda false`, `--num_gpus 0`; that of `--gpu 0` is its number."""
+    if _FLAG in subjects and text in ("false", "no"):
+        return True
+    return text == "0" and (_COUNT in subjects or _FLAG in subjects) and not option.startswith(("--gpu", "--cuda"))
 
 
 @lru_cache(maxsize=4096)  # programs have the same options again and again
@@ -258,9 +271,9 @@ def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None
         return Sign(WEAK, f"{name} is for NVIDIA GPUs", span, "nvidia")
     if name == "PYTORCH_HIP_ALLOC_CONF":
         return Sign(WEAK, f"{name} is for AMD GPUs", span, "amd")
-    if name in ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "ACCELERATE_USE_CPU") and text is not None:
-        if text == "cpu" or (name == "ACCELERATE_USE_CPU" and text.lower() in ("1", "true")):
+    if name in DEVICE_VARIABLES and text is not None:
+        if text in ("cpu", "CPU") or (name == "ACCELERATE_USE_CPU" and text.lower() in ("1", "true")):
             return Sign(PROCESSORS, f"{name} says that no GPU is used", span)
-        if text in ("cuda", "gpu", "rocm"):
+        if text in ("cuda", "gpu", "rocm", "CUDA"):
             return Sign(STRONG, f"{name} names GPUs", span)
     return None
