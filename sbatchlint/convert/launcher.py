@@ -76,15 +76,18 @@ def _override_configuration(words: CommandWords, added: list[str]) -> Iterator[E
 
     Returns edits of existing options; new ones are appended to `added`.
     """
-    launcher = words.launcher
-    if "config_file" in launcher.options or "use_deepspeed" in launcher.flags:
-        for name, value in _OVERRIDES.items():
-            option = launcher.options.get(name)
-            if option is None:
-                added.append(f"--{name}={value}")
-            elif name == "deepspeed_multinode_launcher" and text_of(option.value or ()) != value:
-                setting = launcher.setting(name)
-                if setting is not None and (edit := words.other_value(setting, value)):
+    launchers = [each.launcher for each in words.alternatives]
+    if not any("config_file" in each.options or "use_deepspeed" in each.flags for each in launchers):
+        return
+    for name, value in _OVERRIDES.items():
+        if any(name not in each.options for each in launchers):
+            added.append(f"--{name}={value}")
+        for launcher in launchers:
+            setting, option = launcher.setting(name), launcher.options.get(name)
+            is_other = option is not None and text_of(option.value or ()) != value
+            if name == "deepspeed_multinode_launcher" and is_other and setting is not None:
+                edit = words.other_value(setting, value)
+                if edit:
                     yield edit
 
 
@@ -106,9 +109,8 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
     names = NAMES[launcher.kind]
     if launcher.kind == "fabric":
         _refuse_behind_script(launcher, names, gpus)
-    restarts = launcher.setting("max_restarts") if launcher.kind == "torchrun" else None
-    # restarted workers need a new rendezvous
-    elastic = isinstance(launcher.nnodes, tuple) or restarts is not None and restarts.text != "0"
+    alternatives = words.alternatives
+    elastic = any(_is_elastic(each.launcher) for each in alternatives)
     style = (
         "-"
         if any("-" in words.written(other_option.span)[2:] for other_option in launcher.all_options)
@@ -148,11 +150,14 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
         "base_rank",
         names.rank,
         "gpu_ids",  # numbers of another machine's GPUs; Slurm says which a task sees, and counts them from 0
-        *(each.name for each in launcher.all_options if each.name.startswith("rdzv_")),
     ]
-    for name in dropped:
-        if name in launcher.options or name in launcher.flags:
-            yield words.without(name)
+    edits = dict[Edit, None]()
+    for each in alternatives:
+        own = each.launcher
+        names_there = [*dropped, *(option.name for option in own.all_options if option.name.startswith("rdzv_"))]
+        there = [name for name in dict.fromkeys(names_there) if name in own.options or name in own.flags]
+        edits |= {type(words)(words.job, each).without(name): None for name in there}
+    yield from edits
     for name, variable, value in ((names.address, "MASTER_ADDR", ADDRESS), (names.port, "MASTER_PORT", PORT)):
         setting = setting_of(launcher, name)
         if backend != "static":
@@ -171,6 +176,12 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
         added += ["--rdzv-backend=c10d", '--rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT"', '--rdzv-id="$SLURM_JOB_ID"']
     rank = option(names.rank, "$SLURM_NODEID") if backend == "static" else None
     yield from words.started(rank, added)
+
+
+def _is_elastic(launcher: Launcher) -> bool:
+    """Whether nodes may come and go, or workers are restarted, which need a new rendezvous."""
+    restarts = launcher.setting("max_restarts") if launcher.kind == "torchrun" else None
+    return isinstance(launcher.nnodes, tuple) or restarts is not None and restarts.text != "0"
 
 
 def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:

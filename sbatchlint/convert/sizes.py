@@ -7,7 +7,7 @@ Lightning under torchrun refuses a `num_nodes` that does not fit the number of p
 from collections.abc import Iterator
 
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES
-from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.trace import Invocation, exported, values_of
 from sbatchlint.bash.values import Pieces, span_of, text_of
 from sbatchlint.convert.in_files import batch_in_file, stale_in_files
 from sbatchlint.convert.words import LOOPBACK
@@ -84,10 +84,17 @@ def stale_counts(job: Job, nodes: int, gpus: int) -> Iterator[str]:
 
 
 def devices_of_node(command: Invocation) -> list[tuple[str, Pieces]]:
-    """The CUDA_VISIBLE_DEVICES of one node, with its value: Slurm says which GPUs a task sees."""
-    value = exported(command, _DEVICES)
-    known = None if value is None else text_of(value)
-    return [(_DEVICES, value)] if value is not None and known is not None and _NUMBERS.fullmatch(known) else []
+    """The CUDA_VISIBLE_DEVICES of one node, with each value that it may have: Slurm says which GPUs a task sees."""
+    values = _alternatives(command, _DEVICES)
+    return [(_DEVICES, value) for value in values if _NUMBERS.fullmatch(text_of(value) or "")]
+
+
+def _alternatives(command: Invocation, name: str) -> list[Pieces]:
+    """The values that a variable may have in a command's environment, where several are possible."""
+    variable = command.state.variables.get(name)
+    if variable is None or not variable.exported:
+        return []
+    return [fields[0] for fields in values_of(command, variable) if fields]
 
 
 def stale_meeting(job: Job, command: Invocation, edits: list[Edit]) -> Iterator[tuple[str, Pieces]]:
@@ -115,9 +122,9 @@ def stale_interfaces(job: Job) -> Iterator[str]:
 def loopbacks(command: Invocation) -> Iterator[tuple[str, Pieces]]:
     """The variables of a command by which processes would meet on the loopback interface, with their values."""
     for name in _INTERFACES:
-        value = exported(command, name)
-        if value is not None and text_of(value) in ("lo", "=lo", "lo0"):
-            yield name, value
+        for value in _alternatives(command, name):
+            if text_of(value) in ("lo", "=lo", "lo0"):
+                yield name, value
 
 
 def _told(command: Invocation, launch: Launch | None, words: Argv, nodes: int) -> Iterator[tuple[str, Pieces]]:

@@ -6,7 +6,7 @@ from sbatchlint.analysis.editing.options import lines_above, lines_before, name_
 from sbatchlint.analysis.editing.words import reaches_only, words_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import Pieces, expansions, span_of
+from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of
 from sbatchlint.convert.goal import NotConvertible
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.containers import Container
@@ -380,8 +380,18 @@ class CommandWords:
             content = content.replace(letter, f"\\{letter}")
         return content
 
+    @property
+    def alternatives(self) -> list[Launch]:
+        """The launches of this place: several where an option is there only if some test says so."""
+        return [each for each in self.job.launches if each.launcher.span == self.launcher.span]
+
     def replaced(self, shell: str, end: int) -> Edit:
         """The edit that replaces the launcher and its options by another start of the program at `end`."""
+        options = {tuple(map(shown_text, each.launcher.argv[: each.launcher.program])) for each in self.alternatives}
+        if len(options) > 1:
+            raise NotConvertible(
+                f"the options of {self.launcher.name} depend on a test: write those that it is to have"
+            )
         if not self.prefix.end < end <= len(self.text):
             raise NotConvertible("the program is named elsewhere than after the launcher: write both as one command")
         gap = self.text[self.prefix.end : end]
