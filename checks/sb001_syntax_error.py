@@ -18,7 +18,9 @@ bash(1), `-n`.
 
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import pairwise
 from subprocess import DEVNULL, PIPE, SubprocessError, run
 
 from sbatchlint.analysis.script.conflicts import conflict_marker
@@ -50,8 +52,10 @@ SECONDS = 10
 # Environment variables that change how bash reads a script: BASH_ENV, BASHOPTS, BASH_COMPAT, functions …
 BASH_VARIABLE = re.compile(r"BASH|ENV$|SHELLOPTS$|POSIXLY_CORRECT$")
 
-# The maximum number of lines that are tried for an unclosed quote, and of characters parsed for all of them together.
-MOST_LINES = 32
+# The maximum number of lines that are tried for what is not closed, of which the text is valid for so many, and of
+# characters parsed for all of them together.
+MOST_LINES = 12
+MOST_VALID = 3
 MOST_CHARACTERS = 1 << 18
 
 CLOSES = {"if": "fi", "for": "done", "while": "done", "until": "done", "case": "esac", "{": "}", "(": ")"}
@@ -175,18 +179,39 @@ def _unclosed_quote(string: str, mark: str) -> int | None:
     bash names the last quote of the file, because an unclosed quote swaps the opening and closing ones after it. The
     likely one is on the line that, when closed at its end, gives a valid script with the least text between quotes.
     """
-    best: tuple[int, int] | None = None
-    at = tried = 0
+    found: list[tuple[int, int]] = []
+    for end, last in _likely_ends(string, mark)[: _most_tried(string)]:
+        program = parse(string[:end] + mark + string[end:])
+        if not program.errors:
+            found.append((sum(map(_quoted_length, nodes_of(program, Word))), last))
+        if len(found) == MOST_VALID:
+            break
+    return min(found)[1] if found else None
+
+
+def _most_tried(string: str) -> int:
+    return min(MOST_LINES, 1 + MOST_CHARACTERS // len(string))
+
+
+def _likely_ends(string: str, mark: str) -> list[tuple[int, int]]:
+    """The ends of lines with an odd number of quotes, each with the last quote before it: that which leaves the least
+    text between quotes of this kind first."""
+    marks = [each.start() for each in re.finditer(rf"(?<!\\){re.escape(mark)}", string)]
+    # the text after the first, third, fifth … quote up to the next one, and after the others
+    quoted, others = ([0], [0])
+    for number, (one, other) in enumerate(pairwise(marks)):
+        quoted.append(quoted[-1] + (0 if number % 2 else other - one))
+        others.append(others[-1] + (other - one if number % 2 else 0))
+    found: list[tuple[int, int, int]] = []
+    at = before = 0
     for line in string.split("\n"):
-        quotes = [each.start() for each in re.finditer(rf"(?<!\\){re.escape(mark)}", line)]
-        if len(quotes) % 2 and (tried := tried + 1) <= min(MOST_LINES, 1 + MOST_CHARACTERS // len(string)):
-            end = at + len(line.rstrip(" \t\r\\"))
-            program = parse(string[:end] + mark + string[end:])
-            if not program.errors:
-                found = sum(map(_quoted_length, nodes_of(program, Word))), at + quotes[-1]
-                best = found if best is None else min(best, found)
-        at += len(line) + 1
-    return None if best is None else best[1]
+        after = bisect_left(marks, at + len(line), before)
+        if (after - before) % 2:
+            end, last = at + len(line.rstrip(" \t\r\\")), marks[after - 1]
+            here = end - last if after % 2 else 0
+            found.append((quoted[after - 1] + here + others[-1] - others[min(after, len(marks) - 1)], end, last))
+        at, before = at + len(line) + 1, after
+    return [(end, last) for _, end, last in sorted(found)]
 
 
 def _unclosed_substitution(string: str) -> int | None:
@@ -199,7 +224,7 @@ def _unclosed_substitution(string: str) -> int | None:
         if "$(" in line and line.count("(") > line.count(")"):
             end = at + len(line.rstrip(" \t\r\\"))
             for place in dict.fromkeys((end, at + line.rfind('"'))):
-                if place <= at or (tried := tried + 1) > min(MOST_LINES, 1 + MOST_CHARACTERS // len(string)):
+                if place <= at or (tried := tried + 1) > _most_tried(string):
                     continue
                 if not parse(f"{string[:place]}){string[place:]}").errors:
                     return at + line.rfind("$(")

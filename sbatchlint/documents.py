@@ -169,11 +169,15 @@ def _kept(
     """The changes that the document can hold, as far as they can be told from others in groups of more than `fewest`,
     and what the document then is where all of them are kept.
 
-    A change may end the block that it is in, or begin another one.
+    A change may end the block that it is in, or begin another one. Where only some of the changed scripts are not read
+    as they were written, these are the ones.
     """
-    reading = _reading(source, texts, changed)
-    if reading is not None:
+    reading, unlike = _reading(source, texts, changed)
+    if reading is not None and not unlike:
         return changed, reading
+    if unlike and unlike <= {number for number, _, _ in changed}:
+        others = [each for each in changed if each[0] not in unlike]
+        return _kept(source, texts, others, fewest) if others else ([], None)
     half = len(changed) // 2
     if half == 0 or len(changed) <= fewest:
         return [], None
@@ -181,17 +185,23 @@ def _kept(
     return [each for part in parts for each in _kept(source, texts, part, fewest)[0]], None
 
 
-def _reading(source: Source, texts: list[str], changed: list[_Changed]) -> Reading | None:
-    """What the edited document is; None where it does not contain these scripts, and the others unchanged."""
+def _reading(source: Source, texts: list[str], changed: list[_Changed]) -> tuple[Reading | None, set[int]]:
+    """What the edited document is, and the numbers of the scripts that it does not contain as they should be.
+
+    None where it cannot be edited, or contains more or fewer scripts.
+    """
     expected = list(texts)
     for number, fixed, _ in changed:
         expected[number] = fixed.source.text
     try:
         after = _edited(source, changed)
     except ValueError:  # two scripts have a part in common, of which each makes something else
-        return None
+        return None, set()
     reading = read_document(after)
-    return reading if [each.text for each in reading.snippets] == expected else None
+    if len(reading.snippets) != len(expected):
+        return None, set()
+    pairs = zip(reading.snippets, expected)
+    return reading, {number for number, (snippet, text) in enumerate(pairs) if snippet.text != text}
 
 
 def _edited(source: Source, changed: Iterable[_Changed]) -> Source:

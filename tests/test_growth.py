@@ -322,6 +322,45 @@ def test_fixes_of_a_document_that_grows(shape: str) -> None:
     assert found[2] == 10 * found[1] >= 10
 
 
+# Documents of which some fixes cannot be written, or that bash cannot read.
+UNFIXED: dict[str, tuple[str, Callable[[int], str]]] = {
+    "fences that are not closed": ("a.md", repeated("```bash\n#!/bin/bash\n#SBATCH -N=@\n``\n~~~\n")),
+    "lists that are started": (
+        "a.py",
+        repeated(
+            f"def job@(p):\n    with open(f'{{p}}.sh', 'w') as f:\n        f.write('''{JOB}''')\n"
+            "    subprocess.run(['sbatch', '-N=2', f'{p}.sh'])\n"
+        ),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", UNFIXED)
+def test_fixes_that_a_document_that_grows_cannot_hold(shape: str) -> None:
+    name, text = UNFIXED[shape]
+
+    def fix(size: int) -> None:
+        fix_file(Source(text(size), name), Settings.of_table({}), True)
+
+    fix(2)
+    small, large = (executed_lines(partial(fix, size)) for size in (10, 100))
+    assert large < MOST * small
+
+
+QUOTES: dict[str, Callable[[int], str]] = {
+    "lines with a quote": lambda size: repeated('echo "a@\n')(2 * size) + 'echo "\n',
+    "lines with two quotes": lambda size: repeated('echo "a@" b\n')(size) + 'echo "\n',
+    "lines with a backquote": lambda size: repeated("A@=`b\n")(2 * size) + "echo `\n",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", QUOTES)
+def test_the_search_for_a_quote_that_is_not_closed(shape: str) -> None:
+    assert ratio(lambda size: inspect(Source(HEAD + QUOTES[shape](size), "a.sh"), Settings.of_table({}))) < MOST
+
+
 HERE = "#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=8 --cpus-per-task=32 --time=1:00:00\n"
 LAUNCH = "torchrun --nproc_per_node=8 train.py\n"
 CONVERTED: dict[str, Callable[[int], str]] = {
