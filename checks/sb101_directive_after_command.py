@@ -135,7 +135,7 @@ def check(job: Job) -> Iterator[Finding]:
         again, new, other = _set_again(job, lines)
         if again and not kept and len(lines) > 1:
             message = f"sbatch reads no directive below line {row}, and values above it count instead; "
-            message += f"move only {', '.join(new)} there" if new else "remove these, or change those above"
+            message += f"move only {', '.join(new)} above it" if new else "remove these, or change those above"
             if new and other > _OF_ANOTHER:  # their own `--partition` does not go with those values
                 message = f"sbatch reads no directive below line {row}, where another job seems to begin; "
                 message += "put that into its own file"

@@ -112,7 +112,8 @@ def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
     hint = next(each for each in conflict.settings if each.name == "hint")
     others = [each for each in conflict.settings if each is not hint]
     when = job.versions.suffix(conflict.ignored)
-    message = f"sbatch silently drops --hint because of {named(job, others, hint)}{when}; remove one of them"
+    which = "one of them" if len(others) == 1 else "--hint, or all of these"
+    message = f"sbatch silently drops --hint because of {named(job, others, hint)}{when}; remove {which}"
     related = [(each.span, "this one counts") for each in others]
     severity = "info" if _does_the_same(job, hint, others) else "warning"
     return Finding(hint.span, message, severity, related, versions=conflict.ignored)

@@ -75,6 +75,8 @@ MISSING = {
     "memory-without-gpus": ("ntasks-per-gpu",),
     "cpus-without-gpus": ("ntasks-per-gpu",),
 }
+# What the command line of sbatch may do about them, where it is not to request a GPU.
+_ADDS = {"gpus-per-task": "has one", "tasks-without-gpus": "has it"}
 # Variables with a number of tasks or nodes.
 _COUNTS = frozenset({"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"})
 _SIZES = ("ntasks", "nodes", "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket", "nodelist", "gres", "exclusive")
@@ -153,7 +155,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
         message = f"{conflict.refuser} refuses {shown}{when}: {reason}"
         missing = MISSING.get(conflict.kind)
         if missing is not None and not any(job.directives.last(name, at.line.component) for name in missing):
-            severity, message = "warning", f"{message}, unless the command line adds it"
+            severity, message = "warning", f"{message}, unless the command line {_ADDS.get(conflict.kind, 'does')}"
             if conflict.kind == "gpus-per-task" and (
                 not read_names(job).isdisjoint(_COUNTS) or not job.request.has_any_option(_SIZES)
             ):

@@ -48,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
     option = f"--gpus-per-node={number or 'N'}"
     yield Finding(
         place.span,
-        f"{what} requests no GPUs, and line {job.line(step.span.start)} may not get the one it needs ({sign.words}); "
+        f"{what} requests no GPUs, so line {job.line(step.span.start)} may not get the GPUs it needs ({sign.words}); "
         f"add `#SBATCH {option}`",
         "warning" if job.site.gpus == "gres" or sign.words.endswith("starts GPU workers") else "info",
         related=[(sign.span, sign.words)],

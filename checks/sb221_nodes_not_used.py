@@ -87,7 +87,7 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f"--nodes=1 --ntasks=1{'' if given else cpus}"
         # srun would start as many copies as there are tasks
         copies = many or (job.request.effective_tasks() or nodes) > nodes
-        use = "use both" if nodes == 2 else "use all"
+        use = "use both nodes" if nodes == 2 else "use all nodes"
         either = f"write {advice}, or {use if copies else 'start it with srun'}"
         unless = f"unless `{name}` on line {line} starts work there; {either}"
         if step is not None:

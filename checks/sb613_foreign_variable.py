@@ -86,8 +86,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         told.add(system)
         line = job.line(starter.span.start)
-        message = f"{read.name} is empty in a Slurm job, and `{starter.name}` (line {line}) works only in a job "
-        message += f"of {system}; submit it there, or write `srun`"
+        message = f"{read.name} is empty in a Slurm job, and `{starter.name}` (line {line}) works only in "
+        message += f"a job of {system}; submit it there, or write `srun`"
         yield Finding(read.span, message, related=[(starter.name_span, f"a command of {system}")])
 
 

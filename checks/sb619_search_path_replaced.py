@@ -155,9 +155,10 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         message = f"the value of {assignment.name} goes on in the next line, which bash runs; join the lines"
         yield Finding(assignment.span, message, "warning")
         return
+    places = " and ".join(at_lines(lines).rsplit(", ", 1))
     yield Finding(
         assignment.span,
-        f"this drops what the modules on {at_lines(lines)} may have "
+        f"this drops what the modules on {places} may have "
         f"added to {assignment.name}; append `:${assignment.name}` to keep it",
         "warning" if assignment.name == "LD_LIBRARY_PATH" else "info",
         related=[(each.span, "a module") for each in modules[-3:]],

@@ -105,7 +105,7 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             setting = next(each for name in ("mem", "mem-per-cpu") if (each := job.request.setting(name)) is not None)
             larger = megabytes > memory
-            happens = "more than" if larger else "as large as"
+            happens = "larger than" if larger else "as large as"
             what, option = _named(command)
             yield Finding(
                 seen[0],
@@ -144,9 +144,9 @@ def _is_dask(command: Invocation) -> bool:
 def _named(command: Invocation) -> tuple[str, str]:
     """What may grow, with its verb, and the option that limits it."""
     if _is_dask(command):
-        return "the limits of all workers are", _LIMIT
+        return "the limits of all workers together are", _LIMIT
     if any(each.startswith(_DRIVER) for each in command.words):
-        return "the heap of the driver is", _DRIVER
+        return "the limit of the driver's heap is", _DRIVER
     if command.name in ORCA:
         return "the memory of all processes is", "%maxcore"
     if command.name in GAUSSIAN:
@@ -156,7 +156,7 @@ def _named(command: Invocation) -> tuple[str, str]:
     buffer = _buffer(command)
     if buffer is not None:
         return "the buffers of all threads are" if command.name == "samtools" else "the memory limit is", buffer[0]
-    return "the heap is", "-Xmx"
+    return "the limit of the Java heap is", "-Xmx"
 
 
 def _heap(command: Invocation) -> tuple[Pieces, float] | None:

@@ -362,7 +362,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         happens = f"`{text}` on line {line} replaces the status of {name} before anything reads it"
         return f"{happens}; write `|| {text}` after both", None
     if loss.how == "iterations":
-        return (f"an earlier failure of {name} is ignored: only the last iteration counts; {leave}"), None
+        return f"an earlier failure of {name}{many} is ignored: only the last iteration counts; {leave}", None
     if loss.how == "ignored":
         return f"{outcome} even if {name}{many} fails; {after('|| exit')}", None
     if loss.how == "trap":

@@ -57,7 +57,7 @@ _LIMIT = Regex(r"-(?:gt|ge|lt|le)\b|\bSECONDS\b|\$\(\(|\btimeout\b|--retry")
 # The variables of other batch systems that tell about a job.
 _OTHER_SYSTEM = Regex(r"\$\{?(?:AWS_BATCH|AZ_BATCH|COBALT|LSB|OAR|PBS|SGE)_")
 _IS_THERE = Regex(r"(?:\[\[?|test)[ \t]+-[defrs][ \t]")
-_FILE = "this file never appears"
+_FILE = "the file that this loop waits for never appears"
 _LOCK = "this loop waits forever for a lock that a killed job leaves behind; use flock, or give up after some tries"
 # A file that somebody creates to end a session.
 _STOP = Regex(
@@ -88,8 +88,7 @@ def check(job: Job) -> Iterator[Finding]:
             elif not _keeps_open(inside):
                 yield Finding(
                     _head(job, wait.span),
-                    f"if {wait.never}, the loop keeps the job idle until its time limit; give up after a fixed number "
-                    "of tries",
+                    f"if {wait.never}, the job stays idle until its time limit; give up after a fixed number of tries",
                 )
 
 

@@ -63,7 +63,7 @@ def _mem_update(value: str) -> Refusal | None:
 
 def _reason(value: str) -> str:
     if not value.strip():
-        return "it must be an amount such as 4G"
+        return "the amount is missing"
     if re.search(r"[0-9][.,][0-9]", value):
         return "an amount is a whole number"
     if value[:1] == "-":
