@@ -113,7 +113,8 @@ def _advice(world: LaunchWorld) -> str:
     launcher, rendezvous = world.launcher, world.launcher.rendezvous
     add = f"{'add' if world.nodes_setting.setting is None else 'write'} `{_option(world)}=$SLURM_JOB_NUM_NODES"
     if launcher.kind == "accelerate":
-        return f"{add}`, and the rank, address and processes"
+        add = add.partition("=")[0]
+        return f"{add}`, `--machine_rank`, `--main_process_ip` and the total `--num_processes`"
     if lacks_address(world.launch):
         return f"{add} --rdzv_backend=c10d --rdzv_endpoint=FIRST_NODE:PORT`"
     if rendezvous is not None and rendezvous.backend == "static" and launcher.node_rank is None:

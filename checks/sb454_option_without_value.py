@@ -34,6 +34,7 @@ from sbatchlint.bash.values import Phase, Pieces
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -65,10 +66,11 @@ def check(job: Job) -> Iterator[Finding]:
     if not found:
         return
     (name, (read, option)), *others = found.items()
+    message = f"`{option}` gets no value unless {name} is exported before sbatch; set it above, or {stopping(read)}"
+    ends = " to stop the job"
     yield Finding(
         read.span,
-        f"`{option}` gets no value unless {name} is exported before sbatch; set it above, or {stopping(read)} to "
-        "stop the job",
+        message + ends if len(message + ends) <= MOST else message,
         related=[(other.span, "this option gets none either") for _, (other, _) in others[:3]],
     )
 

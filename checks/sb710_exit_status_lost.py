@@ -350,7 +350,8 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     # an iteration needs no other, but what follows may take each for done
     goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
     if others and _are_independent(found) or _cleans_up_after(job, loss) or goes_on:
-        leave = f"{after('|| rc=1')} and end with `exit ${{rc:-0}}`"
+        status = "$rc" if loss.command.state.option("nounset") is False else "${rc:-0}"
+        leave = f"{after('|| rc=1')} and end with `exit {status}`"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)
     if loss.how == "overwritten":
@@ -394,8 +395,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         begin = f"{outcome} even if {name}{many} fails, as its shell runs another command after it"
         return f"{begin}; {after('|| exit')}", None
     if _cancels_itself(found):
-        begin = f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} fails"
-        return f"{begin}; {leave}", None
+        return f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} fails; {leave}", None
     later = _decides_later(job, loss)
     if later is not None:
         line = job.line(later.span.start)

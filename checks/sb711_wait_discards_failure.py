@@ -91,9 +91,11 @@ def check(job: Job) -> Iterator[Finding]:
     keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
     each = "${pids[@]}" if keep == "pids+=($!)" else "$pids"
     loop = f"for p in {each}; do wait $p || rc=1; done"
-    advice = f"add `{keep}` after each `&`, write `{loop}` here, end with `exit $rc`"
+    # without `rc` this `exit` keeps the last status; `set -u` would refuse it
+    leave = "exit $rc" if first.command.state.option("nounset") is False else "exit ${rc:-0}"
+    advice = f"add `{keep}` after each `&`, write `{loop}` here, end with `{leave}`"
     if first.how == "wait" and _is_started_last(job, losses):
-        advice = "write `wait $! || rc=1`, and end with `exit ${rc:-0}`"
+        advice = f"write `wait $! || rc=1`, and end with `{leave}`"
         if _ends(job, first):
             advice = "write `wait $! || exit 1`"
     if _in_subshell(first):
@@ -108,9 +110,9 @@ def check(job: Job) -> Iterator[Finding]:
         written = job.source.slice(place)
         awaits = [each for each in job.invocations if each.span == place and not _in_subshell(first)]
         if awaits and written.startswith("wait ") and " -" not in written:
-            advice = f"write `for p in {written[5:].strip()}; do wait $p || rc=1; done`, end with `exit ${{rc:-0}}`"
+            advice = f"write `for p in {written[5:].strip()}; do wait $p || rc=1; done`, end with `{leave}`"
             if awaits[0].context.loops and " " not in written[5:].strip() and "[" not in written:
-                advice = f"write `{written} || rc=1`, and end with `exit ${{rc:-0}}`"
+                advice = f"write `{written} || rc=1`, and end with `{leave}`"
     elif first.how == "pipeline" and first.filter is not None:
         place = first.filter.name_span
         happens = f"a failure of {name} is lost: only the status of `{first.filter.name}` counts"

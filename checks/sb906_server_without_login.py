@@ -65,7 +65,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     word = command.argv[found]
     option, equals, _ = shown_text(word).partition("=")
-    turned_off = f"an empty `{option}`" if equals and name.startswith("jupyter") else f"`{shown_text(word)}`"
+    written = shown_text(word) if opening.fullmatch(options[found][0]) else options[found][1]
+    turned_off = f"an empty `{option}`" if equals and name.startswith("jupyter") else f"`{written}`"
     what = "this Jupyter server" if name.startswith("jupyter") else f"this {name}"
     message = f"with {turned_off}, anyone who reaches the node can use {what}, and so your account"
     saved = name.startswith("jupyter") and not any(map(_NO_PASSWORD.fullmatch, words))
