@@ -9,6 +9,7 @@ from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, shown_text
+from sbatchlint.convert.allocation import asked_by_steps
 from sbatchlint.convert.container_differences import containers_of_starts, differences
 from sbatchlint.convert.containers import contain, has_container
 from sbatchlint.convert.draft import Draft, as_job
@@ -139,10 +140,12 @@ class _Script(Draft):
     def with_header(self, tasks: int, gpus: int) -> Job:
         """The job with the option block of the goal, whose missing options become to-dos."""
         job = changed_job(self.job, [])  # without the option that `as_job` assumes
-        edits, todos = header(job, self.goal, tasks, gpus, of_one_cpu=not gpus and tasks > 1)
+        asked = asked_by_steps(self.job, self.goal, gpus)  # one that is no batch job has no steps
+        goal = self.goal._replace(options=asked.options | dict(self.goal.options))
+        edits, todos = header(job, goal, tasks, gpus, of_one_cpu=not gpus and tasks > 1)
         self.todos += [f"fill in, and write #SBATCH: {todo}" for todo in todos]
-        self.todos += unbound(job, tasks, gpus)
-        return changed_job(job, edits)
+        self.todos += [*asked.todos, *unbound(job, tasks, gpus)]
+        return changed_job(job, [*edits, *asked.edits])
 
     def proven(self, job: Job, workers: int, ranks: bool, starts: int = 1) -> tuple[Source, Proof, list[str]]:
         """The script with its proof, and the repairs made; see `Proof`. Raises `NotConvertible`."""

@@ -20,6 +20,7 @@ from sbatchlint.source.edits import Edit, edited, insert
 from sbatchlint.source.text import Source, Span
 
 _STAGED = "SB817"
+_OF_ALLOCATION = "SB331"
 _MOST = 12
 _ON_EACH_NODE = "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
 # Commands that prepare a folder, or work on files in it.
@@ -63,6 +64,8 @@ def _badness(proof: Proof, before: list[str]) -> tuple[int, int]:
 
 def _edits(source: Source, new: list[Diagnostic], settings: Settings) -> list[Edit]:
     first = new[0]
+    if first.code == _OF_ALLOCATION:
+        return []  # its fix drops what the job is to have
     if first.code == _STAGED:
         return _staged_on_each_node(
             Job.from_source(source, settings.site), [each.span for each in new if each.code == _STAGED]

@@ -7,6 +7,7 @@ from sbatchlint.analysis.editing.words import reaches_only, words_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of
+from sbatchlint.convert.container_differences import written_at
 from sbatchlint.convert.goal import NotConvertible
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.containers import Container
@@ -383,7 +384,8 @@ class CommandWords:
     @property
     def alternatives(self) -> list[Launch]:
         """The launches of this place: several where an option is there only if some test says so."""
-        return [each for each in self.job.launches if each.launcher.span == self.launcher.span]
+        own = self.launcher.span, written_at(self.launch.invocation)
+        return [each for each in self.job.launches if (each.launcher.span, written_at(each.invocation)) == own]
 
     def replaced(self, shell: str, end: int) -> Edit:
         """The edit that replaces the launcher and its options by another start of the program at `end`."""
