@@ -18,7 +18,9 @@ None: the option or the comment is wrong.
 sbatch(1), `--time`, `--nodes`, `--ntasks`, `--cpus-per-task`, `--gres`
 """
 
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from sbatchlint.analysis.directives.limits import comment_on, plain_limits
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -37,8 +39,16 @@ CARD = Card(
 
 _NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10, "twelve": 12}
 _LENGTH = Regex(
-    r"(?i)(?<![\w.:-])(\d{1,4}|one|two|three|four|five|six|ten|twelve)[ -]?(minutes?|mins?|hours?|hrs?|h|days?)\b"
+    r"(?i)(?<![\w.:-])(\d{1,4}(?:\.\d)?|one|two|three|four|five|six|ten|twelve)"
+    r"[ -]?(minutes?|mins?|hours?|hrs?|h|days?)\b"
 )
+# How the option is written: `(hh:mm:ss)`, `D-HH:MM`, `days-hrs:min:sec`.
+_UNIT = r"(?:days?|d{1,2}|hours?|hrs?|h{1,2}|minutes?|mins?|m{1,2}|seconds?|secs?|s{1,2})"
+_FORMAT = Regex(rf"(?i)[(\[]?\b{_UNIT}(?:[-:]{_UNIT})+\b[)\]]?")
+# What joins the parts of one length: `1 day and 12 hours`.
+_JOINING = Regex(r"(?:,|,? and)? ?")
+# The word `for` before a length says nothing of another run.
+_FOR = Regex(r"(?i)\b(run(?:s|ning)?|lasts?|asks?) for\b")
 _MINUTES = {"m": 1, "h": 60, "d": 1440}
 _NAMES = {"m": "minute", "h": "hour", "d": "day"}
 # About something else than this limit.
@@ -47,7 +57,10 @@ _OTHER = Regex(
     r"|old|before|instead|per|each|every|up to|rounded|increase|change|recommend\w*|prio\w*)\b|[<>=~:]"
 )
 # What a comment says of the limit itself, and not of the program.
-_CLAIM = Regex(r"(?i)\b(?:limit|request|wall|given|run(?:ning)? ?time of|at most|max(?:imum)?|set)")
+_CLAIM = Regex(
+    r"(?i)\b(?:limit|request|wall|given|run(?:ning)? ?time of|runs?\b(?!-)|at most|max(?:imum)?|set)"
+    r"|\brun(?:ning)? ?time\b[ ,-]*$|^[#\W]*$"
+)
 _ESTIMATE = Regex(r"(?i)\b(?:tak\w+|took|need\w*|about|approx\w*|around|expect\w*|estimat\w*|usual\w*|should|enough)\b")
 _COUNTED = {
     "nodes": Regex(r"(?i)(?<![\w.-])(\d{1,4}) (?:whole |full |compute )?(?:nodes?|servers?|machines?|hosts?)\b"),
@@ -57,6 +70,7 @@ _COUNTED = {
     ),
     "cpus-per-task": Regex(r"(?i)(?<![\w.-])(\d{1,4}) (?:cpus?|cores?|threads?)(?: per (?:task|process))?\b"),
 }
+_MODEL = Regex(r"(?i) of type .*")
 _GPUS = Regex(r"(?i)(?<![\w.-])(\d{1,4}) (?:\w+ )?gpus?\b(?! per task)")
 _OF_GPUS = frozenset({"gpus", "gpus-per-node", "gres"})
 _GPU_VALUE = Regex(r"(?:gpu:(?:[A-Za-z][\w.-]*:)?|(?:[A-Za-z][\w.-]*:)?)(\d{1,4})")
@@ -81,25 +95,42 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
-    comment, limit = comment_on(job, setting), times.minutes(text)
-    found = _LENGTH.findall(comment)
-    if limit is None or limit <= 0 or len(found) != 1:
+    comment, limit = _FORMAT.sub(" ", comment_on(job, setting)), times.minutes(text)
+    found = list(_LENGTH.finditer(comment))
+    if limit is None or limit <= 0 or not found or not _are_joined(comment, found):
         return
-    written, unit = found[0][0].lower(), found[0][1][0].lower()
-    number = _NUMBERS.get(written) or parse_integer(written)
-    meant, rest = number * _MINUTES[unit], _LENGTH.sub(" ", comment)
+    numbers = [_number(each[1].lower()) for each in found]
+    units = [each[2][0].lower() for each in found]
+    meant = round(sum(number * _MINUTES[unit] for number, unit in zip(numbers, units, strict=True)))
+    rest = _FOR.sub(
+        r"\1", re.sub(r":(?= *$)", "", comment[: found[0].start()]) + _LENGTH.sub(" ", comment[found[0].start() :])
+    )
     if not meant or _OTHER.search(rest) or 0.9 * limit <= meant <= 1.1 * limit:
         return
     if meant < limit and (_ESTIMATE.search(rest) or not _CLAIM.search(rest)):
         return
-    mistyped = meant > limit and limit in {number * each for each in _MINUTES.values()}
-    says = counted(number, _NAMES[unit])
+    mistyped = len(found) == 1 and meant > limit and limit in {numbers[0] * each for each in _MINUTES.values()}
+    says = " and ".join(
+        counted(int(number), _NAMES[unit]) if number == int(number) else f"{number} {_NAMES[unit]}s"
+        for number, unit in zip(numbers, units, strict=True)
+    )
     assert setting.value_span is not None
     yield Finding(
         setting.value_span,
         f"--time={text} is {_shown(limit)}, but the comment says {says}; correct one of them",
         "warning" if mistyped else "info",
     )
+
+
+def _number(written: str) -> float:
+    return _NUMBERS.get(written) or float(written)
+
+
+def _are_joined(comment: str, found: list[re.Match[str]]) -> bool:
+    """Whether the lengths that a comment names are the parts of one: `1 day and 12 hours`."""
+    between = [comment[one.end() : other.start()] for one, other in pairwise(found)]
+    units = [_MINUTES[each[2][0].lower()] for each in found]
+    return units == sorted(set(units), reverse=True) and all(map(_JOINING.fullmatch, between))
 
 
 def _shown(minutes: int) -> str:
@@ -128,7 +159,7 @@ def _of_gpus(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     value = _GPU_VALUE.fullmatch(text)
     if value is None or setting.name == "gres" and not text.startswith("gpu:"):
         return
-    number, comment = parse_integer(value[1]), comment_on(job, setting)
+    number, comment = parse_integer(value[1]), _MODEL.sub("", comment_on(job, setting))
     found = _GPUS.findall(comment)
     if len(found) != 1 or _OTHER_COUNT.search(comment) or parse_integer(found[0]) in (number, 0):
         return
