@@ -9,7 +9,8 @@ specified`, or mails go to `username@uni.edu`. Where a number belongs (`--nodes=
 The same holds for the words of commands: a program, an image, a file to source or a folder that is still `/path/to/x`,
 `<image>` or `your_script.py` does not exist, and a program takes such an argument literally.
 
-So does an option whose value was taken out: `--partition=` is refused, and `--account=` names no account.
+So does an option whose value was taken out: `--partition=` is refused, and `--account=` names no account. With
+`--output=` or `--error=` the job fails before its first line (exit code 0:53), as the log would be the folder itself.
 
 Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are not reported; `{ nodes }` is not one of
 them, and `{Partition Name}` is advice, as sbatch refuses the file as it lies. An error where sbatch refuses the
@@ -98,18 +99,23 @@ WANTED = {
     "account": "your account",
     "array": "the indexes",
     "dependency": "the ID of the job to wait for",
+    "error": "a file such as %x-%j.err",
     "job-name": "a name",
     "mail-type": "the events, such as END,FAIL",
     "mail-user": "your address",
     "mem": "the memory that the job needs",
+    "output": "a file such as %x-%j.out",
     "partition": "a partition of your site",
     "qos": "a QOS of your site",
     "time": "the time that the job needs",
 }
 OPENING = frozenset("<{[")
 # A placeholder that says that it stands for a secret.
-# What follows from an empty value; Slurm 22.05, live: the other options of a name do without one.
+_NO_LOG = "the job fails before it starts, as its log would be a folder"
+# What follows from an empty value; Slurm 22.05 and 26.05, live: the other options of a name do without one.
 _EMPTIED = {
+    "output": (_NO_LOG, "error"),
+    "error": (_NO_LOG, "error"),
     "partition": ("Slurm refuses the job", "error"),
     "account": ("Slurm refuses the job if the site checks accounts", "warning"),
     "qos": ("Slurm refuses the job if the site checks the QOS", "warning"),
