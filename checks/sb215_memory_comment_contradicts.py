@@ -33,7 +33,10 @@ CARD = Card(
     when=Options("mem", "mem-per-cpu"), seen="a review of public scripts",
 )  # fmt: skip
 
-_PER_CPU = Regex(r"(?i)(?<!-)\bper[ -]+(?:allocated )?(?:cpu|core|processor|thread)|\b(?:each|every) (?:cpu|core)|\bmem(?:ory)? ?/ ?(?:cpu|core)\b")
+_PER_CPU = Regex(
+    r"(?i)(?<!-)\bper[ -]+(?:allocated )?(?:cpu|core|processor|thread)|\b(?:each|every) (?:cpu|core)"
+    r"|\bmem(?:ory)? ?/ ?(?:cpu|core)\b"
+)
 # What a site gives or allows, whatever the job requests.
 _DEFAULT = Regex(r"(?i)\b(?:default\w*|limit\w*|max\w*|available|up to)\b")
 _MOST = 3 * 1024 * 1024  # MB that large nodes have

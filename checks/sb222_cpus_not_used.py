@@ -10,6 +10,10 @@ the only step.
 A job of several tasks on one node in which a Python, R, Julia or MATLAB program is started once is advice: only its
 threads, if it has any, use the CPUs of the others. It is a warning where the program's own text shows that it has none.
 
+Without the option for them, `bwa mem`, `bowtie2`, `samtools sort`, `blastn` and STAR have one thread, and some programs
+have one in any case: where the job runs nothing else, and requests four CPUs or more, it is a warning; advice where
+more CPUs may bring more memory, as `--mem` is missing.
+
 With a number of threads, a job without steps is reported only if every program of the job is given one, and that is at
 most half the number of CPUs. Where memory is requested for each CPU, more CPUs may have been requested for their
 memory.
@@ -33,7 +37,9 @@ from sbatchlint.analysis.script.threads import (
     ThreadOption,
     commands_with_threads,
     counts_elsewhere,
+    one_thread,
     thread_options,
+    threaded_programs,
 )
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
@@ -46,6 +52,7 @@ from sbatchlint.job.srun import StepOption
 from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
+from sbatchlint.slurm.model import Setting
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -64,6 +71,8 @@ _UNCLEAR = (
 _TASKS_UNCLEAR = frozenset(
     {"exclusive", "gpus-per-task", "ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "cpus-per-gpu", "nodelist"}
 )
+# What a job does beside the work of its programs, with one CPU.
+_OTHER_WORK = ("copies", "places", "packs", "installs", "module", "loads", "slurm", "looks", "minor")
 # Options of a step with which fewer tasks may be meant.
 _PLACING = frozenset({"cpus-per-task", "exclusive", "nodes", "overlap"})
 
@@ -78,12 +87,18 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if job.steps and not job.launches:
         yield from _tasks_of_steps(job)
-    if request.has_option("ntasks-per-node") or job.steps or job.launches or not commands_with_threads(job):
+    if job.steps or job.launches or not commands_with_threads(job):
         return
     name = "cpus-per-task" if request.has_option("cpus-per-task") else "ntasks"
+    per_node = request.setting("ntasks-per-node")
+    if per_node is not None:
+        if name == "ntasks" and request.setting(name) is None and (request.exact_nodes() or 1) == 1:
+            yield from _without_threads(job, per_node, request.effective_tasks() or 0)
+        return
     setting, cpus = request.setting(name), whole(request.value(name))
     if setting is None or cpus is None or name == "cpus-per-task" and whole(request.value("ntasks") or "1") != 1:
         return
+    yield from _without_threads(job, setting, cpus)
     found: list[ThreadOption] = []
     for command in job.invocations:
         if command.children or command.calls_function or weight(job, command) < Weight.PROGRAM:
@@ -103,6 +118,36 @@ def check(job: Job) -> Iterator[Finding]:
         f"`{most.shown}` leaves {cpus - most.number} of the {cpus} CPUs of `{setting.as_written}` idle; use the "
         "same number in both options",
         "info",
+        related=[(setting.span, f"requests {cpus}")],
+    )
+
+
+def _without_threads(job: Job, setting: Setting, cpus: int) -> Iterator[Finding]:
+    """The finding on a job whose programs all have one thread, as none is told to use more."""
+    works = [each for each in job.invocations if not each.children and weight(job, each) >= Weight.STAGING]
+    works = [each for each in works if not each.calls_function and not has_trait(each.name, *_OTHER_WORK)]
+    options = [one_thread(each) for each in works]
+    threaded = threaded_programs()
+    if any(each.name in threaded and one_thread(each) is None for each in job.invocations):
+        return
+    if not works or None in options or job.program.errors or job.limits.exhausted:
+        return
+    for command in works:
+        if command.context.background is not None or any(
+            has_trait(each.name, "repeats") for each in command.ancestors()
+        ):
+            return  # several at once
+    busy = 1 + sum(each.piped_from or each.piped_to for each in works)
+    main, option = next(((each, option) for each, option in zip(works, options, strict=True) if option), (works[0], ""))
+    if cpus < 4 or cpus < 2 * busy:
+        return
+    advice = f"add `{option} {cpus}`" if option else f"write {setting.as_written.replace(str(cpus), '1')}"
+    without = f" without `{option}`" if option else ""
+    name = " ".join([main.name or "", *main.words[1:2]]) if main.name in ("bwa", "samtools") else main.name
+    yield Finding(
+        main.name_span,
+        f"`{name}` has one thread{without}, so most of the {cpus} CPUs of `{setting.as_written}` stay idle; {advice}",
+        "warning" if job.request.has_option("mem") else "info",
         related=[(setting.span, f"requests {cpus}")],
     )
 

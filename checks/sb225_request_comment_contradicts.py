@@ -111,7 +111,7 @@ def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
         return
     mistyped = len(found) == 1 and meant > limit and limit in {numbers[0] * each for each in _MINUTES.values()}
     says = " and ".join(
-        counted(int(number), _NAMES[unit]) if number == int(number) else f"{number} {_NAMES[unit]}s"
+        counted(round(number), _NAMES[unit]) if number == round(number) else f"{number} {_NAMES[unit]}s"
         for number, unit in zip(numbers, units, strict=True)
     )
     assert setting.value_span is not None

@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from typing import NamedTuple
 
+from sbatchlint.analysis.directives.placeholders import find_placeholder
 from sbatchlint.analysis.outcome.markers import marks_success
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.submit_lines import names_dependent
@@ -45,12 +46,11 @@ def state_reader(job: Job, work: Invocation) -> Reader | None:
 def _of_whole_job(job: Job) -> Reader | None:
     """What reads the state of the job, whichever of its work failed."""
     request = job.request
-    value = (request.value("mail-type") or "").strip("\"'")
-    events = mail.events(value).events
-    # Who names FAIL waits for that mail. END and ALL are habits, and bring mail in any case.
-    if "FAIL" in events and "FAIL" in value.upper().split(","):
-        setting = request.setting("mail-type")
+    events = mail.events((request.value("mail-type") or "").strip("\"'")).events
+    address = request.value("mail-user") or ""
+    if ("END" in events or "FAIL" in events) and find_placeholder("mail-user", address) is None:
         outcome = "the mail says COMPLETED" if "END" in events else "no FAIL mail is sent"
+        setting = request.setting("mail-type")
         return Reader(outcome, setting.span if setting is not None else None)
     for command in job.invocations:
         if command.name == "sbatch" and _depends_on(command, _OWN_IDS):

@@ -104,6 +104,25 @@ _DEFAULTS = {
     "metaspades.py": (16, "-t --threads"),
     "rnaspades.py": (16, "-t --threads"),
 }
+# Programs with one thread unless an option says more, and that option (their manuals and --help).
+_ONE_THREAD = {
+    **dict.fromkeys(("bwa mem", "bwa aln", "iqtree-omp"), "-t"),
+    **dict.fromkeys(("samtools sort", "samtools view", "samtools merge", "samtools fixmate", "samtools markdup"), "-@"),
+    **dict.fromkeys(("bowtie", "bowtie2", "hisat2", "tophat", "tophat2", "cufflinks", "cuffdiff", "stringtie"), "-p"),
+    **dict.fromkeys(("hisat2-build", "rsem-calculate-expression"), "-p"),
+    **dict.fromkeys(("cutadapt", "trim_galore"), "-j"),
+    **dict.fromkeys(("bowtie2-build", "bowtie-build", "kraken2"), "--threads"),
+    **dict.fromkeys(("blastn", "blastp", "blastx", "tblastn", "tblastx", "psiblast"), "-num_threads"),
+    **dict.fromkeys(("cd-hit", "cd-hit-est", "featureCounts"), "-T"),
+    **dict.fromkeys(("kallisto quant", "racon", "flye"), "-t"),
+    "STAR": "--runThreadN",
+}
+# Programs that have one thread in any case.
+_SERIAL = frozenset(
+    {"bwa index", "samtools faidx", "samtools flagstat", "samtools index", "vcftools", "bedtools", "FastTree", "seqtk"}
+    | {"exonerate", "augustus", "clustalw", "clustalw2", "codeml", "baseml", "makeblastdb", "htseq-count"}
+)
+_OF_ONE_THREAD = frozenset(name.partition(" ")[0] for name in (*_ONE_THREAD, *_SERIAL))
 # Pairs of options whose product is the number of threads: processes, and threads of each.
 _PRODUCTS = (("-ntmpi", "-ntomp"), ("--nworkers", "--nthreads"), ("--nprocs", "--nthreads"),
              ("--num_callers", "--cpu_threads_per_caller"))  # fmt: skip
@@ -182,6 +201,7 @@ def _is_known(name: str) -> bool:
         or name in _PLUS
         or name in _SPARK
         or name in _DEFAULTS
+        or name in _OF_ONE_THREAD
         or _LAMMPS.fullmatch(name) is not None
     )
 
@@ -266,6 +286,19 @@ def cpu_options(command: Invocation) -> list[ThreadOption]:
         product = one.number * other.number if one.number is not None and other.number is not None else None
         return [ThreadOption(f"{one.shown} {other.shown}", one.span, (), product, True)]
     return options
+
+
+def one_thread(command: Invocation) -> str | None:
+    """The option that would give threads to a program that certainly has only one; "" where none does.
+
+    None where it may have more, or the program is another.
+    """
+    name, words = command.name or "", command.words[1:]
+    key = next((each for each in (name, " ".join([name, *words[:1]])) if each in _ONE_THREAD or each in _SERIAL), None)
+    if key is None or any(map(hides_options, command.argv)) or any(thread_options(command)):
+        return None
+    option = _ONE_THREAD.get(key, "")
+    return None if option and any(word.startswith(option) for word in words) else option
 
 
 def _files(command: Invocation) -> int:
