@@ -31,11 +31,9 @@ _COUNTED = re.compile(r"(?m)^#SBATCH -C .*\*[0-9]")
 _NOT_OURS = re.compile(r"(?m)^#SBATCH -q secret$")
 # In which order the controller has its nodes.
 _ORDER = re.compile(r"--contiguous\b")
-# 22.05 asks the nodes for what --prefer names, refuses some jobs that have CPUs or tasks by their GPUs or are to be
-# spread, and counts the memory of the first node of a partition, whichever that is, for all memory of one (--mem=0).
-_OF_THE_RELEASE = re.compile(
-    r"--prefer|--gpus-per-node=4 --cpus-per-gpu=10|--ntasks-per-gpu|--spread-job|--mem=0\b[\s\S]*-q strict"
-)
+# 22.05 asks the nodes for what --prefer names, refuses some jobs that have CPUs or tasks by their GPUs, and counts the
+# memory of the first node of a partition, whichever that is, for all memory of one (--mem=0).
+_OF_2205 = re.compile(r"--prefer|--gpus-per-node=4 --cpus-per-gpu=10|--ntasks-per-gpu|--mem=0\b[\s\S]*-q strict")
 # Since 23.02, tasks that the GPUs of a job divide are first placed by the CPUs of each GPU, and 26.05.3 keeps to that
 # where it does not work out (`_estimate_cpus_per_gres()` in gres_filter.c): by which cores the GPUs are bound to, which
 # no profile says.
@@ -89,12 +87,11 @@ def _is_open(profile: Profile, script: str, messages: str) -> bool:
     if profile.qos and not profile.any_account:
         if "#SBATCH -q" not in script and by_qos or _ACCOUNTS.search(messages) or _NOT_OURS.search(script):
             return True
-    newest = (profile.release or "") >= "23.02"
-    if newest and "configuration is not available" in messages and _is_placed_by_gpus(script):
+    if (profile.release or "") < "23.02":
+        return any(each.search(text) for each, text in ((_UNKNOWN, messages), (_ORDER, script), (_OF_2205, script)))
+    if "configuration is not available" in messages and _is_placed_by_gpus(script):
         return True
-    return any(each.search(text) for each, text in (
-        (_UNKNOWN, messages), (_ORDER, script), (_OF_THE_RELEASE, script),
-    ))  # fmt: skip
+    return bool(_UNKNOWN.search(messages) or _ORDER.search(script))
 
 
 def _is_placed_by_gpus(script: str) -> bool:

@@ -145,7 +145,8 @@ def _of_partition(target: Target, name: str) -> list[Obstacle]:
             demand, kinds, target, name, _most_nodes(number, partition.max_nodes, most_nodes(target, name))
         )
         # for a held job it does not look at them before it is released
-        later = request.has_any_option(("hold", "spread-job")) or _later(target, name, demand)
+        later = request.has_option("hold") or _later(target, name, demand)
+        later = later or request.has_option("spread-job") and not request.has_option("nodes")
         found += [each._replace(waits=each.waits or later and not each.limit) for each in every]
     if down and not is_before(request.version, "24.11"):
         found = [each._replace(waits=True) for each in found]  # seen with 26.05; its code is that of 24.11
@@ -200,24 +201,27 @@ def _beyond_limits(target: Target, name: str, demand: Demand, kinds: list[Nodes]
     if named and asked is None and is_before(request.version, "23.02"):
         asked = len(named)  # sbatch asks for as many nodes as --nodelist names
     counts, newest = request.counts, request.directives.versions.all_since("26.05")
+    spread = request.has_option("spread-job")
     largest, tasks = demand.nodes, counts.ntasks if counts is not None else 0
     if counts is not None and request.has_option("nodes"):
         largest = max(largest, counts.max_nodes or 0)
-    elif newest and not request.has_option("spread-job"):
-        largest = max(largest, tasks)  # before 26.05 it does not count for the limit of the partition
+    elif newest or spread:  # before 26.05, the tasks of other jobs do not count for the limit of the partition
+        every = total(profile.nodes) if spread and lists(profile, "nodes") else None
+        largest = max(largest, tasks if every is None else min(tasks, every))
     if newest and asked is None and not waits and counts is not None:
         asked = len(named) if named else counts.min_nodes  # where it may wait, it gets as many as the partition needs
+    least = partition.min_nodes or 0
     bounded = partition.max_nodes is not None and not lifts_limits(target, "PartitionMaxNodes")
     if bounded and partition.max_nodes is not None and largest > partition.max_nodes:
         asks = counted(largest, "node") if largest == demand.nodes else f"{demand.nodes} to {counted(largest, 'node')}"
         if not request.has_option("nodes") and largest > demand.nodes:
-            asks = f"{tasks} tasks without --nodes, and so up to {counted(tasks, 'node')}"
+            asks = f"{tasks} tasks without --nodes, and so up to {counted(largest, 'node')}"
         yield Obstacle("nodes", asks, f"allows {counted(partition.max_nodes, 'node')}", waits, True)
     elif partition.min_nodes is not None and asked is not None and asked < partition.min_nodes:
         yield Obstacle("nodes", counted(asked, "node"), f"needs {counted(partition.min_nodes, 'node')}", waits, True)
-    elif newest and counts is not None and counts.ntasks_given and asked is None and tasks < (partition.min_nodes or 0):
+    elif (newest or spread) and counts is not None and counts.ntasks_given and asked is None and tasks < least:
         asks = counted(tasks, "task")
-        yield Obstacle("nodes", asks, f"needs {counted(partition.min_nodes or 0, 'node')}", False, True)
+        yield Obstacle("nodes", asks, f"needs {counted(least, 'node')}", waits and not newest, True)
     elif number is not None and demand.nodes > number and (kinds or partition.nodes):
         yield Obstacle("nodes", counted(demand.nodes, "node"), f"has {counted(number, 'node')}", waits, True)
     cpus = _all_cpus(kinds)
