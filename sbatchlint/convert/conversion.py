@@ -33,6 +33,7 @@ from sbatchlint.convert.sizes import (
     follow_nodes,
     grown_batch,
     loopbacks,
+    nodes_of,
     says_nodes,
     stale_meeting,
 )
@@ -121,6 +122,7 @@ class _Script(Draft):
             starts_of(merged)  # its refusals name lines of the original script
         self.containers = containers_of_starts(self.job)
         self.words = words_of_starts(merged)
+        self.nodes = nodes_of(job) | nodes_of(self.job)
         self.once = commands_once(merged) if job.launches else frozenset()
         lost = differences(containers_of_starts(merged), self.containers)
         if lost:
@@ -152,8 +154,9 @@ class _Script(Draft):
 
         def prove(source: Source) -> Proof:
             return Proof(
-                source, self.settings, self.goal, workers, ranks, self.containers, starts, self.words, self.once
-            )
+                source, self.settings, self.goal, workers, ranks, self.containers, starts, self.words, self.once,
+                self.nodes,
+            )  # fmt: skip
 
         return proven(job.source.own, prove, self.findings, self.settings)
 
@@ -239,7 +242,9 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
                 todos += on_every_node(job, launch)
                 changed.append((job, launch))
                 known = {each.span for each in edits}
-                edits += [each for each in follow_nodes(job, launch, goal.nodes) if each.span not in known]
+                edits += [
+                    each for each in follow_nodes(job, launch, goal.nodes, script.nodes) if each.span not in known
+                ]
                 _leave_out(job, launch.invocation, edits, notes)
                 if launch.launcher.hostfile is not None and target != launch.launcher.kind:
                     notes.append("the hostfile is left out: Slurm says which nodes the job has")
@@ -525,7 +530,7 @@ def _proof_without_conversion(source: Source, goal: Goal, settings: Settings, jo
     if goal.launcher and _launcher_of(job) != goal.launcher:
         return None
     words = words_of_starts(job)
-    proof = Proof(source, settings, goal, gpus, ranks=_launcher_of(job) != "srun", words=words)
+    proof = Proof(source, settings, goal, gpus, ranks=_launcher_of(job) != "srun", words=words, were=nodes_of(job))
     return None if proof.faults else proof
 
 

@@ -80,7 +80,7 @@ def _override_configuration(words: CommandWords, added: list[str]) -> Iterator[E
     if not any("config_file" in each.options or "use_deepspeed" in each.flags for each in launchers):
         return
     for name, value in _OVERRIDES.items():
-        if any(name not in each.options for each in launchers):
+        if name == "rdzv_backend" or any(name not in each.options for each in launchers):  # that of the script goes
             added.append(f"--{name}={value}")
         for launcher in launchers:
             setting, option = launcher.setting(name), launcher.options.get(name)
@@ -89,6 +89,21 @@ def _override_configuration(words: CommandWords, added: list[str]) -> Iterator[E
                 edit = words.other_value(setting, value)
                 if edit:
                     yield edit
+
+
+# What makes accelerate start distributed processes; of several processes on a node it does so by itself.
+_DISTRIBUTED = frozenset({"multi_gpu", "use_deepspeed", "use_fsdp", "use_megatron_lm"})
+
+
+def _as_distributed(words: CommandWords) -> list[str]:
+    """The option for one process on each node, without which accelerate starts each of them alone."""
+    launchers = [each.launcher for each in words.alternatives]
+    are_told = {bool(each.flags.keys() & _DISTRIBUTED or each.configured) for each in launchers}
+    if are_told == {True}:
+        return []
+    if len(are_told) > 1 or any("config_file" in each.options for each in launchers):
+        raise NotConvertible("accelerate starts one process on a node alone: write --multi_gpu, or --use_deepspeed")
+    return ["--multi_gpu"]
 
 
 def _refuse_behind_script(launcher: Launcher, names: Names, gpus: int) -> None:
@@ -123,7 +138,10 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
     def option(name: str, value: str) -> str:
         return f'--{name.replace("_", style)}="{value}"'
 
-    nodes, all_nodes = "$SLURM_JOB_NUM_NODES", f"$((SLURM_JOB_NUM_NODES * {gpus}))"
+    nodes, all_nodes = (
+        "$SLURM_JOB_NUM_NODES",
+        "$SLURM_JOB_NUM_NODES" if gpus == 1 else f"$((SLURM_JOB_NUM_NODES * {gpus}))",
+    )
     total = all_nodes if launcher.kind == "accelerate" else gpus
     for name, value in (
         (names.nodes, all_nodes if launcher.kind == "composer" else nodes),
@@ -142,6 +160,8 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
             yield edit
     if launcher.kind == "accelerate":
         yield from _override_configuration(words, added)
+        if gpus == 1 and goal.nodes > 1:
+            added += _as_distributed(words)
     backend = goal.rendezvous or ("c10d" if elastic else "static")
     if launcher.kind in _STATIC and backend != "static":
         raise NotConvertible(f"{launcher.kind} is converted to a static rendezvous only: leave out --rdzv")
@@ -217,6 +237,7 @@ def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
 
 
 def _is_other(setting: Setting, option: str, value: str) -> bool:
+    """Whether a variable has another value than it needs; an address of the job is any that comes from Slurm."""
     if option == "master_port":
         return is_free_port(setting)
-    return option == "master_addr" or setting.text != value
+    return not is_of_job(setting) if option == "master_addr" else setting.text != value

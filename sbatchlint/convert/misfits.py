@@ -6,7 +6,7 @@ from typing import Any
 from sbatchlint.analysis.planning.plan import Plan
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import span_of, text_of
-from sbatchlint.convert.sizes import grown_batch, stale_nodes
+from sbatchlint.convert.sizes import grown_batch, nodes_of, stale_nodes
 from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv, integer, program_options
 from sbatchlint.job.worlds import find_worlds
@@ -20,7 +20,7 @@ _WHOLE, _MICRO = "global_batch_size", "micro_batch_size"
 def misfits(before: Job, job: Job, old: Plan, plan: Plan, nodes: int) -> list[str]:
     """What does not follow or grows, a sentence each; `before`, `old`: the job as it is written, and its plan."""
     kept = _kept_nodes(job, nodes)
-    found = [*stale_nodes(job, nodes)]
+    found = [*stale_nodes(job, nodes, nodes_of(before))]
     found += _steps(old["steps"], plan["steps"], nodes) if kept is None else [kept]
     found += _sizes(before, job)
     found += _arrays(job, nodes)

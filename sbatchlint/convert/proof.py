@@ -35,13 +35,14 @@ class Proof:
     `ranks`: whether each process needs a RANK; those of MPI and Slurm may get it otherwise.
     `containers`: those of the original script, one for each place that starts processes; None for no container.
     `starts`: the number of these places; None for those of the script. `words`: those of the programs there.
-    `once`: the words of the commands that run once.
+    `once`: the words of the commands that run once. `were`: the numbers of nodes before.
     """
 
     def __init__(
         self, source: Source, settings: Settings, goal: Goal, gpus: int, ranks: bool = True,
         containers: Sequence[Container | None] = (), starts: int | None = None,
         words: Sequence[Argv | None] = (), once: frozenset[tuple[str, ...]] = frozenset(),
+        were: frozenset[int] = frozenset({1}),
     ) -> None:  # fmt: skip
         # the script itself has to set the address of the rendezvous
         settings = without_variables(settings, frozenset({"MASTER_ADDR", "MASTER_PORT"}))
@@ -54,7 +55,7 @@ class Proof:
         self.faults = [f"line {job.line(job.span(*each).start)} would be a syntax error" for each in job.program.errors]
         self.faults += list(_faults(self.plan, goal, gpus, ranks, places, starts))
         self.faults += _apart(job, goal.nodes * gpus, goal.nodes)
-        self.stale = list(dict.fromkeys(stale_counts(job, goal.nodes, gpus)))
+        self.stale = list(dict.fromkeys(stale_counts(job, goal.nodes, gpus, were)))
         if goal.nodes > 1:
             self.stale += dict.fromkeys(stale_interfaces(job))
         self.faults += spread(job, once)

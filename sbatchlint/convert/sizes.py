@@ -4,7 +4,7 @@ Lightning under torchrun refuses a `num_nodes` that does not fit the number of p
 (lightning/fabric/plugins/environments/torchelastic.py, 2.5).
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES
 from sbatchlint.bash.trace import Invocation, exported, values_of
@@ -12,7 +12,7 @@ from sbatchlint.bash.values import Pieces, span_of, text_of
 from sbatchlint.convert.in_files import batch_in_file, stale_in_files
 from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.job import Job, Launch
-from sbatchlint.job.argv import Argv, program_options
+from sbatchlint.job.argv import Argv, integer, program_options
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -39,10 +39,26 @@ def says_nodes(word: str) -> bool:
     return _OF_NODES.fullmatch(word.partition("=")[0]) is not None
 
 
-def follow_nodes(job: Job, launch: Launch, nodes: int) -> Iterator[Edit]:
-    """The edits by which what the program is told of nodes comes from Slurm, where it is written plainly."""
+def nodes_of(job: Job) -> frozenset[int]:
+    """The numbers of nodes that a job has, or tells its launchers: another one is none, as of a graph."""
+    available = job.request.effective_nodes()
+    found = {1} if available is None else {1, available.minimum, available.maximum}
+    for launch in job.launches:
+        told = launch.launcher.nnodes
+        numbers = told if isinstance(told, tuple) else (told,)
+        found |= {each for each in numbers if isinstance(each, int)}
+    return frozenset(found)
+
+
+def follow_nodes(job: Job, launch: Launch, nodes: int, were: Container[int]) -> Iterator[Edit]:
+    """The edits by which what the program is told of nodes comes from Slurm, where it is written plainly.
+
+    `were`: the numbers of nodes before, see `nodes_of`.
+    """
     text = job.source.own.text
     for _, value in _told(launch.invocation, launch, launch.launcher.program_words[1:], nodes):
+        if integer(value) not in were:
+            continue
         span = span_of(value)
         if span.end <= len(text) and text[span.start : span.end] == text_of(value):
             before = text[span.start - 1 : span.start]
@@ -58,18 +74,20 @@ def _programs(job: Job) -> Iterator[tuple[Invocation, Launch | None, Argv]]:
     yield from ((each, None, each.argv[1:]) for step in job.steps for each in step.program if not each.children)
 
 
-def stale_nodes(job: Job, nodes: int) -> Iterator[str]:
-    """What tells a program another number of nodes, as sentences."""
+def stale_nodes(job: Job, nodes: int, were: Container[int]) -> Iterator[str]:
+    """What tells a program another number of nodes, of those that there `were` before, as sentences."""
     yield from stale_in_files(job, nodes, None)
     for command, launch, words in _programs(job):
         for name, value in _told(command, launch, words, nodes):
+            if integer(value) not in were:
+                continue
             line = job.line(span_of(value).start)
             yield f"line {line}: {name} says {text_of(value)}, where the program has {nodes} nodes"
 
 
-def stale_counts(job: Job, nodes: int, gpus: int) -> Iterator[str]:
+def stale_counts(job: Job, nodes: int, gpus: int, were: Container[int]) -> Iterator[str]:
     """To-dos for what tells a program another number of nodes, or Lightning another one of devices on each."""
-    yield from stale_nodes(job, nodes)
+    yield from stale_nodes(job, nodes, were)
     yield from stale_in_files(job, nodes, gpus)
     for _, launch, words in _programs(job):
         for name, field, _ in program_options(words, _says_devices):

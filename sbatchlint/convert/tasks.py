@@ -71,7 +71,8 @@ def start_ranks(job: Job, launch: Launch) -> Iterator[Edit]:
         if line:
             lines.append(line)
         elif not _is_needless(option.name, text_of(option.value or ())):
-            raise NotConvertible(f"what {launcher.name} is told by -{option.name} is not converted: leave it out")
+            name = text_of(launcher.argv[option.at]) or f"-{option.name}"
+            raise NotConvertible(f"what {launcher.name} is told by {name} is not converted: leave it out")
     if launch.step is not None:
         raise NotConvertible(f"{launcher.name} is under srun: leave one of them out")
     words = CommandWords(job, launch)

@@ -29,6 +29,8 @@ _EXPANDED = Regex(
 _CONTINUED = Regex(r" *\\\n *")
 _GLOBS = Regex(r"shopt -s [a-z ]*(?:nullglob|failglob)")
 _PRODUCT = Regex(r"\$\(\((\w+) \* (\w+)\)\)")
+# A command whose output is the value of an option: `--rdzv_id=$(uuidgen)`.
+_SUBSTITUTED = Regex(r"\$\([^()\n]*\)")
 _VARIABLE = Regex(r'"?\$(?:(\w+)|\{(\w+)\})"?')
 # Options of srun that the new option block sets.
 _GEOMETRY = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gpus-per-task", "gpus-per-node", "gpus", "gres")
@@ -293,7 +295,8 @@ class CommandWords:
     def _is_gap(self, start: int, end: int) -> bool:
         """Whether the range contains only words of one line, which may be continued."""
         gap = self.text[start:end]
-        return bool(gap) and not ("\n" in gap and "\\\n" not in gap) and not any(each in gap for each in "()")
+        plain = _SUBSTITUTED.sub("", gap)
+        return bool(gap) and not ("\n" in gap and "\\\n" not in gap) and not any(each in plain for each in "()")
 
     def _end_of(self, value: Span) -> int:
         """The end of the word of a value, or of the value itself in a string."""

@@ -286,6 +286,12 @@ _BY_NODE_RANK = ("composer", "fabric")
 MOST_PROCESSES = 1024
 
 
+def _is_distributed(launcher: Launcher) -> bool:
+    """Whether accelerate starts torchrun's agent for one process on a node, too: it is told so, of several nodes."""
+    told = launcher.flags.keys() & {"multi_gpu", "use_deepspeed", "use_fsdp", "use_megatron_lm"} or launcher.configured
+    return bool(told) and (node_count(launcher) or 1) > 1
+
+
 def process_ranks(launcher: Launcher, local: int | None = None) -> list[dict[str, str]] | None:
     """The known rank variables of the processes that one launcher starts; None where their number is not known.
 
@@ -300,7 +306,7 @@ def process_ranks(launcher: Launcher, local: int | None = None) -> list[dict[str
     ranks: list[dict[str, str]] = [{} for _ in range(count)]
     if not launcher.is_a("ranks") and launcher.kind not in _BY_NODE_RANK:
         return ranks
-    if launcher.kind == "accelerate" and (count <= 1 or not launcher.certain):
+    if launcher.kind == "accelerate" and (count <= 1 and not _is_distributed(launcher) or not launcher.certain):
         return ranks
     if launcher.config_file is not None and not launcher.options.keys() >= _OF_ACCELERATE:
         return ranks
