@@ -18,7 +18,9 @@ break has cut.
 A word counts as mistyped only where it is one letter away from a usual command: swapped, doubled, left out or wrong.
 A folder counts where the line is only its name, and the script uses the name as a folder elsewhere, or a slash ends it.
 
-An error where the job then works elsewhere, or always ends with this failure; otherwise a warning.
+An error where the job then works elsewhere, or always ends with this failure before its work is done, or where mail or
+another job reads that state; otherwise a warning. A `~` or an invisible character alone, after which the script goes
+on, is advice.
 
 ## Fix
 
@@ -35,6 +37,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.outcome.after_work import is_after_all_work
+from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.storage.written_paths import values_in
 from sbatchlint.bash.trace import Invocation
@@ -144,8 +148,9 @@ def _left_over(job: Job) -> Iterator[Finding]:
     if not found:
         return
     *others, place = found
-    # nothing but a line in the log, where the shell goes on
-    severity = "error" if _severity(job, found[place]) == "error" else "info"
+    severity, last = _severity(job, found[place]), job.program.statements[-1:]
+    if severity == "warning" and not any(job.span(each.start, each.end) == place for each in last):
+        severity = "info"  # nothing but a line in the log
     tilde = job.source.slice(place) == "~"
     what = "the home folder" if tilde else f"the invisible character U+{ord(job.source.slice(place)[0]):04X}"
     fix = Fix("write `#`" if tilde else "remove it", [_without(job, each) for each in found], safe=True)
@@ -303,11 +308,13 @@ def _compiled(job: Job) -> dict[str, int]:
 
 
 def _severity(job: Job, command: Invocation) -> str:
-    """An error where the job ends with the failure of a command."""
+    """An error where the job ends with the failure of a command, and more than the state of the job is lost."""
     statements = job.program.statements
     last = bool(statements) and job.span(statements[-1].start, statements[-1].end) == command.span
     ends = any(run.errexit and not run.tested for run in runs_of(job, command))
-    return "error" if (last or ends) and job.phase is Phase.BATCH and not command.context.conditional else "warning"
+    fails = (last or ends) and job.phase is Phase.BATCH and not command.context.conditional
+    costly = not is_after_all_work(job, command) or state_reader(job, command) is not None
+    return "error" if fails and costly else "warning"
 
 
 def _meant(job: Job, command: Invocation, word: str, written: str) -> str | None:
@@ -490,6 +497,7 @@ CASES = [
         srun ./solver
         # ~
         """,
+        severity="warning",
         title="what an editor showed",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nbin/solver\n./run\n$SOLVER\nipython train.py\nusleep 100\n"),
