@@ -82,7 +82,7 @@ def check(job: Job) -> Iterator[Finding]:
         fix = None
         if mark.edits is not None:
             edits = [Edit(text.span(start, end), content) for start, end, content in mark.edits]
-            fix = Fix("write plain characters", edits, safe=mark.safe)
+            fix = Fix("replace the special characters", edits, safe=mark.safe)
         yield Finding(text.span(mark.start, mark.end), message, severity, fix=fix)
 
 

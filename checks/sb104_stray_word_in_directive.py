@@ -113,7 +113,7 @@ def _finding(job: Job, words: PositionalWords) -> Finding:
     if len(message) > MOST and guess.advice.startswith('write `"') and guess.fault.startswith("a backslash"):
         message = f"{sbatch} refuses the script: {fault}; write the value in double quotes, without backslashes"
     span = job.directives.text.span(words.start, guess.end or words.end)
-    title = guess.title or (guess.advice if len(guess.advice) < 45 else "write the line correctly")
+    title = guess.title or (guess.advice if len(guess.advice) < 45 else "correct the line")
     fix = Fix(title, guess.edits, guess.safe) if guess.edits else None
     return Finding(span, message, fix=fix, versions=versions)
 

@@ -87,7 +87,7 @@ def check(job: Job) -> Iterator[Finding]:
         message = "the requested GPUs stay idle: the script only prepares an environment, and starts no program"
         later = "info" if _KEPT.search(job.source.text) else None  # its programs are commented out
         advice = "remove the request, or start one"
-        yield Finding(settings[0].span, f"{message}; {advice}", later, related=[(prepares, "the end")])
+        yield Finding(settings[0].span, f"{message}; {advice}", later, related=[(prepares, "the script ends here")])
         return
     sleep = _only_sleep(job)
     if sleep is not None:

@@ -83,7 +83,7 @@ def _meet_at_first_node(job: Job, launch: Launch) -> Fix | None:
         return len(value) == 1 and any("scontrol show host" in each.name for each in expansions(value))
 
     edits = replace_words(job, launch, span, first, meets_at_first_node)
-    return None if edits is None else Fix("meet at the first node", edits)
+    return None if edits is None else Fix("use the first node's address", edits)
 
 
 CASES = [

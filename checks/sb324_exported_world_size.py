@@ -196,7 +196,7 @@ def _count_tasks(job: Job, step: Step, field: Pieces, invocation: Invocation) ->
         return None
     if job.source.slice(expansion.span).strip("${}") != expansion.name:
         return None
-    return Fix("count the tasks", [replace(expansion.span, "$SLURM_NTASKS")])
+    return Fix("write $SLURM_NTASKS", [replace(expansion.span, "$SLURM_NTASKS")])
 
 
 def _start_all_ranks(job: Job, invocation: Invocation) -> Fix | None:

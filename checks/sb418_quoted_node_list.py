@@ -58,7 +58,7 @@ def check(job: Job) -> Iterator[Finding]:
             place,
             f"{what}, so line {job.line(use.start)} treats all nodes as one; write `{array}`",
             related=[(use, "expects one node, or their number")],
-            fix=Fix("one element for each node", [replace(place, written)], safe=True),
+            fix=Fix("make each node its own element", [replace(place, written)], safe=True),
         )
 
 

@@ -139,7 +139,7 @@ def _undone(job: Job, purge: Invocation, loads: list[Invocation]) -> Finding:
             Edit(Span(first.span.start, first.span.start), f"{text[purge.span.start : purge.span.end]}\n{margin}"),
             Edit(Span(line.start, min(line.end + 1, len(text))), ""),
         ]
-        fix = Fix("purge first", edits)
+        fix = Fix("move the purge above the loads", edits)
     # the rest of a line with more commands would move too
     advice = "move this line above the loads" if alone else "remove the purge, or load it after that"
     return Finding(

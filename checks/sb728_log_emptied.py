@@ -57,13 +57,13 @@ def check(job: Job) -> Iterator[Finding]:
                 written = job.source.slice(redirect.span)
                 at = redirect.span.start + written.index(">")
                 size = 2 if written[at - redirect.span.start + 1 :][:1] in "|&" else 1
-                fix = Fix("append", [replace(Span(at, at + size), ">>")], safe=True)
+                fix = Fix("append to the log", [replace(Span(at, at + size), ">>")], safe=True)
                 yield _finding(job, command, redirect.span, f"`{written}`", "write `>>`", fix)
         if command.name == "tee" and not any(word in ("-a", "--append") for word in command.words[1:]):
             for field in command.argv[1:]:
                 target = text_of(field) or ""
                 if _LOG.fullmatch(target) and _is_log(job, command, target):
-                    fix = Fix("append", [insert(command.name_span.end, " -a")], safe=True)
+                    fix = Fix("append to the log", [insert(command.name_span.end, " -a")], safe=True)
                     yield _finding(job, command, span_of(field), f"`tee {target}`", "write `tee -a`", fix)
                     break
 
