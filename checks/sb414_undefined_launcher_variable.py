@@ -79,6 +79,7 @@ from sbatchlint.analysis.expansion.reads import (
     stopping,
     use_of,
 )
+from sbatchlint.analysis.expansion.similar_words import in_same_word
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.bash.values import Expansion, Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
@@ -86,7 +87,6 @@ from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
-from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, Variables
 
@@ -101,10 +101,6 @@ _OPTIONS = frozenset(
     | {"num_machines", "machine_rank", "main_process_ip", "main_process_port", "num_gpus", "num_nodes", "np", "n"}
 )
 _SETTING = Regex(r"\s(?:-e|--env)[ =](\w+)=[\"']?$")
-# The text of a word before and after a variable.
-_WORD_BEFORE = Regex(r"([\w.${}-]*)\Z")
-_WORD_AFTER = Regex(r"[\w./-]+")
-_SHORTEST_PATH = 5  # of a path after a variable that tells which one was meant: `$BIN/mdrun`
 # A line that is an assignment but for its `#`.
 _COMMENTED = Regex(
     r"(?m)^[ \t]*#+[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)="
@@ -346,7 +342,7 @@ def _stops_if_unset(job: Job, read: VariableRead) -> bool:
 def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     """Findings for a read that was clearly meant to have a value."""
     kind = use_of(job, read).kind
-    other = _in_same_word(job, read) if kind == "argument" else None
+    other = in_same_word(job, read) if kind == "argument" else None
     if other is not None:
         line, written = job.line(other.start), job.source.slice(other)
         yield Finding(
@@ -397,21 +393,6 @@ def _is_made_of(assigned: VariableAssignment, name: str) -> bool:
     """Whether the value of a variable has that of another in it."""
     fields = [field for each in assigned.alternatives for field in each.fields or ()]
     return any(source.name == name for field in fields for each in expansions(field) for source in each.all())
-
-
-def _in_same_word(job: Job, read: VariableRead) -> Span | None:
-    """Where the same word occurs with a similar variable that is set: a file's name that was meant to be the same."""
-    text, (start, end) = job.source.text, read.span
-    before, after = _WORD_BEFORE.search(text[max(start - 200, 0) : start]), _WORD_AFTER.match(text, end)
-    if before is None or after is None or min(len(after[0]), len(read.name)) < 2:
-        return None
-    if len(before[1]) < 2 and (before[1] or after[0][0] != "/" or len(after[0]) < _SHORTEST_PATH):
-        return None
-    same = re.compile(re.escape(before[1]) + r"(\$\{?(\w+)\}?)" + re.escape(after[0]) + r"(?![\w./-])")
-    for match in same.finditer(text):
-        if match[2] != read.name and match[2] in set_names(job) and edit_distance(match[2], read.name) <= 2:
-            return Span(match.start(1), match.end(1))
-    return None
 
 
 def _of_same_setting(job: Job, read: VariableRead) -> VariableAssignment | None:

@@ -105,6 +105,9 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "substitutions": repeated("A@=$(cat f@ | head -1)\nsrun a $A@\n"),
     "sources": repeated("source env@.sh\nsrun a\n"),
     "a heredoc": lambda size: f"cat > a <<E\n{repeated('line $A@ x' + chr(10))(5 * size)}E\nsrun a\n",
+    "paths of a variable": lambda size: (
+        f"cat > a <<E\n{repeated('path: ${OUT}/dir@' + chr(10))(4 * size)}E\nsrun a --config a\n"
+    ),
     "an array": lambda size: f'A=()\n{repeated("[ $X@ ] && A+=(a@)" + chr(10))(size)}srun a "${{A[@]}}"\n',
     "an array that loops append to": lambda size: (
         f'A=()\n{repeated("for k in 1 2; do A+=(o@_$k); done" + chr(10))(size)}srun a "${{A[@]}}"\n'
