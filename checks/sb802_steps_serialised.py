@@ -34,6 +34,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.background import enclosing_loops, is_started_again
 from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.analysis.script.counted_loops import loop_counts
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.interpreter.builtins import BUILTINS
@@ -272,6 +273,8 @@ def _finding(job: Job, total: _Resources, started: Iterable[Started], *, only_la
             releases = _reasons(job, first, later, group, total)
             if releases:
                 reasons = set.union(*releases.values())
+                if first.step is later.step and _starts_all_each_time(job, first.step):
+                    return  # serial-under-srun reports it, with the options for both
                 yield _report(job, total, group, first, later, tuple(releases), reasons)
                 return
 
@@ -420,6 +423,17 @@ def _report(
         fix=_fix(job, group, options),
         versions=releases,
     )
+
+
+def _starts_all_each_time(job: Job, step: Step) -> bool:
+    """Whether a loop starts as many steps as the job has tasks, and each of them all tasks."""
+    background, tasks = step.invocation.context.background, step.tasks
+    if background is None or not tasks or tasks < 2 or tasks != job.request.effective_tasks():
+        return False
+    if {"ntasks", "nodes", "ntasks-per-node", "multi-prog", "overlap"} & step.options.keys():
+        return False
+    loops = enclosing_loops(step.invocation, background)
+    return len(loops) == 1 and loop_counts(job).get(loops[0]) == tasks
 
 
 def _never_ends(job: Job, step: Step) -> bool:
