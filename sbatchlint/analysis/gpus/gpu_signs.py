@@ -77,6 +77,9 @@ _CPU = Regex(r"--(?:cpu|use[_-]cpu|no[_-]cuda|no[_-]gpu|disable[_-]cuda|force[_-
 _BACKEND = Regex(r"-{0,2}(?:[\w.]+\.)?(?:distributed[_-])?backend|--dist[_-]backend")
 _FLAG = Regex(r"--(?:use[_-])?(?:cuda|gpu)")
 _COUNT = Regex(r"--(?:num[_-]|n[_-]?)?gpus?")
+# Options whose value is the index of a GPU, or several; -1 for none.
+_NUMBERS = Regex(r"--gpu[-_]?(?:ids?|device|index)")
+_GPU_NUMBERS = Regex(r"\d(?:,?\d)*")
 _GPU_WORD = Regex(r"(?:cuda|gpu|hip)(?::\d+)?")
 
 # Images that are made for GPUs, and what they are also used for without one.
@@ -225,6 +228,10 @@ def argument_signs(words: Argv) -> Iterable[Sign]:
             continue
         elif _COUNT in subjects and is_number(text) and parse_integer(text) > 0:
             yield Sign(WEAK, f"{option} asks the program for GPUs", span_of(field))
+        elif _NUMBERS in subjects and text == "-1":
+            yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
+        elif _NUMBERS in subjects and _GPU_NUMBERS.fullmatch(text):
+            yield Sign(WEAK, f"{option} names a GPU to the program", span_of(field))
         elif _DEVICE in subjects and (option.startswith("-") or "=" in shown_text(field)):
             if text in ("cpu", "cpu:0"):
                 yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
@@ -247,7 +254,7 @@ def _denies(subjects: tuple[Regex, ...], option: str, text: str | None) -> bool:
 @lru_cache(maxsize=4096)  # programs have the same options again and again
 def _subjects(option: str) -> tuple[Regex, ...]:
     """The patterns that match the name of an option."""
-    return tuple(each for each in (_CPU, _FLAG, _COUNT, _DEVICE, _BACKEND) if each.fullmatch(option))
+    return tuple(each for each in (_CPU, _FLAG, _COUNT, _NUMBERS, _DEVICE, _BACKEND) if each.fullmatch(option))
 
 
 def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None:
