@@ -98,7 +98,7 @@ def check(job: Job) -> Iterator[Finding]:
         problem = "this `$(` is never closed; add `)`, and check with `bash -n`"
     unexpected = UNEXPECTED.search(words)
     if unexpected is not None and (opened := _empty_body(string[:start], unexpected[1])) is not None:
-        problem = f"no command stands between `{opened}` and `{unexpected[1]}`; write `:` there"
+        problem = f"there is no command between `{opened}` and `{unexpected[1]}`; write `:` there"
     if job.is_embedded:  # `bash -n` takes a here-document for text
         problem = problem.replace(", and check with `bash -n`", "").replace("; check with `bash -n`", "; correct it")
     message = f"bash runs the lines above, then stops here with a syntax error: {problem}"

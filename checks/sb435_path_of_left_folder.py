@@ -74,7 +74,7 @@ def check(job: Job) -> Iterator[Finding]:
                 place = span_of(field)
                 advice = f"remove `{folder}/` from it"
                 if _others_break(job.invocations[command.index : end], folder):
-                    advice = f"others are wrong too, so write `cd -` {_above(job, command)}"
+                    advice = f"other paths are wrong too, so write `cd -` {_above(job, command)}"
                 yield Finding(
                     place if command.span.contains(place) else command.span,
                     f"after `cd` on line {line}, this path means `{folder}/{folder}/…`; {advice}",

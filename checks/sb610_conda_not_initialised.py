@@ -102,7 +102,7 @@ def check(job: Job) -> Iterator[Finding]:
         ends = "the job ends" if command.state.option("errexit") else "the script goes on"
         yield Finding(
             command.span,
-            f"`{name} activate` fails here, and {ends}; write `{hook}` {above}",
+            f"`{name} activate` is not set up, so it fails, and {ends}; write `{hook}` {above}",
             "info" if (alone or _is_in_path(job, command)) and not command.state.option("errexit") else None,
             fix=_with_hook(job, command, hook),
         )

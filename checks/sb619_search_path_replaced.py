@@ -152,7 +152,8 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     lines = sorted({job.line(each.span.start) for each in modules})[-3:]
     rest = _REST.match(job.source.text, assignment.span.end)
     if rest is not None and rest[1] == assignment.name:
-        message = f"the value of {assignment.name} goes on in the next line, which bash runs; join the lines"
+        message = f"the value of {assignment.name} continues on the next line, which bash runs as a command; "
+        message += "join the lines"
         yield Finding(assignment.span, message, "warning")
         return
     places = " and ".join(at_lines(lines).rsplit(", ", 1))

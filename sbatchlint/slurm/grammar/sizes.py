@@ -69,7 +69,7 @@ def _reason(value: str) -> str:
     if value[:1] == "-":
         return "an amount cannot be negative"
     if not re.match(r"\s*\+?[0-9]", value):
-        return "it must be an amount such as 4G"
+        return "the value is not an amount such as 4G"
     if re.fullmatch(r"\s*\+?[0-9]+[A-Za-z]*\\+\s*", value):
         return "the backslash is not part of an amount"
     return "an amount is one whole number with K, M, G or T"
