@@ -251,7 +251,7 @@ def _in_value(
         consequence, severity = "no mail is sent (no --mail-type)", "info"
         message = f"`{string[left:right]}` is a placeholder: {consequence}; write {wanted}"
     is_template = is_slot or REDACTED.search(string, left, right) is not None
-    is_template = is_template or is_filled_in_beside(job, string[left:right])
+    is_template = is_template or is_filled_in_beside(job, string[left:right]) or not string[left:right].strip("*")
     # an evident blank, with nothing but mail behind it
     is_template = is_template or setting.name == "mail-user" and string[left] == "<" and not refused
     yield Finding(job.directives.text.span(left, right), message, "info" if is_template else severity)

@@ -94,10 +94,12 @@ def check(job: Job) -> Iterator[Finding]:
             unless = f"as `{name}` on line {line} runs on one; write {advice}, or let srun use all nodes"
         yield Finding(setting.span, f"{idle}, {unless}", related=related)
     elif tasks is not None and (number := whole(tasks.value)) is not None and number > 1:
+        # all CPUs of the tasks, for one
+        wanted = number * (whole(job.request.value("cpus-per-task")) or 1)
         yield Finding(
             tasks.span,
             f"these {number} tasks may be on several nodes, but `{name}` on line {line} runs only on the first; "
-            f"write --ntasks=1 --cpus-per-task={number}",
+            f"write --ntasks=1 --cpus-per-task={wanted}",
             None if _is_sure(job, first, number) else "info",
             related=related,
         )
