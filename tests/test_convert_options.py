@@ -37,6 +37,7 @@ def test_the_number_of_nodes_before_follows(command: Converting) -> None:
         f'X="{START} --rdzv_id=$(uuidgen) train.py"\n$X',
         f'ARGS=(--rdzv_id=$(uuidgen) --rdzv_backend c10d)\n{START} "${{ARGS[@]}}" train.py',
         "accelerate launch --num_processes 2 --rdzv_backend c10d --config_file c.yaml --multi_gpu train.py",
+        "accelerate launch --config_file a.yaml --num_processes 2 --rdzv_backend etcd train.py",
     ],
 )
 def test_the_name_of_a_meeting_goes(command: Converting, lines: str) -> None:
@@ -97,3 +98,46 @@ def test_where_it_is_not_known_whether_accelerate_is_distributed(command: Conver
 def test_an_option_is_named_as_it_is_written(command: Converting, line: str, option: str) -> None:
     command.write("job.sh", f"{HEADER}{line}\n")
     assert f"is told by {option} is" in command("convert", "--nodes", "2", "job.sh").err
+
+
+DEEPSPEED = "deepspeed --num_gpus 2 main.py --a 1"
+
+
+@pytest.mark.parametrize(
+    ("lines", "options"),
+    [
+        (f'X="{DEEPSPEED}"\n$X &> log', ()),
+        (f"X='{DEEPSPEED}'\n$X --b 2 2>&1 | tee log", ()),
+        (f'X="{DEEPSPEED}"\necho $X\n$X', ()),
+        ('X="deepspeed --num_gpus 2 --module pkg.main --a 1"\n$X', ()),
+        ('X="torchrun --nproc_per_node=2 main.py --a 1"\n$X', ("--to", "srun")),
+        ('X="torchrun --nproc_per_node=2 main.py --a 1"\n$X', ("--to", "accelerate")),
+        ("S=main.py\ndeepspeed --num_gpus=${N:-2} $S --a 1", ()),
+    ],
+)
+def test_another_launcher_before_a_string(command: Converting, lines: str, options: tuple[str, ...]) -> None:
+    command.write("job.sh", f"{HEADER}{lines}\n")
+    result = command("convert", "--nodes", "2", *options, "job.sh")
+    assert result.code == 0 and "srun " in result.out and "deepspeed" not in result.out, (result.out, result.err)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (f'X="{DEEPSPEED}"\n$X --b 1\n$X --b 2', "other commands get the words of deepspeed"),
+        ('python -m paddle.distributed.launch --gpus "0,1" a.py', "paddle.distributed.launch on line 3 is not"),
+        ("axolotl train a.yaml --launcher $L", "how axolotl on line 3 starts its processes depends on L"),
+        ("L=${L:-lmp}\nmpirun -np ${P:-1} $L", "L may hold options where it is submitted"),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_why(command: Converting, lines: str, reason: str) -> None:
+    command.write("job.sh", f"{HEADER}{lines}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 4 and reason in result.err, result.err
+
+
+def test_alternatives_of_one_start_are_counted_once(command: Converting) -> None:
+    lines = 'D=()\n[ -f x ] && D=(--lr 1)\ntorchrun --nproc_per_node=2 train.py "${D[@]}"'
+    command.write("job.sh", f"{HEADER}{lines}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert "before: 1 node, 1 task, 2 processes\nafter: 2 nodes, 2 tasks, 4 processes\n" in result.err

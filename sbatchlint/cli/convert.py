@@ -152,13 +152,18 @@ def _counted(step: dict[str, Any], one: str, several: str) -> str:
     return f"{number or '?'} {one if number == 1 else several}"
 
 
+def _sizes(step: dict[str, Any]) -> str:
+    return ", ".join(_counted(step, *names) for names in _UNITS)
+
+
 def _tell(made: Conversion, values: tuple[str, ...]) -> None:
     def tell(line: str) -> None:
         print(escape(redacted(line, values)), file=sys.stderr)
 
     for name, plan in (("before", made.before), ("after", made.after)):
-        steps = [", ".join(_counted(step, *names) for names in _UNITS) for step in groups(plan)]
-        tell(f"{name}: {'; '.join(steps) or 'no group of processes'}")
+        # one that a test changes in other respects is there several times
+        steps = {(step["line"], step.get("path"), _sizes(step)): None for step in groups(plan)}
+        tell(f"{name}: {'; '.join(sizes for _, _, sizes in steps) or 'no group of processes'}")
     for decision in made.decisions:
         tell(f"decided: {decision}")
     for todo in made.todos:

@@ -329,7 +329,8 @@ def _of_program(script: _Script) -> Conversion:
     ) + f" of {goal.nodes} nodes: {program.sign.words}"
     growth = _growth(script.before, proof.plan)
     if program.spawning is not None:
-        growth = f"{gpus} processes become {goal.nodes * gpus}; batch sizes stay as they are written"
+        become = "process becomes" if gpus == 1 else "processes become"
+        growth = f"{gpus} {become} {goal.nodes * gpus}; batch sizes stay as they are written"
     todos = todos_of(script.job, program)
     return script.conversion(after, proof, [decision, *notes, growth, *repairs], todos)
 

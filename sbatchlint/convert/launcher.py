@@ -39,6 +39,8 @@ NAMES = {
     # It is told the processes of all nodes, and takes the ranks of a node from its number.
     "composer": Names("world_size", "node_rank", "master_addr", "master_port", "nproc"),
 }
+# What a refusal of another launcher names.
+CONVERTED = "torchrun, accelerate, deepspeed, composer, fabric, swift, llamafactory-cli, mpirun and srun"
 _STATIC = ("accelerate", "fabric", "composer")
 
 

@@ -71,7 +71,7 @@ class InsideWords(CommandWords):
                 return edits
         raise NotConvertible(f"{self.launcher.name} cannot be told its node inside this string")
 
-    def replaced(self, shell: str, end: int) -> Edit:
+    def replaced(self, shell: str, end: int) -> list[Edit]:
         raise NotConvertible(f"{self.launcher.name} is inside a string: start it on its own")
 
 

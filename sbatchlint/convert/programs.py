@@ -15,6 +15,7 @@ from sbatchlint.analysis.planning.programs import batch_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.convert.goal import Goal, NotConvertible
+from sbatchlint.convert.launcher import CONVERTED
 from sbatchlint.convert.replacing import meeting
 from sbatchlint.convert.spawning import Spawning, spawning_of, start_spawning
 from sbatchlint.convert.tasks import RANKS
@@ -26,6 +27,7 @@ from sbatchlint.job.launches import container_of
 from sbatchlint.job.python.program import python_program
 from sbatchlint.job.steps import enclosing_commands
 from sbatchlint.source.edits import Edit, insert
+from sbatchlint.source.regex import Regex
 
 # Programs that spread over nodes by daemons of their own, and what these are.
 _BY_DAEMONS = {
@@ -33,6 +35,10 @@ _BY_DAEMONS = {
     "sglang": "on several nodes SGLang is started on each with --nnodes, --node-rank and --dist-init-addr",
     "spark-submit": "on several nodes Spark wants a master and workers of its own (start-master.sh, start-worker.sh)",
 }
+# Programs that start a launcher which their options name.
+_BY_OPTION = ("axolotl",)
+# Modules that start other programs, such as paddle.distributed.launch.
+_LAUNCHING = Regex(r"\w+(?:\.\w+)*\.(?:launch|launcher|distributed\.run)")
 _DEVICES, _NODES = ("--devices", "-devices"), ("--num_nodes", "--num-nodes")
 
 
@@ -80,6 +86,9 @@ def program_of(job: Job) -> Program:
     daemons = _by_daemons(invocation)
     if daemons:
         raise NotConvertible(f"{daemons} on line {lines} is not converted: {_BY_DAEMONS[daemons]}")
+    module = _module(invocation)
+    if sign is None and _LAUNCHING.fullmatch(module):
+        raise NotConvertible(f"{module} on line {lines} is not converted, only {CONVERTED} are")
     if sign is None or sign.kind == "jax":
         raise NotConvertible(f"the program on line {lines} has no launcher, and {_unread(job, invocation)}")
     return Program(invocation, sign, True, number)
@@ -95,6 +104,10 @@ def _unknown_start(job: Job) -> str:
         if (command.name or "").endswith(".py"):
             name = shown_text(command.argv[0])
             return f"{name} on line {line} is started as a command, which may be any program: write python {name}"
+        if command.name in _BY_OPTION and text_of(command.argv[1] if command.argv[1:] else ()) == "train":
+            names = dict.fromkeys(each.name for field in command.argv for each in expansions(field) if each.name)
+            which = f"{', '.join(names)}: write it" if names else "what its words say: write them"
+            return f"how {command.name} on line {line} starts its processes depends on {which} in the script"
         if runs_script(command):
             inside = " in the container" if container_of(command) is not None else ""
             name = shown_text(command.argv[1 if command.name in ("bash", "sh") else 0])
@@ -111,10 +124,15 @@ def _by_daemons(command: Invocation) -> str:
     """The program of a command that spreads over nodes by daemons of its own, also as a module of Python; "" else."""
     if command.name in _BY_DAEMONS:
         return command.name
+    module = _module(command).partition(".")[0]
+    return module if module in _BY_DAEMONS else ""
+
+
+def _module(command: Invocation) -> str:
+    """The module that a command runs by Python; "" if none."""
     python = python_of(command)
     words = [] if python is None else [text_of(each) or "" for each in command.argv[1 : python.after + 1]]
-    module = next((after for word, after in pairwise(words) if word == "-m"), "").partition(".")[0]
-    return module if module in _BY_DAEMONS else ""
+    return next((after for word, after in pairwise(words) if word == "-m"), "")
 
 
 def _is_program(invocation: Invocation) -> bool:

@@ -87,7 +87,7 @@ def start_other(job: Job, launch: Launch, target: str, goal: Goal, gpus: int) ->
     start = launch_words(target, gpus, command, f" \\\n{words.indentation}    ")
     if target == launcher.kind and "no_local_rank" not in launcher.flags:
         start = start.replace(" --no_local_rank", "")
-    yield words.replaced(f"{start} {program}", words.program_start)
+    yield from words.replaced(f"{start} {program}", words.program_start)
 
 
 # What the commands run that run accelerate by themselves, in all of their releases.
@@ -116,7 +116,7 @@ def start_module(job: Job, launch: Launch, goal: Goal, gpus: int) -> Iterator[Ed
         if name in launcher.options:
             yield words.without(name)
     start = launch_words("accelerate", gpus, between=f" \\\n{words.indentation}    ")
-    yield words.replaced(f"{start} -m {module_of(launcher)} ", words.program_start)
+    yield from words.replaced(f"{start} -m {module_of(launcher)} ", words.program_start)
 
 
 def launch_words(target: str, gpus: int, command: str = "", between: str = " ") -> str:

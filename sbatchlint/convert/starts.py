@@ -7,7 +7,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.convert.container_differences import written_at
 from sbatchlint.convert.goal import NotConvertible
-from sbatchlint.convert.launcher import NAMES, setting_of
+from sbatchlint.convert.launcher import CONVERTED, NAMES, setting_of
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Launcher
 from sbatchlint.job.steps import Step
@@ -138,10 +138,11 @@ def _start_of_launch(job: Job, worlds: Sequence[LaunchWorld]) -> Start:
         launch, launcher = world.launch, world.launcher
         line = job.line(launcher.span.start)
         if launcher.kind not in (*NAMES, *RUNNERS, "deepspeed"):
-            others = "torchrun, accelerate, deepspeed, composer, fabric, swift, llamafactory-cli, mpirun and srun"
-            raise NotConvertible(f"{launcher.name} on line {line} is not converted, only {others} are")
+            raise NotConvertible(f"{launcher.name} on line {line} is not converted, only {CONVERTED} are")
         if not launcher.certain or not launcher.program_certain:
-            raise NotConvertible(f"not all words of {launcher.name} on line {line} are known{_what_hides(launcher)}")
+            raise NotConvertible(
+                f"not all words of {launcher.name} on line {line} are known{_what_hides(job, launcher)}"
+            )
         if launch.step is not None and not launch.step.certain:
             raise NotConvertible(f"not all options of the srun on line {job.line(launch.step.span.start)} are known")
     words = {tuple(map(shown_text, each.launcher.argv[: each.launcher.program])) for each in worlds}
@@ -150,11 +151,13 @@ def _start_of_launch(job: Job, worlds: Sequence[LaunchWorld]) -> Start:
     return Start(worlds[0].launch)
 
 
-def _what_hides(launcher: Launcher) -> str:
+def _what_hides(job: Job, launcher: Launcher) -> str:
     """The variable or argument that may contain options of a launcher, as a clause; "" if there is none."""
     for field in launcher.argv[launcher.index + 1 :]:
         for piece in field:
             name = piece.expansion.name if piece.open and piece.expansion is not None else ""
+            if name.isidentifier() and any(each.name == name for each in job.assignments):
+                return f": {name} may hold options where it is submitted: write its value, without ${{{name}:-…}}"
             if name.isidentifier():
                 return f": {name} may hold options: set it in the script, also to nothing"
             if name in ("@", "*") or name.isdigit():

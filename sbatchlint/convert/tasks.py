@@ -49,7 +49,7 @@ def start_tasks(job: Job, launch: Launch) -> Iterator[Edit]:
     shell = f"bash -c '{RANKS}; exec \"$@\"' bash {interpreter}"
     if launcher.kind == "deepspeed" and "no_local_rank" not in launcher.flags:
         shell = f'bash -c \'{RANKS}; exec {interpreter}"$0" --local_rank="$LOCAL_RANK" "$@"\' '
-    yield words.replaced(shell, words.program_start)
+    yield from words.replaced(shell, words.program_start)
 
 
 def shared_address(job: Job, step: Step) -> Iterator[Edit]:
@@ -79,7 +79,7 @@ def start_ranks(job: Job, launch: Launch) -> Iterator[Edit]:
     bound = "--cpu-bind=none " if any(each.name.startswith("bind-to") for each in launcher.all_options) else ""
     words.srun += f"--mpi=pmix {bound}"
     yield from exports_before(job, launch, lines)
-    yield words.replaced("", words.program_start)
+    yield from words.replaced("", words.program_start)
 
 
 def _as_variable(job: Job, launcher: Launcher, option: CommandOption) -> str:

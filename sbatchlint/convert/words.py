@@ -197,6 +197,11 @@ class CommandWords:
         if any(not whole.start <= each <= whole.end for each in ends):
             return start
         end = max(ends)
+        name = self.words.at(self.launch.invocation.name_span.start)
+        row = None if name is None else self.words.row(name)
+        if row is not None and not self.quote:  # `${N:-2}` ends behind its default
+            spans = [self.job.span(word.start, word.end) for word in row.words]
+            end = next((span.end for span in spans if span.start < end < span.end), end)
         end += self.text[end : end + 1] in ('"', "'")
         return end + len(self.text[end:]) - len(self.text[end:].replace("\\\n", "  ").lstrip())
 
@@ -390,8 +395,8 @@ class CommandWords:
         own = self.launcher.span, written_at(self.launch.invocation)
         return [each for each in self.job.launches if (each.launcher.span, written_at(each.invocation)) == own]
 
-    def replaced(self, shell: str, end: int) -> Edit:
-        """The edit that replaces the launcher and its options by another start of the program at `end`."""
+    def replaced(self, shell: str, end: int) -> list[Edit]:
+        """The edits that replace the launcher and its options by another start of the program at `end`."""
         options = {tuple(map(shown_text, each.launcher.argv[: each.launcher.program])) for each in self.alternatives}
         if len(options) > 1:
             raise NotConvertible(
@@ -409,16 +414,25 @@ class CommandWords:
             if before.replace("'", " ").replace('"', " ").split()[1:] not in (["-c"], ["-c", "exec"]):
                 raise NotConvertible(f"{self.command.name} does more than to start the launcher: start that by itself")
             before = ""
-        if self.quote and self.reader is None:
-            raise NotConvertible(
-                f"{self.launcher.name} is in a string that is split into words: write its words where it is started"
-            )
         if "\n" in gap.replace("\\\n", ""):
             raise NotConvertible(
                 f"{self.launcher.name} and its program are written in two places: write them as one command"
             )
         content = f"{self.srun}{before}{shell}"
-        return Edit(Span(self.prefix.start, end), self.escaped(content) if self.quote else content)
+        if self.quote and self.reader is None:
+            return self._before_string(content, end)
+        return [Edit(Span(self.prefix.start, end), self.escaped(content) if self.quote else content)]
+
+    def _before_string(self, content: str, end: int) -> list[Edit]:
+        """The edits that put the new start before `$CMD`, and leave the words of the program in the string."""
+        at = self.prefix.start
+        if self.command.context.parent is not None or self.command.argv[0] != self.launcher.argv[0]:
+            raise NotConvertible(
+                f"{self.launcher.name} is in a string that is split into words: write its words where it is started"
+            )
+        if not reaches_only(self.job, at, [self.launch.invocation]):
+            raise NotConvertible(f"other commands get the words of {self.launcher.name} from its string, too")
+        return [remove(Span(at, end)), insert(self.command.span.start, content)]
 
 
 def _as_one_word(content: str) -> str:
