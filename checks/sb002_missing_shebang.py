@@ -1,7 +1,8 @@
 """sbatch refuses the script: its first line does not begin with `#!` and an interpreter.
 
 `sbatch: error: This does not look like a batch script.` sbatch looks at the first two characters of the file before it
-reads any option: a blank line, a comment or a licence above the `#!` line is enough, and so is `!/bin/bash`.
+reads any option: a blank line, a comment or a licence above the `#!` line is enough, and so is `!/bin/bash`. A text in
+three quotes is no comment at all: bash would run it as a command, and sbatch would read no directive below it.
 
 Files that something else completes are ignored: templates that begin with a placeholder, headers without a command,
 what a script beside it appends to a first line (`echo '#!/bin/bash' > run.sh; cat body.sh >> run.sh`), and files
@@ -31,11 +32,13 @@ CARD = Card("SB002", "missing-shebang", severity="error", fix="always", since="0
 
 SHEBANG = re.compile(r"#![ \t]*/\S")
 MISTYPED = re.compile(
-    r"(?:!#|!|#{2,}!|#[ \t]+!|#1|#|\\#!|\"#!|#\\!|\w{1,3}#!|)[ \t]*"
+    r"(?:!#|!|#{2,}!|#[ \t]+!|#1|#|\\#!|\"#!|#\\!|\w{1,3}#!|[.,;:]#!|)[ \t]*"
     r"(/(?:\S+/)?(?:env(?:[ \t]+-\S+)*[ \t]+\S+"
     r"|(?:ba|z|k|da|c|tc)?sh|python[\d.]*|Rscript|perl|julia)(?:[ \t]+-\S+)*)[ \t\"]*\r?$",
     re.MULTILINE,
 )
+# A text in three quotes, as Python has them for comments, above the `#!` line.
+QUOTED = re.compile(r"[ \t\n]*('''|\"\"\")[^'\"`$]*\1[ \t]*\n[ \t\n]*(?=#![ \t]*/)")
 INTERPRETERS = {"py": "python3", "r": "Rscript", "jl": "julia", "pl": "perl", "rb": "ruby", "lua": "lua"}
 # Names of files that something else assembles or fills in before sbatch sees them.
 FRAGMENT = re.compile(
@@ -72,6 +75,10 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"sbatch refuses the script: it must begin with `#!`; write {line}"
         span = text.span(first, _end_of_line(string, first))
         yield Finding(span, message, fix=Fix(f"write {line}", edits, safe=True))
+        return
+    quoted = QUOTED.match(string)
+    if quoted is not None and not job.is_embedded:
+        yield _below_text(job, quoted.end())
         return
     block = list(_comment_lines(string))
     if not named and not directives.lines or block and STATEMENT.search(string, 0, block[-1][1]):
@@ -123,6 +130,24 @@ def _misplaced(job: Job, start: int, end: int) -> Finding:
         message = f"sbatch refuses the file that this text becomes: it begins with an empty line, not `#!`; {advice}"
     related = [(text.span(0, _end_of_line(string, 0)), "the file begins here")] if string[:1].strip(BLANK) else []
     return Finding(text.span(start, end), message, related=related, fix=Fix(advice, edits, safe=True))
+
+
+def _below_text(job: Job, start: int) -> Finding:
+    """The finding on a `#!` line below a text in three quotes, which bash would run as a command."""
+    text = job.directives.text
+    string = text.string
+    end = _end_of_line(string, start)
+    at, edits = 0, [Edit(text.span(start, min(end + 1, len(string))), "")]
+    top = string[start:end] + "\n"
+    for line in string[:start].splitlines(keepends=True):
+        if line.strip():
+            edits.append(Edit(text.span(at, at), top + "# "))
+            top = ""
+        at += len(line)
+    message = "sbatch refuses the script: its first characters must be `#!`; move this line to the top, and write `#` "
+    message += "before the text"
+    related = [(text.span(0, _end_of_line(string, 0)), "the file begins here")] if string[:1].strip(BLANK) else []
+    return Finding(text.span(start, end), message, related=related, fix=Fix("comment the text", edits, safe=True))
 
 
 def _comment_lines(string: str) -> Iterator[tuple[int, int]]:
