@@ -12,7 +12,7 @@ one, when nothing runs after it (`else echo "unknown machine"; fi`).
 
 A warning where the failure is hidden: a filter at the end of a pipeline replaces the status, so that the script itself
 cannot see the failure, and no later command replaces the status anyway; a loop or trap keeps the status of something
-else; or something takes the job for a success: the mail of its end or failure, a job that depends on it or that
+else; or something takes the job for a success: the mail that `--mail-type=FAIL` names, a job that depends on it or that
 it submits after the work, a file that marks the work as done. Otherwise only advice, and likewise where later work
 decides how the job ends or reads the output of this one (`align | sort`), where the last command needs a file that the
 work should have written (`./solver -o result.h5; ls result.h5`), or where the status is ignored on purpose (`|| true`).

@@ -106,7 +106,7 @@ _DEFAULTS = {
 }
 # Programs with one thread unless an option says more, and that option (their manuals and --help).
 _ONE_THREAD = {
-    **dict.fromkeys(("bwa mem", "bwa aln", "iqtree-omp"), "-t"),
+    **dict.fromkeys(("bwa mem", "bwa aln"), "-t"),
     **dict.fromkeys(("samtools sort", "samtools view", "samtools merge", "samtools fixmate", "samtools markdup"), "-@"),
     **dict.fromkeys(("bowtie", "bowtie2", "hisat2", "tophat", "tophat2", "cufflinks", "cuffdiff", "stringtie"), "-p"),
     **dict.fromkeys(("hisat2-build", "rsem-calculate-expression"), "-p"),
@@ -115,6 +115,7 @@ _ONE_THREAD = {
     **dict.fromkeys(("blastn", "blastp", "blastx", "tblastn", "tblastx", "psiblast"), "-num_threads"),
     **dict.fromkeys(("cd-hit", "cd-hit-est", "featureCounts"), "-T"),
     **dict.fromkeys(("kallisto quant", "racon", "flye"), "-t"),
+    "iqtree-omp": "-nt",
     "STAR": "--runThreadN",
 }
 # Programs that have one thread in any case.
