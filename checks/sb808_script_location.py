@@ -54,6 +54,10 @@ _FOLDER = Regex(
     rf"\$\(\s*(?:\\?dirname)(?: --)? {_FILE}\s*\)|`dirname(?: --)? {_FILE}`|\$\{{(?:0|BASH_SOURCE(?:\[0\])?)%/\*\}}"
 )
 _FOLDER_PRINTED = Regex(r"(?:\$\(|`)\s*(?:.*[\s(;&|`])?\\?(?:dirname|cd|pushd)\s")
+# Substitutions that print a path they are given, or one beside it; others print what the file holds.
+_PATH_PRINTED = Regex(
+    r"(?:\$\(|`)\s*\\?(?:dirname|realpath|readlink|echo|printf|ls|which|cd|pushd|command -v|type -p)\s"
+)
 _OPERATOR = Regex(r"\$\{(?:0|BASH_SOURCE(?:\[[0@*]\])?)(?:%|:|/)")
 
 
@@ -137,11 +141,16 @@ def _located(job: Job, field: Pieces, reads: frozenset[Span]) -> list[Span]:
     for at, piece in enumerate(field):
         if piece.expansion is None:
             continue
-        names = [each.span for each in piece.expansion.all() if each.name.startswith(("$(basename ", "`basename "))]
+        others = [
+            each.span
+            for each in piece.expansion.all()
+            if each.name.startswith(("$(", "`"))
+            and not (_PATH_PRINTED.match(each.name) or _FOLDER_PRINTED.match(each.name))
+        ]
         own = [
             each
             for each in piece.expansion.all()
-            if each.name in _NAMES and each.span in reads and not any(name.contains(each.span) for name in names)
+            if each.name in _NAMES and each.span in reads and not any(other.contains(each.span) for other in others)
         ]
         if own and (_is_folder(job, piece.expansion) or shown_text(field[at + 1 :]).startswith("/")):
             found.extend(each.span for each in own)
