@@ -26,8 +26,8 @@ from stubbed import Record, run
 
 # Words that a conversion adds or changes on purpose.
 CHANGED = (
-    "--local_rank=", "num_nodes", "--nnodes", "trainer.devices", "--num-processes", "--num_processes", "--machine-rank",
-    "--num-machines", "--dist-url", "--distributed-port",
+    "--local_rank=", "num_nodes", "--nnodes", "trainer.devices", "--num_processes", "--machine-rank",
+    "--num_machines", "--dist-url", "--distributed-port",
 )  # fmt: skip
 # Variables of the ranks and the rendezvous, which a task's environment has to hold as the plan says.
 VARIABLES = ("NODE_RANK", "PET_NODE_RANK", "RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES")
@@ -92,7 +92,9 @@ def program_words(record: Record, programs: set[str]) -> tuple[str, ...]:
     at = next((at for at, word in enumerate(argv) if Path(word).name in programs), 0)
     pairs = list(pairwise(["", *argv[at:]]))
     return tuple(
-        word for last, word in pairs if not any(each in f"{last.partition('=')[0]} {word}" for each in CHANGED)
+        word
+        for last, word in pairs
+        if not any(each in f"{last.partition('=')[0]} {word}".lower().replace("num-", "num_") for each in CHANGED)
     )
 
 

@@ -100,3 +100,54 @@ def test_options_of_fabric_behind_its_script(command: Converting, option: str) -
     command.write("job.sh", f"{GPUS}fabric run model --devices 2 train.py {option}\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 4 and "behind its script" in result.err, (result.out, result.err)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"nohup env CUDA_VISIBLE_DEVICES=4,5 {TORCHRUN} > log 2>&1 &\nwait",
+        f"time env CUDA_VISIBLE_DEVICES=4,5 {TORCHRUN}",
+        f"stdbuf -oL env OMP_NUM_THREADS=1 CUDA_VISIBLE_DEVICES=4,5 {TORCHRUN}",
+        f"HIP_VISIBLE_DEVICES=4,5 {TORCHRUN}",
+        f"export ROCR_VISIBLE_DEVICES=4,5\n{TORCHRUN}",
+        f"export X=1 GPU_DEVICE_ORDINAL=4,5\n{TORCHRUN}",
+    ],
+)
+def test_numbers_of_gpus_go(command: Converting, line: str) -> None:
+    command.write("job.sh", f"{HEADER}{line}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and "4,5" not in result.out, (result.out, result.err)
+
+
+@pytest.mark.parametrize(("numbers", "code"), [("4,5", 1), ("0,1", 0)])
+def test_numbers_of_gpus_in_a_string(command: Converting, numbers: str, code: int) -> None:
+    command.write("job.sh", f'{HEADER}bash -c "CUDA_VISIBLE_DEVICES={numbers} {TORCHRUN}"\n')
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == code and ("counts the GPUs of the job from 0" in result.err) == bool(code), result.err
+
+
+OTHERS = [
+    f"ASCEND_RT_VISIBLE_DEVICES=0,1 {TORCHRUN}",
+    f"export HCCL_CONNECT_TIMEOUT=1200\n{TORCHRUN}",
+    f"MLU_VISIBLE_DEVICES=0,1 {TORCHRUN}",
+    f"export HABANA_VISIBLE_MODULES=0,1\n{TORCHRUN}",
+    f"ZE_AFFINITY_MASK=0,1 {TORCHRUN}",
+    f"{TORCHRUN} --device npu",
+    f"{TORCHRUN} --dist_backend=hccl",
+]
+
+
+@pytest.mark.parametrize("lines", OTHERS)
+def test_devices_that_slurm_may_not_call_gpus(command: Converting, lines: str) -> None:
+    command.write("job.sh", f"{HEADER}{lines}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 1 and "Slurm may not call GPUs" in result.err, (result.out, result.err)
+    result = command("convert", "--nodes", "2", "--gpus-per-node", "0", "--set", "gres=npu:2", "job.sh")
+    assert result.code == 0 and "#SBATCH --gres=npu:2\n" in result.out and "gpus" not in result.out, result.err
+
+
+@pytest.mark.parametrize("lines", OTHERS)
+def test_a_job_that_asks_for_gpus_says_what_they_are(command: Converting, lines: str) -> None:
+    command.write("job.sh", f"{GPUS}{lines}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0, (result.out, result.err)

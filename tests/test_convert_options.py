@@ -141,3 +141,19 @@ def test_alternatives_of_one_start_are_counted_once(command: Converting) -> None
     command.write("job.sh", f"{HEADER}{lines}\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert "before: 1 node, 1 task, 2 processes\nafter: 2 nodes, 2 tasks, 4 processes\n" in result.err
+
+
+@pytest.mark.parametrize(
+    "words", ["--WORLD_SIZE=2", "--World-Size 2", "dist.world_size=2", "--worldsize 2", "--distributed_world_size=2"]
+)
+def test_the_number_of_processes_in_any_spelling(command: Converting, words: str) -> None:
+    command.write("job.sh", f"{HEADER}{START} train.py {words}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 1 and "says 2, where 4 processes find each other" in result.err, (result.out, result.err)
+
+
+@pytest.mark.parametrize("words", ["--NUM_NODES 1", "--Num-Nodes=1"])
+def test_the_number_of_nodes_in_any_spelling(command: Converting, words: str) -> None:
+    command.write("job.sh", f"{HEADER}{START} train.py {words}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 1 or '"$SLURM_JOB_NUM_NODES"\n' in result.out, (result.out, result.err)

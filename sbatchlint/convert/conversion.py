@@ -21,13 +21,14 @@ from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_nod
 from sbatchlint.convert.merging import merge
 from sbatchlint.convert.misfits import uneven_batches
 from sbatchlint.convert.once import commands_once
-from sbatchlint.convert.processors import hidden_gpus, processor_sign, undecided
+from sbatchlint.convert.processors import hidden_gpus, other_devices, processor_sign, undecided
 from sbatchlint.convert.program_words import IMPLIED_MODULES, words_of_starts
 from sbatchlint.convert.programs import program_of, start_program, todos_of
 from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.removal import without_assignments
 from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import module_of, start_module, start_other
+from sbatchlint.convert.sessions import leave_out_sessions
 from sbatchlint.convert.sizes import (
     devices_of_node,
     follow_nodes,
@@ -50,6 +51,9 @@ from sbatchlint.source.edits import Edit, edited
 from sbatchlint.source.numbers import counted
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source
+
+# What runs in the background when the job ends: no conversion proves it.
+_KILLED = "SB801"
 
 
 class Conversion(NamedTuple):
@@ -108,13 +112,14 @@ class _Script(Draft):
     """A script to be converted, and its state before that. Raises `NotConvertible`.
 
     `job`: the script with commands merged, and in the containers of the goal. `before`: the plan of the original script
-    as a job of one node; `findings`: the codes of its errors and warnings.
+    as a job of one node; `findings`: the codes of its errors and warnings, but for those of processes that are killed.
     """
 
     def __init__(self, job: Job, goal: Goal, settings: Settings) -> None:
         super().__init__(job, settings)
         self._original = job
         self.goal = goal
+        leave_out_sessions(self)
         merge(self)
         merged = self.job
         contain(self, goal)
@@ -137,7 +142,7 @@ class _Script(Draft):
     @cached_property
     def findings(self) -> list[str]:
         found = inspect(self._original.source.own, self.settings).diagnostics
-        return [each.code for each in found if each.severity in ("error", "warning")]
+        return [each.code for each in found if each.severity in ("error", "warning") and each.code != _KILLED]
 
     def with_header(self, tasks: int, gpus: int) -> Job:
         """The job with the option block of the goal, whose missing options become to-dos."""
@@ -226,6 +231,7 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
         todos += hidden_gpus(script.job, commands)
         if goal.gpus is None and script.job.request.asks_for_gpus is False:
             todos += dict.fromkeys(undecided(script.job, commands))
+            todos += other_devices(script.job, [each for each, _ in commands])
     for left in range(len(starts), 0, -1):
         with at_line(starts[-left].line(script.job)):
             start = start_again(job, starts[-left], left, first)
@@ -316,6 +322,8 @@ def _of_program(script: _Script) -> Conversion:
     if not gpus:
         raise NotConvertible("how many GPUs a node has is not known; say --gpus-per-node")
     tasks = gpus if program.per_gpu else 1
+    if goal.gpus is None and script.job.request.asks_for_gpus is False:
+        script.todos += other_devices(script.job, [program.invocation])
     job = script.with_header(tasks, gpus)
     ranks = program.sign.kind in ("megatron", "rank-variables")
     with at_line(script.job.line(program.invocation.name_span.start)):

@@ -10,7 +10,8 @@ from sbatchlint.convert.container_differences import containers_of_starts, diffe
 from sbatchlint.convert.goal import Goal
 from sbatchlint.convert.once import spread
 from sbatchlint.convert.program_words import word_differences, words_of_starts
-from sbatchlint.convert.sizes import stale_counts, stale_interfaces
+from sbatchlint.convert.sessions import returning
+from sbatchlint.convert.sizes import stale_counts, stale_devices, stale_interfaces
 from sbatchlint.convert.starts import places_of
 from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.diagnostics import Diagnostic
@@ -56,6 +57,7 @@ class Proof:
         self.faults += list(_faults(self.plan, goal, gpus, ranks, places, starts))
         self.faults += _apart(job, goal.nodes * gpus, goal.nodes)
         self.stale = list(dict.fromkeys(stale_counts(job, goal.nodes, gpus, were)))
+        self.stale += dict.fromkeys([*stale_devices(job), *returning(job)])
         if goal.nodes > 1:
             self.stale += dict.fromkeys(stale_interfaces(job))
         self.faults += spread(job, once)

@@ -60,7 +60,8 @@ def _assigns(job: Job, command: Simple, part: Assignment | Word, name: str, valu
     if not span.start < known.start or known.end > span.end or span.end > len(job.source.own.text):
         return False
     written = job.source.slice(span)
-    is_env = isinstance(part, Word) and literal_text(command.words[0]) == "env"
+    earlier = (literal_text(word) or "" for word in command.words if word.start < part.start)
+    is_env = isinstance(part, Word) and any(each.rpartition("/")[2] == "env" for each in earlier)
     if not is_env and not (isinstance(part, Assignment) and part.index is None and not part.append):
         return False
     return written in (f"{name}={quote}{text_of(value)}{quote}" for quote in ("", "'", '"'))

@@ -13,15 +13,16 @@ from sbatchlint.convert.in_files import batch_in_file, stale_in_files
 from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, integer, program_options
+from sbatchlint.job.gpus import DEVICE_VARIABLES
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 _NODES = "$SLURM_JOB_NUM_NODES"
 # `--num_nodes 1`, `trainer.num_nodes=1`, `++trainer.num_nodes=1`, `--trainer.num-nodes=1`, `--num_machines 1`.
-_OF_NODES = Regex(r"(?:--?|\+{1,2})?(?:[\w.]*[._])?(?:num[_-]nodes|nnodes|n_nodes|num[_-]machines)")
+_OF_NODES = Regex(r"(?i)(?:--?|\+{1,2})?(?:[\w.]*[._])?(?:num[_-]nodes|nnodes|n_nodes|num[_-]machines)")
+_OF_SIZE = Regex(r"(?i)(?:--?|\+{1,2})?(?:\w+\.)*(?:dist(?:ributed)?[_-])?world[_-]?size")
 _VARIABLES = ("NNODES", "NUM_NODES", "N_NODES", "NUM_MACHINES")
-_DEVICES = "CUDA_VISIBLE_DEVICES"
 # The network interface that NCCL, gloo, tensorpipe and UCX use.
 _INTERFACES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "HOROVOD_GLOO_IFACE", "UCX_NET_DEVICES")
 _NUMBERS = Regex(r"\d+(?:,\d+)*")
@@ -102,9 +103,19 @@ def stale_counts(job: Job, nodes: int, gpus: int, were: Container[int]) -> Itera
 
 
 def devices_of_node(command: Invocation) -> list[tuple[str, Pieces]]:
-    """The CUDA_VISIBLE_DEVICES of one node, with each value that it may have: Slurm says which GPUs a task sees."""
-    values = _alternatives(command, _DEVICES)
-    return [(_DEVICES, value) for value in values if _NUMBERS.fullmatch(text_of(value) or "")]
+    """The CUDA_VISIBLE_DEVICES and the like of one node, with each value: Slurm says which GPUs a task sees."""
+    values = [(name, value) for name in DEVICE_VARIABLES for value in _alternatives(command, name)]
+    return [(name, value) for name, value in values if _NUMBERS.fullmatch(text_of(value) or "")]
+
+
+def stale_devices(job: Job) -> Iterator[str]:
+    """To-dos for such variables that still name GPUs which the job does not have: it counts its own from 0."""
+    gpus = job.request.gpus_per_node()
+    for command, _, _ in _programs(job) if gpus else ():
+        for name, value in devices_of_node(command):
+            if any(parse_integer(each) >= (gpus or 0) for each in (text_of(value) or "").split(",")):
+                line, numbers = job.line(span_of(value).start), text_of(value)
+                yield f"line {line}: {name} says {numbers}, where Slurm counts the GPUs of the job from 0: leave it out"
 
 
 def _alternatives(command: Invocation, name: str) -> list[Pieces]:
@@ -187,7 +198,7 @@ def _says_devices(option: str) -> bool:
 
 
 def _says_size(option: str) -> bool:
-    return option.lstrip("-").replace("-", "_") in ("world_size", "distributed_world_size", "dist_world_size")
+    return _OF_SIZE.fullmatch(option) is not None
 
 
 def _is_batch(option: str) -> bool:
