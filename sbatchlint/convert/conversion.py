@@ -20,7 +20,7 @@ from sbatchlint.convert.launcher_in_file import LauncherInFile
 from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
 from sbatchlint.convert.merging import merge
 from sbatchlint.convert.misfits import uneven_batches
-from sbatchlint.convert.once import commands_once
+from sbatchlint.convert.once import branches_without, commands_once, single_steps
 from sbatchlint.convert.processors import hidden_gpus, other_devices, processor_sign, undecided
 from sbatchlint.convert.program_words import IMPLIED_MODULES, words_of_starts
 from sbatchlint.convert.programs import program_of, start_program, todos_of
@@ -144,15 +144,23 @@ class _Script(Draft):
         found = inspect(self._original.source.own, self.settings).diagnostics
         return [each.code for each in found if each.severity in ("error", "warning") and each.code != _KILLED]
 
-    def with_header(self, tasks: int, gpus: int) -> Job:
-        """The job with the option block of the goal, whose missing options become to-dos."""
+    def with_header(self, tasks: int, gpus: int, keep: Iterable[int] = ()) -> Job:
+        """The job with the option block of the goal, whose missing options become to-dos.
+
+        `keep`: the indexes of steps of one task that are to grow with it.
+        """
         job = changed_job(self.job, [])  # without the option that `as_job` assumes
         asked = asked_by_steps(self.job, self.goal, gpus)  # one that is no batch job has no steps
         goal = self.goal._replace(options=asked.options | dict(self.goal.options))
         edits, todos = header(job, goal, tasks, gpus, of_one_cpu=not gpus and tasks > 1)
         self.todos += [f"fill in, and write #SBATCH: {todo}" for todo in todos]
         self.todos += [*asked.todos, *unbound(job, tasks, gpus)]
-        return changed_job(job, [*edits, *asked.edits])
+        once, alone = single_steps(self.job, job, keep) if self.goal.nodes > 1 else ([], [])
+        if once:
+            lines = ", ".join(dict.fromkeys(str(job.line(each.span.start)) for each in once))
+            self.decisions.append(f"the srun of line {lines} keeps its one task: --nodes=1 --ntasks=1")
+        self.todos += alone
+        return changed_job(job, [*edits, *asked.edits, *once])
 
     def proven(self, job: Job, workers: int, ranks: bool, starts: int = 1) -> tuple[Source, Proof, list[str]]:
         """The script with its proof, and the repairs made; see `Proof`. Raises `NotConvertible`."""
@@ -226,6 +234,10 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
     first, goal, before, kind = job, script.goal, script.before, starts[0].kind
     notes, todos, changed = list[str](), list[str](), list[tuple[Job, Launch]]()
     todos += dict.fromkeys(_by_argument(script.job, starts, gpus))
+    if gpus == 1:
+        launches = [each.launch for each in starts if each.launch is not None]
+        todos += dict.fromkeys(branches_without(script.job, [each.invocation for each in launches]))
+        todos += dict.fromkeys(_by_count(script.job, launches))
     if not cpu_only:
         commands = [(each.launch.invocation, each.launch.launcher) for each in starts if each.launch]
         todos += hidden_gpus(script.job, commands)
@@ -324,7 +336,7 @@ def _of_program(script: _Script) -> Conversion:
     tasks = gpus if program.per_gpu else 1
     if goal.gpus is None and script.job.request.asks_for_gpus is False:
         script.todos += other_devices(script.job, [program.invocation])
-    job = script.with_header(tasks, gpus)
+    job = script.with_header(tasks, gpus, [program.number])
     ranks = program.sign.kind in ("megatron", "rank-variables")
     with at_line(script.job.line(program.invocation.name_span.start)):
         again = program_of(job)
@@ -377,15 +389,25 @@ def _by_argument(job: Job, starts: list[Start], gpus: int) -> Iterator[str]:
             yield f"submit it with {gpus} as argument {name}: it decides whether line {line} is reached"
 
 
+def _by_count(job: Job, launches: Iterable[Launch]) -> Iterator[str]:
+    """To-dos for launchers that a test may leave out where it counts one GPU, as they do."""
+    for launch in launches:
+        told = any(each.name in _COUNTS for each in launch.launcher.all_options)
+        if told and launch.invocation.context.conditional and workers_of(launch) is None:
+            line = job.line(launch.launcher.span.start)
+            yield f"see that line {line} is reached with one GPU on a node: a test before it decides"
+
+
 def _counts(starts: list[Start]) -> Iterator[tuple[Launch, str]]:
     """The launches whose number of processes an unknown variable or argument sets, with its name."""
     for launch in (each.launch for each in starts if each.launch is not None):
         for option in launch.launcher.all_options:
             names = [each.name for each in expansions(option.value or ()) if each.name]
-            if names and option.name in ("nproc_per_node", "num_processes", "num_gpus", "np"):
+            if names and option.name in _COUNTS:
                 yield launch, names[0]
 
 
+_COUNTS = ("nproc_per_node", "num_processes", "num_gpus", "np")
 _MOST = 4096
 # No node has more GPUs.
 _MOST_GPUS = 16
