@@ -191,3 +191,26 @@ def test_what_is_refused(command: Converting, line: str, reason: str) -> None:
     rendezvous = ("--rdzv", "c10d") if line.startswith("composer") else ()
     result = command("convert", "--nodes", "2", *rendezvous, "job.sh")
     assert result.code == 4 and reason in result.err, result.err
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "T=torchrun\n$T --nproc_per_node=2 train.py",
+        'T=torchrun\nfor i in 1 2; do "${T}" --nproc_per_node=2 train.py $i; done',
+        'T="nohup torchrun"\n$T --nproc_per_node=2 train.py',
+        "env A=1 python \\\n    -m torch.distributed.run --nproc_per_node=2 train.py",
+        "exec env CUDA_VISIBLE_DEVICES=4,5 uv run torchrun --nproc_per_node=2 train.py",
+        "X=1 exec env A=1 torchrun --nproc_per_node=2 train.py",
+    ],
+)
+def test_the_name_of_a_launcher_elsewhere(command: Converting, lines: str) -> None:
+    command.write("job.sh", f"#!/bin/bash\n#SBATCH --gres=gpu:2 -c 4 --time=5\n{lines}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and "srun " in result.out, (result.out, result.err)
+
+
+def test_accelerate_on_processors_is_named(command: Converting) -> None:
+    command.write("job.sh", "accelerate launch --cpu --num_processes 2 train.py\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 4 and "accelerate launch on line 1 has --cpu" in result.err, result.err

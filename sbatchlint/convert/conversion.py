@@ -20,6 +20,7 @@ from sbatchlint.convert.launcher_in_file import LauncherInFile
 from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
 from sbatchlint.convert.merging import merge
 from sbatchlint.convert.misfits import uneven_batches
+from sbatchlint.convert.names import write_names
 from sbatchlint.convert.once import branches_without, commands_once, single_steps
 from sbatchlint.convert.processors import hidden_gpus, other_devices, processor_sign, undecided
 from sbatchlint.convert.program_words import IMPLIED_MODULES, words_of_starts
@@ -120,6 +121,7 @@ class _Script(Draft):
         self._original = job
         self.goal = goal
         leave_out_sessions(self)
+        write_names(self)
         merge(self)
         merged = self.job
         contain(self, goal)

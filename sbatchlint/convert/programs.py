@@ -104,6 +104,8 @@ def _unknown_start(job: Job) -> str:
         if (command.name or "").endswith(".py"):
             name = shown_text(command.argv[0])
             return f"{name} on line {line} is started as a command, which may be any program: write python {name}"
+        if command.name == "accelerate" and {"launch", "--cpu"} <= {text_of(field) for field in command.argv}:
+            return f"accelerate launch on line {line} has --cpu, which is not converted: start it by torchrun"
         if command.name in _BY_OPTION and text_of(command.argv[1] if command.argv[1:] else ()) == "train":
             names = dict.fromkeys(each.name for field in command.argv for each in expansions(field) if each.name)
             which = f"{', '.join(names)}: write it" if names else "what its words say: write them"

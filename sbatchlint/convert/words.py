@@ -26,7 +26,7 @@ _DEFAULT = Regex(r"\$\{\w+:?-$")
 _EXPANDED = Regex(
     r"--?[\w-]+(?:=|(?:[ \t]|\\\n)+)(\"?\$(?:\w+|\{\w+\}|\(\([^()\n]*\)\)|\([^()\n]*\))\"?)(?=[\s;&|)\"']|$)"
 )
-_CONTINUED = Regex(r" *\\\n *")
+_CONTINUED = Regex(r"[ \t]*\\\n[ \t]*")
 _GLOBS = Regex(r"shopt -s [a-z ]*(?:nullglob|failglob)")
 _PRODUCT = Regex(r"\$\(\((\w+) \* (\w+)\)\)")
 # A command whose output is the value of an option: `--rdzv_id=$(uuidgen)`.
@@ -333,17 +333,21 @@ class CommandWords:
         if inside is not None:
             # The shell runs in the container, so the words before it do not change.
             at = prefix.start
-            if not reaches_only(self.job, at, [each.invocation for each in self.job.launches]):
+            is_prefixed = at == start_of(self.command) != self.command.name_span.start
+            if not is_prefixed and not reaches_only(self.job, at, [each.invocation for each in self.job.launches]):
                 at = self.command.span.start  # an array, with which the script starts other commands too
             first, srun = [insert(at, srun)] if srun else [], ""
             prefix = Span(inside, prefix.end)
         self._must_be_plain(prefix)
-        command = f'{before}exec {self.written(prefix)}{after} "$@"'
+        command = f'{before}exec {self._on_one_line(prefix)}{after} "$@"'
         start = f"{srun}bash -c '{command}' \\\n{self.indentation}    {self.launcher.kind}{words}"
         return [*first, Edit(prefix, start)]
 
+    def _on_one_line(self, span: Span) -> str:
+        return _CONTINUED.sub(" ", self.written(span))
+
     def _must_be_plain(self, prefix: Span) -> None:
-        if _SPECIAL & set(self.written(prefix)):
+        if _SPECIAL & set(self._on_one_line(prefix)):
             raise NotConvertible(
                 "the command of the launcher is written with quotes or variables: write its name as it is"
             )
@@ -353,10 +357,12 @@ class CommandWords:
         each, container, found = self.launch.invocation, self.launch.container, None
         if container is not None and not container.passes("SLURM_NODEID"):
             return None
-        while not _SPECIAL & set(self.written(Span(each.name_span.start, self.prefix.end))):
+        while not _SPECIAL & set(self._on_one_line(Span(each.name_span.start, self.prefix.end))):
             found = each.name_span.start
             parent = each.context.parent
             if parent is None or parent.spawn.info is container or each is self.command:
+                break
+            if parent.name_span.start < self.prefix.start:  # a leading `exec`
                 break
             each = parent
         return found if found is not None and found > self.prefix.start else None
