@@ -55,14 +55,14 @@ def check(job: Job) -> Iterator[Finding]:
         seen.add(path)
         if not patterns.expands(path):
             if patterns.found(path.replace("\\", "")):
-                yield Finding(span, "a backslash in the name disables all its patterns; remove it")
+                yield Finding(span, "a backslash in the name disables all its patterns; write the name without it")
             continue
         for use, absent in patterns.unknown(path, job.versions.majors):
             written = path[use.start : use.end]
             since = patterns.LETTERS.get(use.letter)
             if since is not None:
                 when = f"{job.versions.slurm(absent)} does not know `{written}`, so it stays in the name"
-                yield Finding(span, f"{when} (new in Slurm {since}); remove it", versions=absent)
+                yield Finding(span, f"{when} (new in Slurm {since}); write the name without it", versions=absent)
             elif use.letter in _DATE and path.count("%") > 1 and not _letters_known(path):
                 yield Finding(span, f"Slurm has no patterns for dates, so `{written}` stays in the name; write `%j`")
             else:

@@ -35,6 +35,7 @@ OTHERWISE = {
     ("SB603", "apptainer"): "the folder need not be mounted",
     ("SB607", "*"): "the launcher of another environment",
     ("SB608", "conda"): "the environment may set PYTHONPATH",
+    ("SB806", "apptainer"): "what the image starts may be a step",
     ("SB721", "bash"): "the string may test the status itself",
     ("SB619", "apptainer"): "the search path of the image",
     ("SB612", "apptainer"): "the Python of the image",
