@@ -127,7 +127,7 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
     last, name = settings[-1], f"--{setting.name}"
     line = job.line(last.span.start)
     place = f"on line {line}" if line != job.line(setting.span.start) else "later on the line"
-    related = [(last.span, "this one counts")]
+    related = [(last.span, "set again here" if setting.name == "mail-type" else "this one counts")]
     fix: Fix | None = Fix(f"remove the first {name}", removal(block, [setting]))
     if setting.name == "mail-type" and not _same_events(settings):
         message, fix = _mail_types(block, settings, place)

@@ -81,9 +81,10 @@ def _too_many_hosts(job: Job) -> Iterator[Finding]:
             continue
         releases = job.versions.suffix(versions) and f" of {job.versions.slurm(versions)}"
         separator = "=" if nodes.written.startswith("--") else " "
+        enough = f"{nodes.written}{separator}{len(named)}"
         message = (
-            f"the list names {len(named)} hosts, but `{nodes.as_written}` on line {job.line(nodes.span.start)} allows"
-            f" {allowed.maximum}, and sbatch{releases} refuses that; write {nodes.written}{separator}{len(named)}"
+            f"this names {len(named)} hosts, but `{nodes.as_written}` on line {job.line(nodes.span.start)} allows"
+            f" {allowed.maximum}, and sbatch{releases} refuses that; shorten the list, or write {enough}"
         )
         span = listed.value_span or listed.span
         yield Finding(span, message, related=[(nodes.span, "--nodes")], versions=versions)

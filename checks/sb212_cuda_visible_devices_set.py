@@ -116,8 +116,10 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         elif len(ids) == available and ids == tuple(range(available)):
             gpus = "GPU" if available == 1 else f"{available} GPUs"
+            nodes = job.request.effective_nodes()
+            where = " of the job" if nodes is None or nodes.maximum == 1 else " of each node"
             message = (
-                f"Slurm already sets {name} for the job's {gpus}, and this value may differ; remove this assignment"
+                f"Slurm already sets {name} for the {gpus}{where}, and this value may differ; remove this assignment"
             )
             severity = "info"
         elif _are_all(ids, available) or choice.command is not None:

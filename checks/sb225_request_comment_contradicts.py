@@ -113,6 +113,7 @@ def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     says = " and ".join(
         counted(round(number), _NAMES[unit]) if number == round(number) else f"{number} {_NAMES[unit]}s"
         for number, unit in zip(numbers, units, strict=True)
+        if number
     )
     assert setting.value_span is not None
     yield Finding(

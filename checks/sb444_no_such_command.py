@@ -153,7 +153,7 @@ def _left_over(job: Job) -> Iterator[Finding]:
         severity = "info"  # nothing but a line in the log
     tilde = job.source.slice(place) == "~"
     what = "the home folder" if tilde else f"the invisible character U+{ord(job.source.slice(place)[0]):04X}"
-    fix = Fix("write `#`" if tilde else "remove it", [_without(job, each) for each in found], safe=True)
+    fix = Fix("put `#` in its place" if tilde else "remove it", [_without(job, each) for each in found], safe=True)
     message = f"bash runs {what} as a command, which fails; remove {'this line' if tilde else 'it'}"
     yield Finding(place, message, severity, related=[(each, "the same") for each in others[:5]], fix=fix)
 

@@ -147,7 +147,7 @@ def check(job: Job) -> Iterator[Finding]:
             shared = use.multiplied and job.launches and (request.gpus_per_node() or 0) > 1
             if shared and not requested and given is None:
                 continue  # cpus-not-requested reports it
-            available = "a job that requests no CPUs gets one"
+            available = "a task gets one CPU unless you request more"
             if requested or cpus > 1 or rank:
                 who = "the job has" if tasks else f"each {'process' if rank else 'task'} has"
                 available = f"{'a task has' if requested and not tasks and not rank else who} {cpus} here"

@@ -157,10 +157,13 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         yield Finding(assignment.span, message, "warning")
         return
     places = " and ".join(at_lines(lines).rsplit(", ", 1))
+    append = f"append `:${assignment.name}` to keep it"
+    if job.source.slice(assignment.span).endswith("'"):
+        append = f"append `:${assignment.name}`, in double quotes"
     yield Finding(
         assignment.span,
         f"this drops what the modules on {places} may have "
-        f"added to {assignment.name}; append `:${assignment.name}` to keep it",
+        f"added to {assignment.name}; {append}",
         "warning" if assignment.name == "LD_LIBRARY_PATH" else "info",
         related=[(each.span, "a module") for each in modules[-3:]],
     )

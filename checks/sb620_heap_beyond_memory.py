@@ -155,7 +155,7 @@ def _named(command: Invocation) -> tuple[str, str]:
         return "the memory of all rules together is", _OF_RULES
     buffer = _buffer(command)
     if buffer is not None:
-        return "the buffers of all threads are" if command.name == "samtools" else "the memory limit is", buffer[0]
+        return "the buffers of all threads are" if command.name == "samtools" else f"`{buffer[0]}` is", buffer[0]
     return "the limit of the Java heap is", "-Xmx"
 
 

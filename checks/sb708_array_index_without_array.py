@@ -444,8 +444,9 @@ def _no_array(job: Job) -> Iterator[Finding]:
         if shown is not None:
             offset, written_there = shown
             message = f"{_ID} is empty{_consequence(use)} unless sbatch is called as line {job.line(offset)} says; "
-            indexes_there = "" if written_there is None else f"={written_there}"
-            yield Finding(read.span, f"{message}write #SBATCH --array{indexes_there}", severity)
+            # what is counted when the job is submitted cannot stand in a directive
+            advice = stopping(read) if written_there is None else f"write #SBATCH --array={written_there}"
+            yield Finding(read.span, f"{message}{advice}", severity)
             return
         begin = f"{_ID} is empty{_consequence(use)} unless sbatch is called with --array; "
         ends = "" if default else " to stop the job"

@@ -163,7 +163,7 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
         happens = f"`{name}` writes control characters into the log, and fails if TERM is not set; remove it"
     elif name == "sudo" and not any(each in ("-n", "-S", "-A", "-nE") for each in words[1:3]):
         severity = "info"
-        happens = "sudo has no terminal to ask for a password, so it fails unless none is required; remove it"
+        happens = "a batch job has no terminal, so sudo fails if it asks for a password; run this outside the job"
     elif name in INSTALLERS and not _CHANGES.isdisjoint(words[1:3]) and command.parent is None:
         happens = f"`{name}` needs root, which jobs do not have; use a module, conda or a container"
     elif name in SCREENS and command.context.background is None and not _needs_no_screen(name, words):
