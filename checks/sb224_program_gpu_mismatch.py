@@ -46,7 +46,7 @@ CARD = Card(
 
 # Programs that start others with GPUs, or that share the GPUs out among them.
 _STARTING = Regex(
-    r"(?i).*(?:submitit|\bray\b|\btune\b|\bray[-_]|dask|slurm|wandb|sweep|launch|optuna|multirun|hydra/|agent).*"
+    r"(?i)submitit|\bray\b|\btune\b|\bray[-_]|dask|slurm|wandb|sweep|launch|optuna|multirun|hydra/|agent"
 )
 
 
