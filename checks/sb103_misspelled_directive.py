@@ -57,6 +57,7 @@ _EXPLAINED = Regex(
     r"(?i)[\"'`]#[ \t]+(?:SBATCH|SLURM)\b|\b(?:space|blank)\b.*\bSBATCH\b|\bSBATCH\b.*\b(?:space|blank)\b"
 )
 _WITH_BLANK = Regex(r"(?m)^#[ \t]+SBATCH[ \t]+-")
+_ASIDE = Regex(r"(?m)^#+[ \t]*--[a-z][a-z-]*\b")
 _UNCOMMENT = Regex(r"(?im)^[ \t]*#(?!SBATCH).*\buncomment(?:ed)?\b")
 # A comment that says that the lines below it are off.
 _OFF = Regex(
@@ -129,6 +130,7 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     is_off = not certain and bool(job.directives.lines)
     is_off = is_off and (in_row or all(each.name in DISPENSABLE for each in miss.settings) or _is_of_gpus(job, miss))
     off = "" if certain else ", or `##SBATCH` if it is disabled on purpose"
+    aside = miss.kind == "spelling" and bool(read) and len(lines) == len(read) and _is_put_aside(job, miss)
     advice = "remove the spaces before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
     rival = next(iter(rivals(job.directives, miss.settings)), None)
     if rival is not None:
@@ -137,6 +139,8 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     is_below = bool(miss.settings) and all(each is not None and each.begin > miss.start for each in read)
     if is_below and rival is None:
         advice = "remove one of the two"
+    if aside and rival is None:
+        advice = "remove the line that you do not want"
     message = f"{reason}, so {unset}; {advice}"
     hash_at = text.string.index("#", miss.start)
     word = text.span(hash_at + 1, miss.end)
@@ -147,7 +151,7 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     # a script that picks GPUs itself does not count on a number from Slurm
     picked = any(each.name in _PICKING for each in miss.settings)
     picked = picked and any(each.name in DEVICE_VARIABLES for each in job.assignments)
-    correct = miss.accepted and not is_off and rival is None and not is_below
+    correct = miss.accepted and not is_off and not aside and rival is None and not is_below
     # a line that is read sets the option to something else, which the job has had until now
     overrides = any(job.directives.last(each.name) is not None for each in miss.settings)
     # one number of tasks would count beside another, which alone has counted until now
@@ -155,8 +159,18 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     safe = certain and not picked and not overrides and not sized
     fix = Fix("write #SBATCH", edits, safe) if correct else None
     severity = severity_of_loss(job, miss.settings) or (None if certain and rival is None else "warning")
-    severity = "info" if is_off or is_below else severity  # a value below counts, whether or not this line is read
+    # a value below counts, whether or not this line is read
+    severity = "info" if is_off or is_below or aside else severity
     return Finding(text.span(hash_at, miss.last), message, severity, fix=fix)
+
+
+def _is_put_aside(job: Job, miss: NearMiss) -> bool:
+    """Whether lines beside it are off as well: by the same word, or without any (`# --gres=gpu:1`)."""
+    string = job.directives.text.string
+    start = string.rfind("\n", 0, string.rfind("\n", 0, miss.start)) + 1
+    below = string.find("\n", miss.last + 1)
+    around = (string[start : miss.start], string[miss.last : below if below >= 0 else len(string)])
+    return any(_ASIDE.search(each) or f"#{miss.word} " in each for each in around)
 
 
 def _is_of_gpus(job: Job, miss: NearMiss) -> bool:

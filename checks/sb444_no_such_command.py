@@ -74,6 +74,8 @@ _NO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"
 _WIDE = "\u00a0\u2003\u2009\u202f\u3000"
 _QUOTE = Regex("[\"']")
 _INVISIBLE = Regex(f"[{_NO_WIDTH}{_WIDE}]")
+# The name of a command, with the blanks of either kind before it.
+_NAMED = Regex(f"[{_NO_WIDTH}{_WIDE} \\t]*[^ \\t\\n]*")
 # The end of a search path, or a mount: no program has such a name.
 _LIST = Regex(r"[\w.~/+-]*[\w/]:[/~]\S*|/[\w./+-]+:r[ow]|[\w.~/+-]*/[\w.~/+-]*:\$\S*|[\w.~/+-]+:\$\{?\w*PATH\S*")
 _DEFAULT = Regex(r"\"?\$\{\w+:?=\"?(\d[\d.]*)\"?\}\"?")
@@ -229,6 +231,12 @@ def _words_written(job: Job) -> Counter[str]:
     return Counter(_NAME_OF_FILE.findall(job.source.text))
 
 
+def _end_of_name(written: str) -> int:
+    """Where the name of a command ends, with blanks of either kind before it."""
+    named = _NAMED.match(written)
+    return 0 if named is None else named.end()
+
+
 def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     """The finding on a word that holds what no name of a program does: a quote, an invisible character, a list."""
     start = command.span.start
@@ -236,12 +244,15 @@ def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     invisible = _INVISIBLE.search(written.partition("\n")[0].split(" ")[0])
     if invisible is not None and not _is_left_over(written):
         place = Span(start + invisible.start(), start + invisible.end())
-        edit = replace(place, " ") if invisible[0] in _WIDE else remove(place)
+        edits = []
+        for each in _INVISIBLE.finditer(written, 0, _end_of_name(written)):
+            span = Span(start + each.start(), start + each.end())
+            edits.append(replace(span, " ") if each[0] in _WIDE else remove(span))
         message = (
             f"the invisible character U+{ord(invisible[0]):04X} is part of the command's name, which bash does not "
             "find; remove it"
         )
-        yield Finding(place, message, fix=Fix("remove the character", [edit], safe=False))
+        yield Finding(place, message, fix=Fix("remove the character", edits, safe=False))
         return
     name = known_prefix(command.argv[0])
     usual = _QUOTE.split(first, maxsplit=1)[0]

@@ -3,8 +3,11 @@
 `module purge` unloads everything, so what was loaded above it is lost again, and the job runs with the system's
 programs or with none. A program that runs above its `module load` is another one, or is not found. And a module with
 its own python (`python`, `anaconda`, `pytorch`), loaded after `conda activate` or a virtual environment, puts that
-python first: the packages of the environment are not found, or others are. Of two modules of MPI (`openmpi`,
-`intelmpi`) the second replaces the first, or hides its `mpirun`, while the program was built with one of them.
+python first: the packages of the environment are not found, or others are. A package of EasyBuild's
+(`PyTorch/1.12.1-foss-2022a`) brings only the python of its `Python` module, which is not loaded again where it was
+loaded before. Of two modules of MPI (`openmpi`, `intelmpi`) the second replaces the first, or hides its `mpirun`,
+while the program was built
+with one of them.
 
 Only what the script's own shell does on every path is reported: a purge after loads with nothing in between that could
 use them; a program that runs, then the load of the module with its name, then the program again; a Python module after
@@ -41,6 +44,13 @@ CARD = Card(
 PYTHON = Regex(
     r"(?i)(?:cray-|intel-?|idp_?)?python[-\d.]*|(?:ana|mini)conda\w*|mini(?:forge|mamba)\w*|mambaforge\w*|conda\d*"
     r"|pytorch[-\w]*|torch|tensorflow[-\w]*|jax"
+)
+# Modules that are named for Python itself.
+_PYTHON_ITSELF = Regex(r"(?i)(?:cray-|intel-?|idp_?)?python[-\d.]*")
+# A module that EasyBuild has made: `Name/1.2-foss-2022a`, or its own spelling of a name. It depends on other modules.
+_EASYBUILD = Regex(
+    r"[^/]+/.*-(?:foss|fosscuda|intel|intelcuda|gfbf|gompi|gompic|gomkl|gobff|goolf|goolfc|iimpi|iomkl|iimkl|lfbf|nvompi|NVHPC"
+    r"|GCC|GCCcore|gcccuda|golf|pomkl|intel-compilers)-\w.*|(?:PyTorch|TensorFlow)\b.*"
 )
 # Modules of MPI, by the library.
 _MPI = {
@@ -81,6 +91,11 @@ def _is_own(command: Invocation) -> bool:
 
 def _loaded(command: Invocation) -> list[tuple[str, Span]]:
     """The modules that a command loads, without versions, with their places; none where a word is unknown."""
+    return [(text.partition("/")[0], span) for text, span in _loaded_versions(command)]
+
+
+def _loaded_versions(command: Invocation) -> list[tuple[str, Span]]:
+    """The modules that a command loads, as written, with their places; none where a word is unknown."""
     if not has_trait(command.name, "module"):
         return []
     words = [(text_of(field), field) for field in command.argv[1:]]
@@ -92,7 +107,7 @@ def _loaded(command: Invocation) -> list[tuple[str, Span]]:
     elif command.name == "module" or verb in VERBS:
         return []
     return [
-        (text.partition("/")[0], Span(field[0].start, field[-1].end))
+        (text, Span(field[0].start, field[-1].end))
         for text, field in words
         if text and text[0] not in "-+" and field
     ]
@@ -204,14 +219,20 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
     if not any(PYTHON.fullmatch(module) for command in modules for module, _ in _loaded(command)):
         return
     active: Invocation | None = None
+    has_python = False  # a module of Python itself, or one that depends on it, may be loaded before the environment
     for command in own:
+        if active is None and has_trait(command.name, "module"):
+            has_python = not _is_purge(command) and (has_python or any(map(_brings_python, _loaded_versions(command))))
         is_conda = calls_conda_function(command)
         if command.name == "deactivate" or is_conda and "deactivate" in map(text_of, command.argv):
             active = None
         elif calls_conda_function(command) or sources_activate(command) or _sources_environment(command):
             active = command
         elif active is not None and not command.context.conditional:
-            for module, span in _loaded(command):
+            for whole, span in _loaded_versions(command):
+                module = whole.partition("/")[0]
+                if has_python and _EASYBUILD.fullmatch(whole) and not _PYTHON_ITSELF.fullmatch(module):
+                    continue  # its python is that which is loaded already, below the environment's
                 if PYTHON.fullmatch(module) and _python_follows(own, command):
                     yield Finding(
                         span,
@@ -221,6 +242,11 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
                     )
                     active = None
                     break
+
+
+def _brings_python(module: tuple[str, Span]) -> bool:
+    """Whether a module is one of Python, or one of EasyBuild's that may depend on it."""
+    return PYTHON.fullmatch(module[0].partition("/")[0]) is not None or _EASYBUILD.fullmatch(module[0]) is not None
 
 
 def _two_libraries(job: Job, own: list[Invocation]) -> Iterator[Finding]:

@@ -13,7 +13,8 @@ the modules may be installed as well.
 
 ## Fix
 
-Writes `$SLURM_SUBMIT_DIR`, the folder in which sbatch was called. Unsafe: that need not be the script's folder. None
+Writes `$SLURM_SUBMIT_DIR`, the folder in which sbatch was called, with the script's own words as the default where a
+comment or a test says that it also runs without Slurm. Unsafe: that need not be the script's folder. None
 where it certainly is not: a path goes on with `..`, or a comment or a file beside it submits the script from elsewhere.
 `scontrol show job "$SLURM_JOB_ID"` shows the script's own path as `Command=`.
 
@@ -57,6 +58,11 @@ _FOLDER_PRINTED = Regex(r"(?:\$\(|`)\s*(?:.*[\s(;&|`])?\\?(?:dirname|cd|pushd)\s
 # Substitutions that print a path they are given, or one beside it; others print what the file holds.
 _PATH_PRINTED = Regex(
     r"(?:\$\(|`)\s*\\?(?:dirname|realpath|readlink|echo|printf|ls|which|cd|pushd|command -v|type -p)\s"
+)
+# A comment that says that the script runs outside a job as well.
+_RUN_WITHOUT = Regex(
+    r"(?im)^[ \t]*#(?!SBATCH|!)[^\n]*?\b(?:(?:run|used?|called|executed|started)[ \t]+(?:\w+[ \t]+)?"
+    r"(?:locally|directly|interactively|by hand|manually|outside|without[ \t]+(?:slurm|sbatch))|run[ \t]+either)\b"
 )
 _OPERATOR = Regex(r"\$\{(?:0|BASH_SOURCE(?:\[[0@*]\])?)(?:%|:|/)")
 
@@ -198,7 +204,8 @@ def _fix(job: Job, read: Span) -> Fix | None:
 
 def _submission_folder(job: Job, read: Span) -> str:
     """What to write for the script's folder: with its own words as the default, if it runs without Slurm too."""
-    if not any(each.startswith("SLURM_") for each in guarded_names(job)):
+    tested = any(each.startswith("SLURM_") for each in guarded_names(job))
+    if not tested and not _RUN_WITHOUT.search(job.source.own.text):
         return "$SLURM_SUBMIT_DIR"
     line = job.source.line_of(read.start)
     for found in _FOLDER.finditer(job.source.text, line.start, line.end):

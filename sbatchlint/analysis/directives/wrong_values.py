@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from shlex import quote
 from typing import NamedTuple
+from unicodedata import category
 
 from sbatchlint.analysis.directives.typos import swallowed_option, typo
 from sbatchlint.job import Job
@@ -60,6 +61,13 @@ def _of_block(job: Job, directives: Directives, kinds: Collection[str]) -> Itera
         when = job.versions.suffix(versions)
         refuser = "slurmctld" if newest.stage == "controller" else directives.command
         fault = f"{refuser} refuses {setting.shown}{when}: {newest.reason}"
+        unseen = next((each for each in setting.text or "" if category(each) == "Cc"), None)
+        if unseen is not None:  # a terminal shows nothing of it
+            fault = (
+                f"{refuser} refuses the value of --{setting.name}{when}: the invisible character U+{ord(unseen):04X} is"
+            )
+            fault += f" part of it{'' if instead is not None else '; remove it'}"
+            newest = newest._replace(reason="")
         span = span if span.end > span.start else setting.span
         yield WrongValue(setting, span, fault, newest.reason, instead, edits, versions)
 

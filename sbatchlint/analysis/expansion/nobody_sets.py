@@ -38,6 +38,10 @@ _USUAL = Regex(
     r"|S?RANDOM|SECONDS|LINENO|E?UID|PPID|HOST(?:NAME|TYPE)?|OSTYPE|MACHTYPE|(?:OLD)?PWD|USER|LOGNAME|SHELL|TERM|LANG"
     r"|OPTARG|OPTIND|REPLY|SHLVL|IFS|GROUPS|FUNCNAME|DIRSTACK|PIPESTATUS|COPROC"
 )
+# Lines and options by which a job gets a burst buffer, and the variables that tell where it is.
+_BURST_BUFFER = Regex(r"(?m)^#(?:DW|BB)[ \t]+(.*)")
+_OF_BUFFER = Regex(r"(?:DW|BB)_\w+")
+_NAME_OF_BUFFER = Regex(r"(?:^|\s)persistentdw\b.*?\sname=(\w+)")
 # Variables of every login shell, or of bash itself, that are common in file names.
 _LOGIN = frozenset({"USER", "HOSTNAME", "HOME", "PWD", "RANDOM", "LOGNAME", "TMPDIR"})
 # A comment that shows how the script is submitted.
@@ -96,7 +100,26 @@ def set_names(job: Job) -> frozenset[str]:
 @once
 def mentioned_names(job: Job) -> frozenset[str]:
     """The variables that the script sets, tests, or has a default for."""
-    return set_names(job).union(*[guarded_names(each) for each in outer_jobs(job)])
+    return set_names(job).union(_names_of_buffers(job), *[guarded_names(each) for each in outer_jobs(job)])
+
+
+@once
+def _names_of_buffers(job: Job) -> frozenset[str]:
+    """The variables that Slurm sets for the burst buffers of a job (burst_buffer_datawarp.c, 20.11 to 24.05).
+
+    `#DW persistentdw name=X` sets DW_PERSISTENT_STRIPED_X, and `#DW jobdw` DW_JOB_STRIPED or DW_JOB_PRIVATE. What else
+    is in a file, or a site's script in Lua sets, is not known.
+    """
+    lines = _BURST_BUFFER.findall(job.directives.text.string)
+    by_option = job.request.has_any_option(("bb", "bbf"))
+    if not lines and not by_option:
+        return frozenset()
+    named = {f"DW_PERSISTENT_STRIPED_{name}" for line in lines for name in _NAME_OF_BUFFER.findall(line)}
+    unclear = by_option or any("$" in line or not line.startswith(("jobdw", "persistentdw", "stage")) for line in lines)
+    names = [each for each in read_names(job) if _OF_BUFFER.fullmatch(each)]
+    return frozenset(
+        each for each in names if unclear or each in named or not each.startswith("DW_PERSISTENT_STRIPED_")
+    )
 
 
 @lru_cache(maxsize=1024)  # most scripts read the same names
