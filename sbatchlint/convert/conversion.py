@@ -305,11 +305,12 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
 
 def _leave_out(job: Job, command: Invocation, edits: list[Edit], notes: list[str]) -> None:
     """Adds the edits that leave out variables that hold for one node, and a note on each."""
-    reasons = dict.fromkeys((name for name, _ in loopbacks(command)), "by the loopback interface nodes do not meet")
+    looping = [*loopbacks(command)]
+    reasons = dict.fromkeys((name for name, _ in looping), "by the loopback interface nodes do not meet")
     devices, stale = devices_of_node(command), [*stale_meeting(job, command, edits)]
     reasons |= dict.fromkeys((name for name, _ in devices), "Slurm says which GPUs a task sees")
     reasons |= dict.fromkeys((name for name, _ in stale), "it was that of one node")
-    removed, removals = without_assignments(job, [*devices, *stale, *loopbacks(command)])
+    removed, removals = without_assignments(job, [*devices, *stale, *looping])
     notes += [f"{name} is left out: {reasons[name]}" for name in removed]
     edits += removals
 

@@ -16,6 +16,7 @@ from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, exports_before
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import integer, program_options
 from sbatchlint.job.launchers import Launcher, Setting
+from sbatchlint.job.ranks import is_told_distributed
 from sbatchlint.source.edits import Edit
 
 
@@ -62,6 +63,11 @@ def is_free_port(setting: Setting) -> bool:
     return setting.number == 0
 
 
+def holds_for_all(setting: Setting, is_address: bool) -> bool:
+    """Whether all nodes can use an address or a port as it is written."""
+    return is_of_job(setting) if is_address else not is_free_port(setting)
+
+
 def start_everywhere(job: Job, launch: Launch, goal: Goal, gpus: int) -> list[Edit]:
     """The edits that start the launcher on every node of the job, as one world. Raises `NotConvertible`."""
     words, lines = (InsideWords if is_inside(job, launch) else CommandWords)(job, launch), list[str]()
@@ -93,14 +99,10 @@ def _override_configuration(words: CommandWords, added: list[str]) -> Iterator[E
                     yield edit
 
 
-# What makes accelerate start distributed processes; of several processes on a node it does so by itself.
-_DISTRIBUTED = frozenset({"multi_gpu", "use_deepspeed", "use_fsdp", "use_megatron_lm"})
-
-
 def _as_distributed(words: CommandWords) -> list[str]:
     """The option for one process on each node, without which accelerate starts each of them alone."""
     launchers = [each.launcher for each in words.alternatives]
-    are_told = {bool(each.flags.keys() & _DISTRIBUTED or each.configured) for each in launchers}
+    are_told = {is_told_distributed(each) for each in launchers}
     if are_told == {True}:
         return []
     if len(are_told) > 1 or any("config_file" in each.options for each in launchers):
@@ -185,7 +187,7 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
         if backend != "static":
             if setting is not None and not setting.from_environment:
                 yield words.without(name)
-        elif setting is not None and (is_of_job(setting) if name == names.address else not is_free_port(setting)):
+        elif setting is not None and holds_for_all(setting, name == names.address):
             continue
         elif setting is None:
             added.append(option(name, f"${variable}"))
@@ -240,6 +242,6 @@ def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
 
 def _is_other(setting: Setting, option: str, value: str) -> bool:
     """Whether a variable has another value than it needs; an address of the job is any that comes from Slurm."""
-    if option == "master_port":
-        return is_free_port(setting)
-    return not is_of_job(setting) if option == "master_addr" else setting.text != value
+    if option in ("master_addr", "master_port"):
+        return not holds_for_all(setting, option == "master_addr")
+    return setting.text != value

@@ -10,7 +10,7 @@ from sbatchlint.analysis.editing.options import lines_before_statement
 from sbatchlint.analysis.editing.words import words_of
 from sbatchlint.bash.values import expansions, span_of
 from sbatchlint.convert.goal import NotConvertible
-from sbatchlint.convert.launcher import NAMES, Names, is_free_port, is_of_job, setting_of
+from sbatchlint.convert.launcher import NAMES, Names, holds_for_all, setting_of
 from sbatchlint.convert.words import ADDRESS, PORT, refuse_daemon, srun_of, start_of, without_geometry
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.launchers import Setting
@@ -80,7 +80,7 @@ class LauncherInFile:
             raise self._refuse(f"cannot be told from here what it has to know: write {' '.join(missing)} there")
 
     def _may_stay(self, name: str, names: Names, setting: Setting) -> bool:
-        return is_of_job(setting) if name == names.address else name == names.port and not is_free_port(setting)
+        return name in (names.address, names.port) and holds_for_all(setting, name == names.address)
 
     def _variable(self, setting: Setting) -> str | None:
         """The variable that a value comes from and that the file does not set itself; None if there is none."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from sbatchlint.analysis.gpus.gpu_signs import (
-    DEVICE_VARIABLES,
+    PLATFORM_VARIABLES,
     PROCESSORS,
     STRONG,
     Sign,
@@ -20,7 +20,7 @@ from sbatchlint.source.regex import Regex
 
 _VARIABLES = (
     "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
-    *DEVICE_VARIABLES,
+    *PLATFORM_VARIABLES,
 )  # fmt: skip
 
 # The starts of the variables of devices that a cluster may not call GPUs.

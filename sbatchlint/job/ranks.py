@@ -286,10 +286,15 @@ _BY_NODE_RANK = ("composer", "fabric")
 MOST_PROCESSES = 1024
 
 
+def is_told_distributed(launcher: Launcher) -> bool:
+    """Whether accelerate is told to start distributed processes; of several on a node it does so by itself."""
+    told = launcher.flags.keys() & {"multi_gpu", "use_deepspeed", "use_fsdp", "use_megatron_lm"}
+    return bool(told or launcher.configured)
+
+
 def _is_distributed(launcher: Launcher) -> bool:
     """Whether accelerate starts torchrun's agent for one process on a node, too: it is told so, of several nodes."""
-    told = launcher.flags.keys() & {"multi_gpu", "use_deepspeed", "use_fsdp", "use_megatron_lm"} or launcher.configured
-    return bool(told) and (node_count(launcher) or 1) > 1
+    return is_told_distributed(launcher) and (node_count(launcher) or 1) > 1
 
 
 def process_ranks(launcher: Launcher, local: int | None = None) -> list[dict[str, str]] | None:

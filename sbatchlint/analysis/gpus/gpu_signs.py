@@ -21,7 +21,7 @@ from sbatchlint.source.text import Span
 STRONG, WEAK, PROCESSORS = "strong", "weak", "cpu"
 
 # Variables that say which devices a program uses.
-DEVICE_VARIABLES = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "ACCELERATE_USE_CPU", "DS_ACCELERATOR", "PJRT_DEVICE")
+PLATFORM_VARIABLES = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "ACCELERATE_USE_CPU", "DS_ACCELERATOR", "PJRT_DEVICE")
 # What variables of NCCL do, after their name.
 COMMUNICATION = " configures GPU communication"
 
@@ -278,7 +278,7 @@ def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None
         return Sign(WEAK, f"{name} is for NVIDIA GPUs", span, "nvidia")
     if name == "PYTORCH_HIP_ALLOC_CONF":
         return Sign(WEAK, f"{name} is for AMD GPUs", span, "amd")
-    if name in DEVICE_VARIABLES and text is not None:
+    if name in PLATFORM_VARIABLES and text is not None:
         if text in ("cpu", "CPU") or (name == "ACCELERATE_USE_CPU" and text.lower() in ("1", "true")):
             return Sign(PROCESSORS, f"{name} says that no GPU is used", span)
         if text in ("cuda", "gpu", "rocm", "CUDA"):

@@ -26,9 +26,9 @@ from sbatchlint.source.regex import Regex
 
 # Interpreters whose programs run on one node, unless they say more.
 SINGLE = frozenset({"Rscript", "R", "matlab", "julia", "octave"})
-# Programs that build, whose files of rules often start steps.
 _MOST_BYTES = 1 << 16
 _JULIA_WORKERS = Regex(r"SlurmManager|addprocs_slurm|SlurmClusterManager")
+# Programs that build, whose files of rules often start steps.
 _MAKING = Regex(r"g?make|gmx_mpi\w*|mdrun_mpi|ninja|cmake|scons|bazel|scram\w*")
 # Options of GNU parallel for other machines.
 _OTHER_HOSTS = frozenset({"-S", "--sshlogin", "--sshloginfile", "--slf", "--wc", "srun", "ssh"})

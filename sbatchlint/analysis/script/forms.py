@@ -23,8 +23,9 @@ from sbatchlint.source.regex import Regex
 
 # A job runs all the same with placeholders in these, so they are left in scripts that are used.
 _SURVIVING = frozenset(("mail-user", "job-name"))
-# Options that nobody writes without a value but to fill it in later.
+# Options whose own name may stand for the value.
 _NAMED = frozenset(("account", "partition", "qos", "reservation", "constraint", "mail-user"))
+# Options that nobody writes without a value but to fill it in later.
 _NEEDED = frozenset(("account", "cpus-per-task", "gpus-per-node", "mem", "nodes", "ntasks", "partition", "qos", "time"))
 # Uses of a word that fail at once where it is a placeholder.
 _FAILING = frozenset(("run", "source", "folder", "image"))

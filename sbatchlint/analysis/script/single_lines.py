@@ -48,9 +48,7 @@ def is_of_one_word(string: str, loop: For) -> bool:
 def fed_a_line(string: str, program: Program) -> Iterator[Node]:
     """The parts of pipelines, and the loops, that read from a command which prints one line at most."""
     for pipeline in nodes_of(program, Pipeline):
-        single = False
-        for before, element in pairwise(pipeline.commands):
-            single = _prints_a_line(string, before) or single and _first(string, before) in _KEEPING
+        for (_, single), element in zip(_printing(string, pipeline.commands), pipeline.commands[1:], strict=False):
             if single:
                 yield element
     for loop in nodes_of(program, While):
@@ -68,10 +66,16 @@ def _is_of_a_line(string: str, target: Word) -> bool:
         return False
     body = part.body[0]
     commands: Sequence[Statement] = body.commands if isinstance(body, Pipeline) else (body,)
+    *_, (_, single) = _printing(string, commands)
+    return single
+
+
+def _printing(string: str, commands: Sequence[Statement]) -> Iterator[tuple[Statement, bool]]:
+    """The commands of a pipeline, each with whether it prints one line at most."""
     single = False
     for command in commands:
         single = _prints_a_line(string, command) or single and _first(string, command) in _KEEPING
-    return single
+        yield command, single
 
 
 def _prints_a_line(string: str, command: Statement) -> bool:

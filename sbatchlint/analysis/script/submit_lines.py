@@ -137,11 +137,7 @@ def _is_in_readme(job: Job, pattern: str) -> bool:
         return False
     folder = os.path.dirname(os.path.abspath(job.source.path))
     beside = (os.path.join(folder, each) for each in lookups.names_in(folder) if _README.match(each))
-    for path in chain(beside, _readmes(folder, job.hooks.files.project)):
-        data = lookups.read(path, _MOST_BYTES)
-        if data is not None and re.search(pattern, data.decode("utf-8", "replace")):
-            return True
-    return False
+    return _is_in_any(chain(beside, _readmes(folder, job.hooks.files.project)), pattern)
 
 
 @once
@@ -183,10 +179,16 @@ def _is_submitted_beside(job: Job, pattern: str) -> bool:
     sought = name.encode("utf-8", "surrogateescape")
     others = (each for each in _searched(lookups.names_in(folder)) if each != name)
     paths = (os.path.join(folder, each) for each in islice(others, _MOST_FILES))
-    for path in chain(paths, _readmes(folder, job.hooks.files.project)):
+    every = chain(paths, _readmes(folder, job.hooks.files.project))
+    return _is_in_any(every, pattern % re.escape(name), b"sbatch", sought)
+
+
+def _is_in_any(paths: Iterable[str], pattern: str, *needed: bytes) -> bool:
+    """Whether one of the files matches a pattern; those without all that is `needed` are not searched."""
+    for path in paths:
         data = lookups.read(path, _MOST_BYTES)
-        if data is not None and b"sbatch" in data and sought in data:
-            if re.search(pattern % re.escape(name), data.decode("utf-8", "replace")):
+        if data is not None and all(each in data for each in needed):
+            if re.search(pattern, data.decode("utf-8", "replace")) is not None:
                 return True
     return False
 
