@@ -31,8 +31,7 @@ bash(1), "Word Splitting"; seen with bash 5.2: "No such file or directory", exit
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import assigned_names
-from sbatchlint.analysis.outcome.after_work import is_after_all_work
-from sbatchlint.analysis.outcome.state_readers import state_reader
+from sbatchlint.analysis.outcome.state_readers import costs_work
 from sbatchlint.analysis.script.pipeline_runs import ends_script
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
@@ -91,7 +90,7 @@ def check(job: Job) -> Iterator[Finding]:
             ends = ends_script(job, command)
             what = "and under `set -e` the job ends here" if ends else "and does not find it"
             message = f"bash runs `{first}` as a command, {what}; write `#` before the text"
-            yield Finding(command.span, message, "error" if ends and _costs_work(job, command) else "warning")
+            yield Finding(command.span, message, "error" if ends and costs_work(job, command) else "warning")
             continue
         if _is_sign(job, command, first) and command.span not in seen:
             seen.add(command.span)
@@ -107,7 +106,7 @@ def check(job: Job) -> Iterator[Finding]:
                 what, severity = "and under `set -e` the job ends here", "error"
             elif _is_last(job, command):
                 what, severity = "and the job ends with status 127 (not found)", "error"
-            if _is_prose(written) and not _costs_work(job, command):
+            if _is_prose(written) and not costs_work(job, command):
                 severity = "warning"
             message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
             if not written.strip("'\"\\ \n\t"):
@@ -157,12 +156,7 @@ def _sign(job: Job, command: Invocation, first: str) -> Finding:
     fix = Fix("write `#`", [replace(rest, "#")], safe=True)
     message = f"bash runs `{first}` as a command, {what}; a comment starts with `#`"
     severity = "warning" if ends or _is_last(job, command) else "info"  # one line in the log
-    return Finding(rest, message, "error" if ends and _costs_work(job, command) else severity, fix=fix)
-
-
-def _costs_work(job: Job, command: Invocation) -> bool:
-    """Whether a failure costs some of the work, or something reads the state in which the job ends."""
-    return not is_after_all_work(job, command) or state_reader(job, command) is not None
+    return Finding(rest, message, "error" if ends and costs_work(job, command) else severity, fix=fix)
 
 
 def _is_work(word: str) -> bool:

@@ -37,8 +37,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import unclear_sources
-from sbatchlint.analysis.outcome.after_work import is_after_all_work
-from sbatchlint.analysis.outcome.state_readers import state_reader
+from sbatchlint.analysis.outcome.state_readers import costs_work
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.storage.written_paths import values_in
 from sbatchlint.bash.trace import Invocation
@@ -324,8 +323,7 @@ def _severity(job: Job, command: Invocation) -> str:
     last = bool(statements) and job.span(statements[-1].start, statements[-1].end) == command.span
     ends = any(run.errexit and not run.tested for run in runs_of(job, command))
     fails = (last or ends) and job.phase is Phase.BATCH and not command.context.conditional
-    costly = not is_after_all_work(job, command) or state_reader(job, command) is not None
-    return "error" if fails and costly else "warning"
+    return "error" if fails and costs_work(job, command) else "warning"
 
 
 def _meant(job: Job, command: Invocation, word: str, written: str) -> str | None:

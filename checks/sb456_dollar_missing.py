@@ -29,8 +29,7 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import assigned_names, read_names
-from sbatchlint.analysis.outcome.after_work import is_after_all_work
-from sbatchlint.analysis.outcome.state_readers import state_reader
+from sbatchlint.analysis.outcome.state_readers import costs_work
 from sbatchlint.bash.values import Piece, Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.once import once
@@ -116,9 +115,7 @@ def _bare_names(job: Job) -> Iterator[Finding]:
                 happens = f"{command.name} gets the text `{name}`, not the value of {name}"
             last = job.program.statements[-1:]
             ends = any(job.span(each.start, each.end).contains(command.span) for each in last)
-            # nothing but the state of the job is lost
-            costly = not is_after_all_work(job, command) or state_reader(job, command) is not None
-            worst = command.name == "wait" or command.name == "kill" and ends and costly
+            worst = command.name == "wait" or command.name == "kill" and ends and costs_work(job, command)
             yield Finding(
                 place,
                 f"{happens}; write `${name}`",

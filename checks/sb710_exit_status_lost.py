@@ -49,7 +49,7 @@ from sbatchlint.analysis.script.needed_files import last_shown, needed_producers
 from sbatchlint.analysis.script.pipefail import is_lost_with_pipefail, is_pipefail_safe, place_for_options
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
-from sbatchlint.analysis.script.status_uses import STATUS
+from sbatchlint.analysis.script.status_uses import STATUS, exit_with_kept
 from sbatchlint.analysis.script.traps import exit_of_error_trap, exiting_trap, status_before
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Heredoc, Parameter, Simple, While, Word
@@ -350,8 +350,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     # an iteration needs no other, but what follows may take each for done
     goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
     if others and _are_independent(found) or _cleans_up_after(job, loss) or goes_on:
-        status = "$rc" if loss.command.state.option("nounset") is False else "${rc:-0}"
-        leave = f"{after('|| rc=1')} and end with `exit {status}`"
+        leave = f"{after('|| rc=1')} and end with `{exit_with_kept(loss.command)}`"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)
     if loss.how == "overwritten":

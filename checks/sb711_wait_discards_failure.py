@@ -29,7 +29,7 @@ from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import Loss
-from sbatchlint.analysis.script.status_uses import last_that_runs
+from sbatchlint.analysis.script.status_uses import exit_with_kept, last_that_runs
 from sbatchlint.bash.syntax.tree import Pipeline
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
@@ -91,8 +91,7 @@ def check(job: Job) -> Iterator[Finding]:
     keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
     each = "${pids[@]}" if keep == "pids+=($!)" else "$pids"
     loop = f"for p in {each}; do wait $p || rc=1; done"
-    # without `rc` this `exit` keeps the last status; `set -u` would refuse it
-    leave = "exit $rc" if first.command.state.option("nounset") is False else "exit ${rc:-0}"
+    leave = exit_with_kept(first.command)
     advice = f"add `{keep}` after each `&`, write `{loop}` here, end with `{leave}`"
     if first.how == "wait" and _is_started_last(job, losses):
         advice = f"write `wait $! || rc=1`, and end with `{leave}`"

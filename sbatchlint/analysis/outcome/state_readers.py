@@ -8,6 +8,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import find_placeholder
+from sbatchlint.analysis.outcome.after_work import is_after_all_work
 from sbatchlint.analysis.outcome.markers import marks_success
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.submit_lines import names_dependent
@@ -40,6 +41,11 @@ def state_reader(job: Job, work: Invocation) -> Reader | None:
     if found is None and names_dependent(job):
         return Reader("the jobs that depend on it start", None)
     return found
+
+
+def costs_work(job: Job, command: Invocation) -> bool:
+    """Whether a failure costs some of the work, or something reads the state in which the job ends."""
+    return not is_after_all_work(job, command) or state_reader(job, command) is not None
 
 
 @once
