@@ -20,7 +20,7 @@ sbatch(1), "filename pattern"; `get_argument()` and `_fullpath()` in src/sbatch/
 a live run of 22.05 with `--chdir=$HOME`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.directives.typos import EXPANSION
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
@@ -81,19 +81,18 @@ def check(job: Job) -> Iterator[Finding]:
             found = [each for each in found if not is_number(each[1:])]  # `$5` is a price
         if not found:
             if setting.name in PATHS and HOME.match(raw):
-                message = f"sbatch does not expand `~`{_effect(setting.name, '`~`')}; {_advice(setting.name)}"
+                message = f"sbatch does not expand `~`{_effect(setting, '~', raw)}; {_advice(setting, [])}"
                 yield Finding(span, message, "warning" if _is_only_misnamed(job, setting, raw) else None)
             continue
         pattern = _pattern(job, raw) if setting.name in LOGS else None
         fix = None
         shown = found[0] if found[0][0] == "`" else f"`{found[0]}`"
-        literal = f"`{raw}`" if len(raw) <= _LONGEST and not set(raw) & set("`\"'") else shown
-        message = f"sbatch does not expand {shown}{_effect(setting.name, literal)}"
+        message = f"sbatch does not expand {shown}{_effect(setting, shown.strip('`'), raw)}"
         if pattern is not None:
             message = f"{message}; write {pattern}"
             fix = Fix("use sbatch's own patterns", [replace(span, pattern)], safe=True)
         else:
-            message = f"{message}; {_advice(setting.name)}"
+            message = f"{message}; {_advice(setting, found)}"
         only_misnamed = span == setting.value_span and _is_only_misnamed(job, setting, raw)
         severity = "warning" if setting.name in UNCHECKED or only_misnamed else None
         if setting.name == "mail-user" and not job.request.has_option("mail-type"):
@@ -139,18 +138,28 @@ def _pattern(job: Job, raw: str) -> str | None:
     return "".join(parts) + raw[at:]
 
 
-def _effect(name: str, text: str) -> str:
+def _effect(setting: Setting, expansion: str, raw: str) -> str:
+    """What sbatch does with a value instead: an expansion in it, and all of it as the script has it."""
+    name = setting.name
     if name in LOGS:
         return " and uses it literally in the path"
     if name == "chdir":
         return ", so the job fails or runs in the wrong folder"
-    return f": --{name} is literally {text}"
+    whole = raw if setting.text is None or expansion not in setting.text else setting.text  # without its quotes
+    if len(whole) > _LONGEST or "`" in whole:
+        return f", so --{name} keeps these characters"
+    return f": --{name} is literally `{whole}`"
 
 
-def _advice(name: str) -> str:
-    if name in LOGS:
-        return "write the path itself, with %u (user) and %j (job ID)"
-    return "write the value, or pass it on sbatch's command line"
+def _advice(setting: Setting, found: Sequence[str]) -> str:
+    if setting.name not in LOGS:
+        return f"write the value, or pass --{setting.name} to sbatch"
+    variables = [(each, VARIABLE.fullmatch(each)) for each in found]
+    named = {PATTERNS.get(match[1], ""): each for each, match in variables if match is not None}
+    known = next(((pattern, each) for pattern, each in named.items() if pattern), None)
+    if known is not None:
+        return f"write the path itself, with {known[0]} for `{known[1]}`"
+    return f"write the path itself, or pass --{setting.name} to sbatch"
 
 
 CASES = [

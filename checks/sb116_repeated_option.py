@@ -142,6 +142,9 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
     if _meaning(setting) == _meaning(last):
         message = f"{name} is set again {place} with the same value; remove one of them"
         fix = Fix(f"remove the first {name}", removal(block, [setting]), safe=True)
+        if setting.written.startswith("--") and not name.startswith(setting.written):  # `--tasks` is not `--ntasks`
+            message = f"{block.command} reads `{setting.as_written}` as {name}, set again {place} with the same value; "
+            message, fix = message + "remove it, or write the option that you mean", None
         return Finding(setting.span, message, "info", related, fix)
     if setting.text is not None and setting.token.text[:2] != "--" and not setting.text.strip(","):
         short = setting.token.text

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import remove_step_option
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.launchers import mpi
 from sbatchlint.job.srun import StepOption
 from sbatchlint.job.steps import Step
 from sbatchlint.source.regex import Regex
@@ -80,12 +81,24 @@ def _finding(job: Job, step: Step, option: StepOption) -> Finding:
     if plugin is not None:
         advice = f"write `--mpi={plugin[1]}`, if that is intended"
     edit = remove_step_option(job, step, option) if plugin is None else None
+    written = _as_written(job, option)
+    message = f"inside a job, srun ignores `{written}`: {EFFECTS[option.name]}; {advice}"
+    if plugin is None and _is_of_mpirun(written):
+        read = f"`{option.written}` (--{option.name})"
+        message = f"srun reads `{written}`, an option of mpirun, as {read}, and ignores it inside a job; remove it"
     return Finding(
         option.span,
-        f"inside a job, srun ignores `{_as_written(job, option)}`: {EFFECTS[option.name]}; {advice}",
+        message,
         "info" if same or unknown else None,
         fix=None if edit is None else Fix(f"remove {option.written}", [edit], safe=True),
     )
+
+
+def _is_of_mpirun(written: str) -> bool:
+    """Whether a word that srun reads as a letter and its value is an option of mpirun: `-display-map`, `-bynode`."""
+    name = written.partition(" ")[0].removeprefix("-")
+    known = name in mpi.SYNTAX.flags or name in mpi.SYNTAX.values
+    return known and len(name) > 1 and name[0] != "-"
 
 
 def _of_job(job: Job, step: Step, option: StepOption) -> str | None:

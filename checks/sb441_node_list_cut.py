@@ -41,6 +41,11 @@ _TOOLS = Regex(
     r"cut\s+.*-(?:c\s*\d|d\s*[\"']?,).*|tr\s+(?:-s\s+)?[\"']?,[\"']?\s+\S.*|(?:g|m)?awk\s+-F\s*[\"']?,.*"
     r"|sed\s+(?:-[Ee]\s+)?[\"']?s(.),.*"
 )
+# What takes one name of a list, and the command that takes it of lines.
+_WANTED = (
+    (Regex(r"LIST%%|LIST:|-c\s*\d|-f\s*1(?![\d,-])|\$1(?!\d)"), " | head -n 1"),
+    (Regex(r"LIST##|\$NF"), " | tail -n 1"),
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -52,12 +57,12 @@ def check(job: Job) -> Iterator[Finding]:
             if "[" in string[start:end]:
                 continue
             by_place = string[start:end].startswith("$") and ":" in string[start:end]
-            what = "works only if all names are equally long" if by_place else "finds no node name"
-            yield Finding(
-                text.span(start, end),
-                f"Slurm shortens lists (`node[01-02]`), so this {what}; "
-                'use `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
-            )
+            happens = "Slurm shortens lists (`node[01-02]`), so this finds no node name"
+            if by_place:
+                happens = "this cuts fixed positions out of a list such as `node[01-02]`"
+            place = next((each for pattern, each in _WANTED if pattern.search(string, start, end)), "")
+            advice = f'scontrol show hostnames "$SLURM_JOB_NODELIST"{place}'
+            yield Finding(text.span(start, end), f"{happens}; use `{advice}`")
             break
 
 

@@ -27,8 +27,8 @@ from collections.abc import Iterator
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
 from sbatchlint.analysis.containers.gpu_access import gpu_access
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import text_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, shortened
 from sbatchlint.job.programs import commands_named
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
@@ -66,15 +66,20 @@ def check(job: Job) -> Iterator[Finding]:
             )
         elif start.flag("detach"):
             name = "" if start.container.name else "give it a `--name`, and "
-            message = (
-                f"this container keeps running after the job, as docker's daemon runs it; {name}stop it in a trap"
-            )
+            message = f"this container keeps running after the job, as docker's daemon runs it; {name}stop it in a trap"
         else:
-            message = (
-                "this container can keep its GPUs after scancel or the time limit; add `--init`, or a `--name` and "
-                "a trap that stops it"
-            )
+            keeps = "its GPUs" if job.request.asks_for_gpus or gpu_access(start).kind != "none" else "running"
+            trap = "a `--name` and a trap that stops it"
+            if start.container.name:
+                trap = f"a trap that runs `docker stop {shortened(_source(job, start.container.name))}`"
+            message = f"this container can keep {keeps} after scancel or the time limit; add `--init`, or {trap}"
         yield Finding(start.place, message, None if start.flag("detach") and later is None else "info")
+
+
+def _source(job: Job, name: Pieces) -> str:
+    """The name of a container as the script has it; as it is known where it comes from elsewhere."""
+    written = job.source.slice(span_of(name))
+    return shown_text(name) if "\n" in written or not written else written
 
 
 def _before_trap(job: Job, start: ContainerStart, traps: list[Invocation]) -> Iterator[Finding]:

@@ -34,6 +34,8 @@ CARD = Card(
     when=Options("container-image", "container-name"), seen="pyxis_slurmstepd.c of 0.24; NVIDIA/pyxis issue 31",
 )  # fmt: skip
 
+_LONGEST = 30  # characters of an option that a message repeats
+
 
 def check(job: Job) -> Iterator[Finding]:
     settings = job.directives.settings
@@ -56,17 +58,20 @@ def check(job: Job) -> Iterator[Finding]:
     if missing:
         names = " and ".join(list(missing)[:3])
         line = job.line(next(iter(missing.values())).span.start)
-        effect = f"the container, which rarely has {names} (line {line})"
-        advice = "move it to an srun"
+        happens = f"the whole script runs in this container, which rarely has {names} (line {line})"
     elif nodes > 1 and not uses_others and job.invocations and job.is_shell:
-        effect = f"a container on the first of {nodes} nodes, and the others stay idle"
-        advice = "move it to an srun"
+        happens = f"the script runs in this container on the first of {nodes} nodes, and the others stay idle"
     else:
-        effect, severity = "the container, without the host's programs", "info"
-        advice = "move it to an srun"
+        happens, severity = "the whole script runs in this container, without the host's programs", "info"
+    option = job.source.slice(named[0].span)
+    advice = f"write `srun {option if len(option) < _LONGEST else f'--{named[0].name}=…'} PROGRAM`"
+    if any(each.name == "srun" for each in job.invocations):
+        advice = "move this option to the srun"
+    elif severity == "info":
+        advice = f"if it needs them, {advice}"
     yield Finding(
         named[0].span,
-        f"`--{named[0].name}` in a directive runs the batch script in {effect}; {advice}",
+        f"{happens}; {advice}",
         severity,
         related=[(each.name_span, "runs in the container") for each in list(missing.values())[:3]],
     )

@@ -41,6 +41,7 @@ from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands, Options, StepOptions, Variables
 
 CARD = Card(
@@ -228,12 +229,25 @@ def _of_sbatch(job: Job) -> Iterator[Finding]:
         setting = block.last("export")
         if setting is None or setting.text is None or not _only_adds(setting):
             continue
+        own = block is job.directives
+        names = " and ".join(each.partition("=")[0] for each in setting.text.split(",")[:2])
+        names += " …" if setting.text.count(",") > 1 else ""
+        gets = f"{'this' if own else 'the submitted'} job gets only {names} and a login environment"
+        steps = "" if own and not job.steps else ", and its srun no PATH" if own else ", and any srun in it no PATH"
+        advice = f"write `--export=ALL,{_as_written(job, setting)}`"
+        message = f"{gets}{steps}; {advice}"
         yield Finding(
             setting.span,
-            "any srun in this job gets no PATH, as --export without ALL drops the rest of the environment; "
-            f"write `--export=ALL,{setting.text}`",
-            "warning" if block is not job.directives and _starts_steps(job, setting) else "info",
+            message if len(message) <= MOST or not steps else f"{gets}; {advice}",
+            "info" if own or not _starts_steps(job, setting) else "warning",
         )
+
+
+def _as_written(job: Job, setting: Setting) -> str:
+    """The list as the script has it, with its variables."""
+    value = job.source.slice(setting.value_span or setting.span)
+    plain = setting.value_span is not None and not set(value) & set("`'\"\n")
+    return value if plain and "=" in value else setting.text or ""
 
 
 def _starts_steps(job: Job, setting: Setting) -> bool:

@@ -36,6 +36,7 @@ from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.globs import fits
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands, Options
 
 CARD = Card(
@@ -81,10 +82,15 @@ def _logs_of_job(job: Job, array: bool = False) -> Iterator[Finding]:
     first = found[0]
     instead = [_with_array_id(each.text or "") if array else _with_job_id(each.text or "") for each in found]
     edits = [replacement(job.directives, each, text) for each, text in zip(found, instead, strict=True)]
-    log = f"`{first.text}`" if len(instead[0]) < 40 else "this log"
+    runs = f"every run of this {'array' if array else 'job'} overwrites"
+    message = f"{runs} `{first.text}`; write `{instead[0]}`"
+    if len(message) > MOST:
+        message = f"every run overwrites the log of the last one; write `{instead[0]}`"
+    if len(message) > MOST:
+        message = f"every run overwrites the log of the last one; write `{shortened(instead[0])}`"
     yield Finding(
         first.value_span or first.span,
-        f"every run of this {'array' if array else 'job'} overwrites {log}; write `{shortened(instead[0])}`",
+        message,
         fix=Fix(f"write {instead[0]}", edits, safe=False),
     )
 

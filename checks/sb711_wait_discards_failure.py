@@ -34,7 +34,9 @@ from sbatchlint.bash.syntax.tree import Pipeline
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.argv import shown_program
 from sbatchlint.job.geometry import job_nodes
+from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
@@ -87,12 +89,14 @@ def check(job: Job) -> Iterator[Finding]:
     losses = places[min(places)]
     first = losses[0]
     place = first.by
-    name = f"`{first.command.name}`" if first.command.name else "a command"
+    name = f"`{shown_program(first.command)}`" if first.command.name else "a command"
     keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
     each = "${pids[@]}" if keep == "pids+=($!)" else "$pids"
     loop = f"for p in {each}; do wait $p || rc=1; done"
     leave = exit_with_kept(first.command)
-    advice = f"add `{keep}` after each `&`, write `{loop}` here, end with `{leave}`"
+    empty = "; pids=()" if keep == "pids+=($!)" else "; pids="
+    again = empty if _is_repeated(job, place) else ""
+    advice = f"add `{keep}` after each `&`, here `{loop}{again}`, end with `{leave}`"
     if first.how == "wait" and _is_started_last(job, losses):
         advice = f"write `wait $! || rc=1`, and end with `{leave}`"
         if _ends(job, first):
@@ -137,6 +141,11 @@ def check(job: Job) -> Iterator[Finding]:
     )
 
 
+def _is_repeated(job: Job, place: Span) -> bool:
+    """Whether a loop repeats a `wait`, so that the PIDs of an iteration must not be kept for the next."""
+    return any(each.context.loops for each in commands_named(job, "wait") if each.span == place)
+
+
 def _place(command: Invocation) -> Span:
     """The name of a command; all of it where the name is the value of a variable."""
     return command.name_span if command.span.contains(command.name_span) else command.span
@@ -157,9 +166,7 @@ def _ends_with_zero(job: Job) -> bool:
 
 
 # The status has to leave the subshell, and then the loop or the script.
-_FOR_SUBSHELL = (
-    "write `wait $p || exit 1` for each PID here, `|| rc=1` after the `)`, and `exit $rc` at the end"
-)
+_FOR_SUBSHELL = "write `wait $p || exit 1` for each PID here, `|| rc=1` after the `)`, and `exit $rc` at the end"
 
 
 def _is_started_last(job: Job, losses: list[Loss]) -> bool:

@@ -29,7 +29,9 @@ from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import If, Simple
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, shortened
+from sbatchlint.job.argv import shown_program
 from sbatchlint.programs import has_trait
 
 CARD = Card("SB720", "status-read-too-late", severity="error", fix="never", since="0.1.0", batch=True)
@@ -42,7 +44,7 @@ def check(job: Job) -> Iterator[Finding]:
         severity = _SEVERITY[late.use]
         if late.use == "decides" and _decides_on_report(job, late.read):
             severity = "warning"
-        name = f"`{late.work.name}`" if late.work.name else "the command"
+        name = f"`{shown_program(late.work)}`" if late.work.name else "the command"
         test = "print" if late.use == "printed" else "test"
         if late.by is None:
             run = next(iter(runs_of(job, late.work)), None)
@@ -55,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
                     late.read,
                     f"`$?` is the status of `{ends.name}`, which is 0 even if {name} fails; {instead}",
                     severity,
-                    related=[(late.work.name_span, "the intended status"), (ends.name_span, "this one replaces it")],
+                    related=[(_word(late.work), "the intended status"), (ends.name_span, "the status that is read")],
                 )
             continue
         line = job.line(late.by.start)
@@ -70,8 +72,13 @@ def check(job: Job) -> Iterator[Finding]:
             f"`$?` is the status of {by}, which is 0 even if {name} on line "
             f"{job.line(late.work.span.start)} fails; {instead}",
             severity,
-            related=[(late.work.name_span, "the intended status"), (late.by, "the command that replaces it")],
+            related=[(_word(late.work), "the intended status"), (late.by, "the status that is read")],
         )
+
+
+def _word(command: Invocation) -> Span:
+    """The name of a command; all of it where the name is the value of a variable."""
+    return command.name_span if command.span.contains(command.name_span) else command.span
 
 
 def _decides_on_report(job: Job, read: Span) -> bool:

@@ -53,6 +53,7 @@ from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.source.numbers import all_of
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Steps
 
 CARD = Card(
@@ -399,7 +400,10 @@ def _report(
     looks = _only_looks(later.step)
     beside = first.step is not later.step and _covers_job(later.step, total) and _never_ends(job, first.step)
     options = [] if looks or beside else _advice(job, total, group, first, later, releases[-1], reasons)
-    if options:
+    if "whole" in reasons and total.nodes == 1 and _is_for_one(job) and not beside and not looks:
+        when, happens, claimed, options = "", f"the job requests one CPU, so {happens}", [], []
+        advice = "request `--ntasks=N` to run N at a time, with `--exact`"
+    elif options:
         unsure = "whole" in reasons and not total.cpus and job.request.exclusive is None
         advice = f"add `{' '.join(options)}` to each srun" + (", and request CPUs for all" if unsure else "")
     elif looks:
@@ -408,20 +412,32 @@ def _report(
     elif beside:
         advice = "add `--overlap`, or `--exclude` the other's node"
     elif first.step is later.step:
-        advice = "request what all of them need, and give each its share with `--exact`"
+        advice = "request more CPUs, and add `--exact` to each srun"
+        if reasons == {"gpus"}:
+            advice = "request more GPUs, and add `--exact --gres=gpu:1` to each srun"
     elif all((each.step.tasks or 0) > 1 for each in (first, later)):
         advice = "give each fewer tasks, and `--exact`"
     else:
         # srun refuses both together, from 21.08 on
         instead = " instead of `--exclusive`" if "exclusive" in later.step.options else ""
         advice = f"add `--overlap`{instead} to one of them"
+    claims = f": each claims {' and '.join(claimed)}" if claimed else ""
+    message = f"{when + ' ' if when else ''}{happens}{claims}; {advice}"
     return Finding(
         later.place,
-        f"{when + ' ' if when else ''}{happens}: each claims {' and '.join(claimed)}; {advice}",
+        message if len(message) <= MOST else re.sub(r" \(line \d+\)", "", message),
         severity,
         related=[] if first.step is later.step else [(first.place, "runs until then")],
         fix=_fix(job, group, options),
         versions=releases,
+    )
+
+
+def _is_for_one(job: Job) -> bool:
+    """Whether the job requests one task of one CPU: Slurm allocates a core, which may count as two."""
+    request = job.request
+    return cpus_in_all(request) is not None and request.effective_tasks() == 1 == (
+        whole(request.value("cpus-per-task")) or 1
     )
 
 
@@ -512,9 +528,8 @@ def _of_row(job: Job, row: list[Step], tasks: int) -> Iterator[Finding]:
     if len(row) == tasks:
         yield Finding(
             row[1].place,
-            f"this step starts only after the one on line {job.line(row[0].place.start)}, and the other "
-            "resources stay idle; put "
-            "`&` after each, with `--exact` and `--mem`, and `wait` at the end",
+            f"this step starts only after line {job.line(row[0].place.start)}, and the rest of the job stays idle; add "
+            "`&`, `--exact` and `--mem` to each, and `wait` at the end",
             "warning",
             related=[(each.place, "runs after it") for each in row if each is not row[1]][:3],
         )
@@ -603,17 +618,6 @@ CASES = [
         srun --overlap nvidia-smi dmon -f usage.log &
         srun --cpus-per-task=8 python train.py
         """
-    ),
-    Good(
-        """\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks=4 --mem-per-cpu=4G
-        for part in 1 2 3 4; do
-            srun --ntasks=1 --exact ./solve part$part.inp &
-        done
-        wait
-        """,
-        title="memory with each CPU",
     ),
     Good(
         """\

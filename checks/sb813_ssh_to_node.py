@@ -18,7 +18,7 @@ srun(1), --overlap and --nodelist; https://slurm.schedmd.com/pam_slurm_adopt.htm
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text
+from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.triggers import Commands
 
@@ -30,6 +30,8 @@ CARD = Card(
     seen="public scripts", batch=True,
 )  # fmt: skip
 
+_LONGEST = 20  # characters of a host that a message shows
+_QUOTED = "'…'"
 _HOSTNAMES = (("hostnames",), ("hostname",))
 _NODE_LISTS = frozenset({"SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"})
 
@@ -38,11 +40,21 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if command.phase is Phase.SUBMIT:
         return
     if any(map(_is_of_job, _hosts(command))):
-        yield Finding(
-            command.name_span,
-            f"processes started with {command.name} are outside the job, so Slurm may not limit or end them; "
-            "write `srun --overlap -N1 -n1 -w NODE`",
-        )
+        message = f"processes started with {command.name} are outside the job, so Slurm may not limit or end them"
+        yield Finding(command.name_span, f"{message}; write `{_with_srun(job, command)}`")
+
+
+def _with_srun(job: Job, command: Invocation) -> str:
+    """The srun that starts the same in the job."""
+    if command.name in _NAMING:
+        return "srun --overlap --ntasks-per-node=1 PROGRAM"
+    host = _hosts(command)[0]
+    node = job.source.slice(span_of(host)).strip("\"'")
+    node = node.rpartition("@")[2] if len(node) < _LONGEST and not set(node) & set(" \n") else "NODE"
+    at = next(at for at, each in enumerate(command.argv) if each is host)
+    program = [shown_text(each) for each in command.argv[at + 1 :]]
+    shell = not program or any(set(word) & set(" ;&|<>") for word in program)
+    return f"srun --overlap -N1 -n1 -w {node} {'bash -c ' + _QUOTED if shell else 'PROGRAM'}"
 
 
 def _hosts(command: Invocation) -> list[Pieces]:

@@ -21,6 +21,7 @@ from sbatchlint.bash.values import (
     span_of,
     text_of,
 )
+from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -174,6 +175,19 @@ def program_name(invocation: Invocation) -> str | None:
     if invocation.name is not None or not invocation.argv:
         return invocation.name
     return basename(invocation.argv[0])
+
+
+def shown_program(invocation: Invocation) -> str:
+    """The name of what a command starts, for messages: the script of `bash train.sh`; '' where it is not known."""
+    name = invocation.name or ""
+    if not has_trait(name, "shell"):
+        return name
+    for field in invocation.argv[1:]:
+        word = shown_text(field)
+        if word[:1] in "-+" and (word[:2] == "--" or "c" not in word):
+            continue
+        return name if word[:1] in "-+" else basename(field) or name
+    return name
 
 
 def looked_up(field: Pieces) -> str | None:
