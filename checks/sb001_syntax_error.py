@@ -25,7 +25,7 @@ from subprocess import DEVNULL, PIPE, SubprocessError, run
 
 from sbatchlint.analysis.script.conflicts import conflict_marker
 from sbatchlint.analysis.script.unfilled import IN_SHELL
-from sbatchlint.bash.syntax.parser import parse
+from sbatchlint.bash.syntax.parser import parse_valid
 from sbatchlint.bash.syntax.tree import Literal, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -127,7 +127,7 @@ def _is_after_end(job: Job) -> bool:
     if job.ended is None:
         return False
     line_end = _line_end(string, job.ended)
-    return line_end <= min(job.program.errors)[0] and not parse(string[:line_end]).errors
+    return line_end <= min(job.program.errors)[0] and parse_valid(string[:line_end]) is not None
 
 
 def _first_error(string: str) -> tuple[int, str] | None:
@@ -181,8 +181,8 @@ def _unclosed_quote(string: str, mark: str) -> int | None:
     """
     found: list[tuple[int, int]] = []
     for end, last in _likely_ends(string, mark)[: _most_tried(string)]:
-        program = parse(string[:end] + mark + string[end:])
-        if not program.errors:
+        program = parse_valid(string[:end] + mark + string[end:])
+        if program is not None:
             found.append((sum(map(_quoted_length, nodes_of(program, Word))), last))
         if len(found) == MOST_VALID:
             break
@@ -226,7 +226,7 @@ def _unclosed_substitution(string: str) -> int | None:
             for place in dict.fromkeys((end, at + line.rfind('"'))):
                 if place <= at or (tried := tried + 1) > _most_tried(string):
                     continue
-                if not parse(f"{string[:place]}){string[place:]}").errors:
+                if parse_valid(f"{string[:place]}){string[place:]}") is not None:
                     return at + line.rfind("$(")
         at += len(line) + 1
     return None

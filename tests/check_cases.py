@@ -1,7 +1,7 @@
 """The cases of the checks: those in a check's own file, and the traps in tests/cases/NAME.md.
 
-A file of traps: a heading is a trap's name, and begins with Bad or Good; below it a fence of bash with the marks «…»,
-then for Bad ones a fence `fixed` or `unsafe-fixed` where there is a fix, a fence `toml` where settings matter, and a
+A file of traps: a heading is a trap's name, and begins with Bad or Good; below it a fence of bash with the marks «…»
+(several are traps of their own), then for Bad ones a fence `fixed` or `unsafe-fixed` where there is a fix, a fence `toml` where settings matter, and a
 fence `file:NAME` for each file beside the script. "(missed)" or "(flagged)" in the heading records a known limit.
 """
 
@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -41,37 +42,43 @@ class BadFile(ValueError):
 
 
 def read_traps(text: str) -> Iterator[tuple[str, Bad | Good]]:
-    """The traps of a Markdown file."""
+    """The traps of a Markdown file: one for each fence of bash."""
     for part in re.split(r"^#{2,} ", text, flags=re.MULTILINE)[1:]:
         heading, _, body = part.partition("\n")
-        fences = {kind: content for _, kind, content in re.findall(r"^(`{3,})(\S+)\n(.*?)^\1$", body, re.M | re.S)}
-        files = {kind.removeprefix("file:"): fences.pop(kind) for kind in list(fences) if kind.startswith("file:")}
-        unknown = fences.keys() - {"bash", "fixed", "unsafe-fixed", "toml"}
-        if unknown or "bash" not in fences:
-            raise BadFile(f"{heading}: needs a fence of bash, and knows no {sorted(unknown)}")
-        settings = tomllib.loads(fences.get("toml", ""))
-        severity = next((each for each in SEVERITIES if f"({each})" in heading), None)
-        if heading.startswith("Bad"):
-            yield (
-                heading,
-                Bad(
-                    fences["bash"],
-                    files=files,
-                    fixed=fences.get("fixed"),
-                    unsafe_fixed=fences.get("unsafe-fixed"),
-                    severity=severity,
-                    missed="(missed)" in heading,
-                    settings=settings,
-                    title=heading,
-                ),
-            )
-        elif heading.startswith("Good"):
-            if fences.keys() & {"fixed", "unsafe-fixed"}:
-                raise BadFile(f"{heading}: a good script needs no fix")
-            flagged = "(flagged)" in heading
-            yield heading, Good(fences["bash"], files=files, flagged=flagged, settings=settings, title=heading)
-        else:
-            raise BadFile(f"{heading}: must begin with Bad or Good")
+        fences = [(kind, content) for _, kind, content in re.findall(r"^(`{3,})(\S+)\n(.*?)^\1$", body, re.M | re.S)]
+        scripts = [number for number, (kind, _) in enumerate(fences) if kind == "bash"]
+        if not scripts:
+            raise BadFile(f"{heading}: needs a fence of bash")
+        starts = [0, *scripts[1:], len(fences)]
+        for number, (start, end) in enumerate(pairwise(starts), 1):
+            title = heading if len(scripts) == 1 else f"{heading} {number}"
+            yield title, _trap(title, fences[start:end])
+
+
+def _trap(title: str, fences: list[tuple[str, str]]) -> Bad | Good:
+    kinds = dict(fences)
+    if len(kinds) < len(fences):
+        raise BadFile(f"{title}: two fences of a kind for one script")
+    files = {kind.removeprefix("file:"): kinds.pop(kind) for kind in list(kinds) if kind.startswith("file:")}
+    if unknown := kinds.keys() - {"bash", "fixed", "unsafe-fixed", "toml"}:
+        raise BadFile(f"{title}: knows no {sorted(unknown)}")
+    settings = tomllib.loads(kinds.get("toml", ""))
+    if title.startswith("Bad"):
+        return Bad(
+            kinds["bash"],
+            files=files,
+            fixed=kinds.get("fixed"),
+            unsafe_fixed=kinds.get("unsafe-fixed"),
+            severity=next((each for each in SEVERITIES if f"({each})" in title), None),
+            missed="(missed)" in title,
+            settings=settings,
+            title=title,
+        )
+    if not title.startswith("Good"):
+        raise BadFile(f"{title}: must begin with Bad or Good")
+    if kinds.keys() & {"fixed", "unsafe-fixed"}:
+        raise BadFile(f"{title}: a good script needs no fix")
+    return Good(kinds["bash"], files=files, flagged="(flagged)" in title, settings=settings, title=title)
 
 
 class Case(NamedTuple):

@@ -240,6 +240,16 @@ def test_traps_are_read_as_written() -> None:
     assert (bad.example.text, bad.example.spans, bad.fixed, bad.severity) == ("a\n", ((0, 1),), "b\n", "info")
     assert (good.example.text, good.flagged) == ("```\n", True)
     assert {path: file.text for path, file in good.files.items()} == {"lib/env.sh": "X=1\n"}
-    for wrong in ("## Ugly\n```bash\n```\n", "## Bad\n```sh\n```\n", "## Good\n```bash\n```\n```fixed\n```\n"):
+    several = read_traps("## Good: some\n```bash\na\n```\n```bash\nb\n```\n```toml\nline-length = 9\n```\n")
+    assert [(title, case.example.text, case.settings) for title, case in several] == [
+        ("Good: some 1", "a\n", {}),
+        ("Good: some 2", "b\n", {"line-length": 9}),
+    ]
+    for wrong in (
+        "## Ugly\n```bash\n```\n",
+        "## Bad\n```bash\n```\n```fixed\n```\n```fixed\n```\n",
+        "## Bad\n```sh\n```\n",
+        "## Good\n```bash\n```\n```fixed\n```\n",
+    ):
         with pytest.raises(BadFile):
             list(read_traps(wrong))

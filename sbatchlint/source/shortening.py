@@ -20,7 +20,7 @@ def shortened(written: str, most: int = _LONG) -> str:
         return written
     if written.startswith("$("):
         return "$(…)"
-    first, *others = written.strip("`").split()
+    first, *others = written.strip("`").split() or [written]
     if others:
         kept = shortened(first, most)
         for word in others:

@@ -16,7 +16,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 # How many variables a value is followed through.
-_MOST_HANDED_ON = 4
+_MOST_HANDED_ON = 20
 # What comes before a word that names a file for output.
 _TO_FILE = Regex(r"(?:>>?|\btee(?:[ \t]+-a)?[ \t])[ \t]*[\"']?[^\s;&|]*$")
 _LOG = Regex(r"(?i)logs?(?![a-z])|\.(?:err|out|stdout|stderr)(?![a-z])")
@@ -50,7 +50,7 @@ class Reach(IntEnum):
 
 def reach_of(job: Job, read: VariableRead) -> Reach:
     """What depends on the value of a variable where it is read, including through the variables that it sets."""
-    return _reach(job, read, ())
+    return _reach(job, read, (), {})
 
 
 def reach_of_name(job: Job, name: str, after: int = 0) -> Reach:
@@ -80,7 +80,8 @@ def _first_words(command: Invocation) -> list[str]:
     return command.words[: 3 if starts else 1]
 
 
-def _reach(job: Job, read: VariableRead, through: tuple[str, ...]) -> Reach:
+def _reach(job: Job, read: VariableRead, through: tuple[str, ...], known: dict[str, Reach]) -> Reach:
+    """What depends on a read; `known`: on the variables that were followed, as their ways are as many as products."""
     use = use_of(job, read)
     if use.kind == "print":
         return Reach.MESSAGE
@@ -88,7 +89,7 @@ def _reach(job: Job, read: VariableRead, through: tuple[str, ...]) -> Reach:
         return Reach.WORK
     if _names_log(job, read, use.command):
         return Reach.LOG
-    if use.command is not None and use.command.name == "mkdir":
+    if _makes_folder(job, read):
         return Reach.FOLDER
     assigned = enclosing_assignment(job, read.span)
     if assigned is not None and _NAMED.search(word_around(job, read.span)[0]) is not None:
@@ -97,13 +98,22 @@ def _reach(job: Job, read: VariableRead, through: tuple[str, ...]) -> Reach:
         return Reach.MESSAGE
     if assigned is None or use.kind != "assignment" or assigned.exported or assigned.name in through:
         return Reach.WORK
-    if len(through) == _MOST_HANDED_ON:
+    reached = _of_others(job, read, (*through, assigned.name), known)
+    return Reach.FOLDER if reached is Reach.WORK and assigned.span.start < _last_made(job, assigned.name) else reached
+
+
+def _of_others(job: Job, read: VariableRead, through: tuple[str, ...], known: dict[str, Reach]) -> Reach:
+    """What depends on the last of the variables that a value is followed through, but for a read of itself."""
+    name = through[-1]
+    if len(through) > _MOST_HANDED_ON:
         return Reach.WORK
-    others = [each for each in reads_of(job).get(assigned.name, ()) if each.span != read.span]
-    if not others:
-        return Reach.WORK
-    reached = max(_reach(job, each, (*through, assigned.name)) for each in others)
-    return Reach.FOLDER if reached is Reach.WORK and _is_made(job, assigned.name, assigned.span) else reached
+    if read.name != name and name in known:
+        return known[name]
+    others = [each for each in reads_of(job).get(name, ()) if each.span != read.span]
+    reached = max((_reach(job, each, through, known) for each in others), default=Reach.WORK)
+    if read.name != name:
+        known[name] = reached
+    return reached
 
 
 def _names_log(job: Job, read: VariableRead, command: Invocation | None) -> bool:
@@ -131,9 +141,13 @@ def word_around(job: Job, span: Span) -> tuple[str, str]:
 
 
 @once
-def _is_made(job: Job, name: str, place: Span) -> bool:
-    """Whether the script makes the folder that a variable names, so that all its commands mean the same one."""
-    return any(
-        (use := use_of(job, each)).command is not None and use.command.name == "mkdir" and each.span.start > place.start
-        for each in reads_of(job).get(name, ())
-    )
+def _last_made(job: Job, name: str) -> int:
+    """Where the script last makes the folder that a variable names; -1 where it does not. From its assignment on, all
+    commands mean the same folder."""
+    made = [each.span.start for each in reads_of(job).get(name, ()) if _makes_folder(job, each)]
+    return max(made, default=-1)
+
+
+def _makes_folder(job: Job, read: VariableRead) -> bool:
+    command = use_of(job, read).command
+    return command is not None and command.name == "mkdir"

@@ -35,6 +35,8 @@ from sbatchlint.source.regex import Regex
 
 # A text with more errors is not a script; the rest of it is not parsed.
 _MOST_ERRORS = 40
+# Of these, what is never closed: each is seen at the end of the text only, and the lines after it are read again.
+_MOST_UNCLOSED = 8
 
 _name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*" + EDGE).match
 _any_name = re.compile(r"[^ \t\r\n;&|()<>\0]+").match
@@ -52,6 +54,7 @@ class Parser(SimpleCommands):
         """Parses the whole text; lines with syntax errors become `Unparsed`."""
         statements: list[Statement] = []
         cut = None
+        unclosed = 0
         while True:
             begin = len(statements)
             try:
@@ -62,8 +65,12 @@ class Parser(SimpleCommands):
                 break
             except (ShellSyntaxError, RecursionError) as fault:
                 start = max(self.begun, statements[-1].end if begin < len(statements) else 0)
-                where = fault.where if isinstance(fault, ShellSyntaxError) and fault.kind != "end" else start
-                self.recover(start, where, statements)
+                where = start
+                if not isinstance(fault, ShellSyntaxError) or fault.kind == "end":
+                    unclosed += 1
+                else:
+                    where = fault.where
+                self.recover(start, where if unclosed < _MOST_UNCLOSED else len(self.text), statements)
         self.errors.sort()
         return Program(tuple(statements), tuple(self.errors), cut)
 
@@ -141,11 +148,16 @@ class Parser(SimpleCommands):
         return tuple(out)
 
     def whole(self, start: int, end: int) -> tuple[Statement, ...] | None:
-        inner = self.up_to(end, start)
-        program = inner.program()
-        if program.cut is not None:
-            raise TextTooLong
-        return None if program.errors else program.statements
+        return self.up_to(end, start).without_errors()
+
+    def without_errors(self) -> tuple[Statement, ...] | None:
+        """Parses the whole text; None at its first error, whose place is not looked for. Raises `TextTooLong`."""
+        statements: list[Statement] = []
+        try:
+            self.statements((), statements)
+        except (ShellSyntaxError, RecursionError):
+            return None
+        return None if self.errors else tuple(statements)
 
     def and_or(self, match: re.Match[str] | None) -> Statement:
         """Parses `a && b || c`, which is left-associative. `match`: of a reserved word at the cursor."""
@@ -421,7 +433,20 @@ def parse(string: str) -> Program:
 
     Of a text that is too long only the beginning is parsed, see `Program.cut`.
     """
-    return Parser(string.replace(END, "\ufffd") if END in string else string).program()
+    return _parser(string).program()
+
+
+def parse_valid(string: str) -> Program | None:
+    """Parses a program as `parse` does; None where it has a syntax error or is too long, which costs one pass."""
+    try:
+        statements = _parser(string).without_errors()
+    except TextTooLong:
+        return None
+    return None if statements is None else Program(statements, (), None)
+
+
+def _parser(string: str) -> Parser:
+    return Parser(string.replace(END, "\ufffd") if END in string else string)
 
 
 def parse_word_text(string: str, start: int, end: int, mode: str = "double") -> Word:
