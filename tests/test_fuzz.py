@@ -78,6 +78,10 @@ def test_an_empty_word_among_the_options_of_srun() -> None:
     check_script(b'#!/bin/bash\n#SBATCH -N 2\nsrun -N 1 -w "" --export="" ./a.out\n')
 
 
+def test_a_command_of_characters_that_are_blank_elsewhere() -> None:
+    check_script(HEAD.encode() + b"\x0b" * 30 + b"\n./a.out\necho done\n")
+
+
 def test_what_one_text_matches_is_compared_at_any_length() -> None:
     text = "ab" * 100_000
     assert removed_range(text, "##", "ab") == (2, 200_000)

@@ -140,6 +140,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "terms of a test": joined('"$A@" = x', " -o ", "if [ ", " ]; then srun ./a; fi\n"),
     "terms of a test in double brackets": joined("$A@ == x*", " || ", "if [[ ", " ]]; then srun ./a; fi\n"),
     "submissions that export": repeated("sbatch --export=T=@ run@.sh\n"),
+    "variables made of each other": repeated('a="p ${f}.x $b"\nb="$c $a"\nc="$a $b"\neval $a @\n'),
     "passwords of commands": repeated(
         "export P@_PASSWORD=pw@xYz7q\nsrun ./a --password $P@_PASSWORD --token pw@xY7q\n"
     ),
@@ -351,17 +352,19 @@ def test_fixes_that_a_document_that_grows_cannot_hold(shape: str) -> None:
     assert large < MOST * small
 
 
-QUOTES: dict[str, Callable[[int], str]] = {
+UNCLOSED: dict[str, Callable[[int], str]] = {
     "lines with a quote": lambda size: repeated('echo "a@\n')(2 * size) + 'echo "\n',
     "lines with two quotes": lambda size: repeated('echo "a@" b\n')(size) + 'echo "\n',
     "lines with a backquote": lambda size: repeated("A@=`b\n")(2 * size) + "echo `\n",
+    "lines with a substitution": repeated("A@=$(b @\n"),
+    "lines with a quote in a substitution": repeated('A@="$(b @\n'),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", QUOTES)
-def test_the_search_for_a_quote_that_is_not_closed(shape: str) -> None:
-    assert ratio(lambda size: inspect(Source(HEAD + QUOTES[shape](size), "a.sh"), Settings.of_table({}))) < MOST
+@pytest.mark.parametrize("shape", UNCLOSED)
+def test_the_search_for_what_is_not_closed(shape: str) -> None:
+    assert ratio(lambda size: inspect(Source(HEAD + UNCLOSED[shape](size), "a.sh"), Settings.of_table({}))) < MOST
 
 
 HERE = "#!/bin/bash\n#SBATCH --nodes=1 --gpus-per-node=8 --cpus-per-task=32 --time=1:00:00\n"

@@ -98,6 +98,8 @@ class Collector:
         finally:
             gc.unfreeze()  # each call of the program freezes what is there, as if it were the last one,
             gc.set_threshold(*THRESHOLD)  # and a server lets many objects gather
+            if self.runs % 100 == 0:
+                gc.collect()  # what was frozen is old then, and seldom looked for
         took = time.process_time() - start
         if took > max(2 * self.slowest, 1.0):
             self.slowest = took
