@@ -1,8 +1,9 @@
 """The cases of the checks: those in a check's own file, and the traps in tests/cases/NAME.md.
 
 A file of traps: a heading is a trap's name, and begins with Bad or Good; below it a fence of bash with the marks «…»
-(several are traps of their own), then for Bad ones a fence `fixed` or `unsafe-fixed` where there is a fix, a fence `toml` where settings matter, and a
-fence `file:NAME` for each file beside the script. "(missed)" or "(flagged)" in the heading records a known limit.
+(several are traps of their own), then for Bad ones a fence `fixed` or `unsafe-fixed` where there is a fix, a fence
+`toml` where settings matter, and a fence `file:NAME` for each file beside the script. "(missed)" or "(flagged)" in the
+heading records a known limit.
 """
 
 from __future__ import annotations
