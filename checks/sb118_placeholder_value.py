@@ -15,11 +15,12 @@ So does an option whose value was taken out: `--partition=` is refused, and `--a
 Values that a program fills in (`{{ account }}`, `@[QUEUE]`, `{nodes}`) are not reported; `{ nodes }` is not one of
 them, and `{Partition Name}` is advice, as sbatch refuses the file as it lies. An error where sbatch refuses the
 script, and otherwise a warning: whoever submits it sees the message, or fills it in first. Where a value was taken
-out for the public (`<ANONYMOUS>`), and in templates, examples and documentation it is only advice: what counts is the
-folder and the name of the script in its project, what its first comments say, and a script beside it that puts values
-in their place. A script with several things to fill in, one of them in its directives, is a form, where everything is
-only advice; so is one with dots for its options, and one with names for its numbers. The same goes for arguments such
-as `--data /path/to/data`.
+out for the public (`<ANONYMOUS>`), where a comment beside it tells the reader to write one, and in templates, examples
+and documentation it is only advice: what counts is the folder and the name of the script in its project, what its first
+comments say, and a script beside it that puts values in their place. A script with several things to fill in, one of
+them in its directives, or three in commands and a comment on what to write there, is a form, where everything is only
+advice; so is one with dots for its options, and one with names for its numbers. The same goes for arguments such as
+`--data /path/to/data`.
 
 The placeholders of a kind are one finding: those that sbatch refuses, those in other directives, and those in commands,
 on the first that makes a command fail.
@@ -104,6 +105,7 @@ WANTED = {
     "mail-type": "the events, such as END,FAIL",
     "mail-user": "your address",
     "mem": "the memory that the job needs",
+    "nodelist": "the names of nodes, or remove it",
     "output": "a file such as %x-%j.out",
     "partition": "a partition of your site",
     "qos": "a QOS of your site",
@@ -126,6 +128,11 @@ _ASSIGNED = Regex(r"(?:^|\s)([A-Za-z_]\w*|--?[\w-]+)=[\"']?[^\s=]*$")
 # A comment that tells the reader to write something else.
 _TO_CHANGE = Regex(
     r"(?mi)(?:^|[ \t])#(?!SBATCH)[^\n]*\b(?:change|replace|edit|adapt|modify|fill in|insert)\b[^\n]*"
+)
+# A comment beside a directive that tells the reader what to write: `# specify the <project>`, `# put your netid here`.
+_TO_WRITE = Regex(
+    r"(?i)\b(?:change|replace|edit|adapt|modify|fill in|insert|specify|enter|put|provide|update"
+    r"|(?:use|write|set|add) your)\b"
 )
 QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
 
@@ -252,9 +259,19 @@ def _in_value(
         message = f"`{string[left:right]}` is a placeholder: {consequence}; write {wanted}"
     is_template = is_slot or REDACTED.search(string, left, right) is not None
     is_template = is_template or is_filled_in_beside(job, string[left:right]) or not string[left:right].strip("*")
+    is_template = is_template or _is_told(string, line, right)
     # an evident blank, with nothing but mail behind it
     is_template = is_template or setting.name == "mail-user" and string[left] == "<" and not refused
     yield Finding(job.directives.text.span(left, right), message, "info" if is_template else severity)
+
+
+def _is_told(string: str, line: DirectiveLine, end: int) -> bool:
+    """Whether a comment on the line of a directive, or above it, tells the reader to write a value."""
+    above = string[string.rfind("\n", 0, max(line.start - 1, 0)) + 1 : line.start]
+    if above[:7] == "#SBATCH" or "your" not in above.lower():
+        above = ""
+    beside = string[end : line.end].partition("#")[2]
+    return _TO_WRITE.search(beside) is not None or above.lstrip()[:1] == "#" and _TO_WRITE.search(above) is not None
 
 
 def _without_value(job: Job, setting: Setting) -> Iterator[Finding]:

@@ -15,8 +15,9 @@ sbatch(1).
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.placeholders import find_placeholder
 from sbatchlint.analysis.directives.turned_off import turned_off
-from sbatchlint.analysis.directives.typos import BLANK_AT_EQUALS, PLACEHOLDER, typo
+from sbatchlint.analysis.directives.typos import BLANK_AT_EQUALS, PLACEHOLDER, raw_value, typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
@@ -47,7 +48,10 @@ def check(job: Job) -> Iterator[Finding]:
                 message = f"no mail is sent, as --mail-type on line {row} is disabled; write `#SBATCH` there"
                 yield Finding(setting.span, message, "info", related=[(off.span, "a comment")])
                 continue
-            fix = Fix("add --mail-type=END,FAIL", [insertion(directives, "--mail-type=END,FAIL", component)])
+            edits = [insertion(directives, "--mail-type=END,FAIL", component)]
+            found = find_placeholder("mail-user", raw_value(directives, setting))
+            unfilled = found is not None and "@example." not in setting.text  # what a document shows is complete
+            fix = None if unfilled else Fix("add --mail-type=END,FAIL", edits)  # it would send mail to nobody
             message = "no mail is sent without --mail-type; add --mail-type=END,FAIL, or remove --mail-user"
             yield Finding(setting.span, message, fix=fix)
 
@@ -67,6 +71,10 @@ CASES = [
         #SBATCH --mail-type=END,FAIL
         srun ./a.out
         """,
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH «--mail-user=username@uni.edu»\n#SBATCH --nodes=2\nsrun ./a.out\n",
+        title="an address that was never filled in has no fix",
     ),
     Good("#!/bin/bash\n#SBATCH --mail-user=ada@example.org --mail-type=ALL\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --mail-type=END\nsrun ./a.out\n", title="mail to the submitting user"),

@@ -22,12 +22,14 @@ from sbatchlint.analysis.gpus.told_gpus import told_gpus
 from sbatchlint.analysis.script.centres import gets_cpus_with_gpus, gets_gpus_of_nodes
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.site.defaults import gets_more_cpus
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.argv import basename
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import World, find_worlds
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -42,6 +44,9 @@ GRANTING = (
     "ntasks-per-core", "gpus-per-task", "tres-per-task", "core-spec", "thread-spec", "mem-per-cpu",
 )  # fmt: skip
 
+# Options that count the processes that load data.
+_WORKERS = Regex(r"--?(?:[a-z]+[-_.])*(?:n|num)?[-_]?workers(?:=0)?")
+
 
 def check(job: Job) -> Iterator[Finding]:
     more = gets_more_cpus(job)
@@ -50,10 +55,13 @@ def check(job: Job) -> Iterator[Finding]:
     worlds = find_worlds(job)
     if not job.request.heterogeneous:
         told = [each.least for each in map(told_gpus, job.invocations) if each is not None]
+        alone = any(map(_loads_by_itself, job.invocations))
+        if alone:
+            told = []
         found = list(_one_cpu(job.request, job.steps, worlds, more, max(told, default=1)))
         given = more is None and gets_cpus_with_gpus(job)
         for finding in found or _one_program(job, more):
-            yield finding._replace(severity="info") if given else finding
+            yield finding._replace(severity="info") if given or alone and not found else finding
         return
     by_component: dict[int, list[Step]] = {}
     for step in job.steps:
@@ -103,6 +111,15 @@ def _one_cpu(
 
 def _unless(more: bool | None) -> str:
     return ", unless the site gives more" if more is None else ""
+
+
+def _loads_by_itself(command: Invocation) -> bool:
+    """Whether a program is told to start no processes that load its data, so that more CPUs would do nothing."""
+    words = command.words
+    return any(
+        _WORKERS.fullmatch(word) is not None and (word[-2:] == "=0" or following == "0")
+        for word, following in zip(words, (*words[1:], ""))
+    )
 
 
 def _may_grant(request: Request) -> bool:

@@ -69,6 +69,7 @@ _PROMPT = Regex(r"\[?[\w.-]+@[\w.-]+(?:[: ]\S*)?\]?[$%#]|\([\w.-]+\)\$")
 _CAPITALS = Regex(r"[A-Z_][A-Z0-9_]*")
 # Variables that every shell has.
 _USUAL = frozenset({"HOME", "USER", "PWD", "HOSTNAME", "PATH", "TMPDIR", "SCRATCH", "WORK"})
+_ERREXIT = Regex(r"(?m)^[ \t]*set[ \t]+(?:-\w+[ \t]+)*-(?:\w*e|o[ \t]+errexit)")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -106,7 +107,9 @@ def check(job: Job) -> Iterator[Finding]:
                 what, severity = "and under `set -e` the job ends here", "error"
             elif _is_last(job, command):
                 what, severity = "and the job ends with status 127 (not found)", "error"
-            if _is_prose(written) and not costs_work(job, command):
+            elif command is not job.invocations[-1] and _is_skipped(job, written):
+                severity = "info"  # as its author wants, but for a line in the log
+            if _is_prose(written) and severity == "error" and not costs_work(job, command):
                 severity = "warning"
             message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
             if not written.strip("'\"\\ \n\t"):
@@ -265,6 +268,11 @@ def _is_prose(written: str) -> bool:
     return quoted and (written[:3] in ("'''", '"""') or "\n" in written)
 
 
+def _is_skipped(job: Job, written: str) -> bool:
+    """Whether nothing depends on the failure of a text in quotes: `set -e` ends the job there once it stands above."""
+    return _is_prose(written) and _ERREXIT.search(job.source.own.text) is None
+
+
 def _is_last(job: Job, command: Invocation) -> bool:
     """Whether the batch script certainly ends with the status of a command."""
     statements = job.program.statements
@@ -283,7 +291,7 @@ CASES = [
         '''»
         srun python train.py "$1"
         """,
-        severity="warning",
+        severity="info",
     ),
     Bad(
         """\

@@ -4,10 +4,10 @@ In `mkdir -p $OUT; OUT=/scratch/run` the lines are in the wrong order: mkdir get
 `set -e`, the job ends at once. It often happens when a block is moved, or copied from another script.
 
 Nothing is reported where the script tests the variable or has a default for it, where the new value is made from the
-old one, and in a loop that assigns it later, as its next iteration sees that: only where an option takes the next one
-for its value in the first iteration (`--seed $SEED --out $OUT`). A variable that both the submit
-environment and the script set is possible, so this is a warning, and advice after a sourced file that cannot be read
-here, or where the value is only printed.
+old one, in a script that gets many others from the environment, and in a loop that assigns it later, as its next
+iteration sees that: only where an option takes the next one for its value in the first iteration (`--seed $SEED --out
+$OUT`). A variable that both the submit environment and the script set is possible, so this is a warning, and advice
+after a sourced file that cannot be read here, or where the value is only printed.
 
 ## Fix
 
@@ -20,7 +20,7 @@ bash(1), "Parameters"; a review of public scripts.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.nobody_sets import is_common_name
+from sbatchlint.analysis.expansion.nobody_sets import is_common_name, unusual_names
 from sbatchlint.analysis.expansion.reach import Reach, reach_of
 from sbatchlint.analysis.expansion.reads import (
     DEFAULTS,
@@ -47,6 +47,7 @@ CARD = Card(
 
 _OPTION = Regex(r"(?:^|[ \t])--?[A-Za-z][\w-]*[ \t]+\Z")
 _NAME = Regex(r"\$\{?([A-Za-z_]\w*)")
+_INPUTS = 3  # variables that nothing sets; a script that reads more gets them from where it is submitted
 _NEXT_OPTION = Regex(r"[ \t]+(?:\\\n[ \t]*)?--?[A-Za-z]")
 
 
@@ -65,6 +66,8 @@ def check(job: Job) -> Iterator[Finding]:
         if assignment.name not in later and not is_common_name(assignment.name):
             branched.setdefault(assignment.name, []).append(assignment)
     later.update((name, found[0]) for name, found in branched.items() if _is_made_in_all_branches(job, found))
+    if later and len(unusual_names(job)) > _INPUTS:
+        return  # the script gets its inputs from the environment, and may do so here too
     first: dict[str, VariableRead] = {}  # those that are only printed where there is no other
     for read in job.trace.reads if later else ():
         if read.name in later and _is_unset(read) and _counts(read):

@@ -76,7 +76,7 @@ _INVISIBLE = Regex(f"[{_NO_WIDTH}{_WIDE}]")
 # The name of a command, with the blanks of either kind before it.
 _NAMED = Regex(f"[{_NO_WIDTH}{_WIDE} \\t]*[^ \\t\\n]*")
 # The end of a search path, or a mount: no program has such a name.
-_LIST = Regex(r"[\w.~/+-]*[\w/]:[/~]\S*|/[\w./+-]+:r[ow]|[\w.~/+-]*/[\w.~/+-]*:\$\S*|[\w.~/+-]+:\$\{?\w*PATH\S*")
+_LIST = Regex(r"[\w.~/+-]*[\w/]:[/~]\S*|/[\w./+-]+:r[ow]|[\w.~/+-]*/[\w.~/+-]*:\$\S*|[\w.~/+:-]+:\$\{?\w*PATH\S*")
 _DEFAULT = Regex(r"\"?\$\{\w+:?=\"?(\d[\d.]*)\"?\}\"?")
 _NOTEBOOK = Regex(r"![A-Za-z][\w-]*")
 _PLACE = Regex(r"(?:/|~|\.\.|\$)")

@@ -28,8 +28,10 @@ bash(1), "Brace Expansion", kill and wait; run with bash 5.2: "arguments must be
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import assigned_names, read_names
+from sbatchlint.analysis.expansion.reach import word_around
+from sbatchlint.analysis.expansion.reads import assigned_names, read_names, reads_of, use_of
 from sbatchlint.analysis.outcome.state_readers import costs_work
+from sbatchlint.bash.trace import VariableRead
 from sbatchlint.bash.values import Piece, Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.once import once
@@ -55,6 +57,7 @@ _TEMPLATE = Regex(r"(?i)templ|format|pattern|prompt|text|name_fmt|glob|regex")
 # Commands that get a folder or a file that is there.
 _OF_FILES = frozenset({"cd", "pushd", "rmdir", "source", "."})
 _BARE = Regex(r"[A-Za-z_]\w+")
+_WRITTEN = Regex(r"(?<!<)>{1,2}[ \t]*[\"']?[^\s;&|<>]*$")
 _LONE = Regex(r"[\w.-]*[A-Za-z][._-]\$")
 
 
@@ -137,12 +140,19 @@ def _lone_dollars(job: Job) -> Iterator[Finding]:
         if not _LONE.fullmatch(value) or "'" in written or len(assigned.alternatives) != 1:
             continue
         end = assigned.span.end - written.endswith('"')
+        reads = reads_of(job).get(assigned.name, ())
+        unread = bool(reads) and all(_is_only_written(job, each) for each in reads)
         yield Finding(
             Span(end - 1, end),
             f"a lone `$` stays as it is: {assigned.name} is `{value}` in each job; write `$$` or `$SLURM_JOB_ID`",
-            "warning",
+            "info" if unread else "warning",
             fix=Fix("write $SLURM_JOB_ID", [insert(end, "SLURM_JOB_ID")], safe=False),
         )
+
+
+def _is_only_written(job: Job, read: VariableRead) -> bool:
+    """Whether a value is only printed, or names a file that is written there: nothing is read from it."""
+    return use_of(job, read).kind == "print" or _WRITTEN.search(word_around(job, read.span)[0]) is not None
 
 
 def _in_field(job: Job, field: Pieces) -> Iterator[tuple[Span, str]]:
@@ -195,10 +205,18 @@ CASES = [
         title="a process",
     ),
     Bad(
-        "#!/bin/bash\n#SBATCH --time=1:00:00\nHOSTS=hosts.«$»\nsrun hostname > $HOSTS\n",
-        unsafe_fixed="#!/bin/bash\n#SBATCH --time=1:00:00\nHOSTS=hosts.$SLURM_JOB_ID\nsrun hostname > $HOSTS\n",
+        "#!/bin/bash\n#SBATCH --time=1:00:00\nHOSTS=hosts.«$»\nsrun hostname > $HOSTS\nmpirun -f $HOSTS ./a.out\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH --time=1:00:00\nHOSTS=hosts.$SLURM_JOB_ID\nsrun hostname > $HOSTS\n"
+        "mpirun -f $HOSTS ./a.out\n",
         severity="warning",
         title="a dollar at the end",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --time=1:00:00\nHOSTS=hosts.«$»\nsrun hostname > $HOSTS\npython train.py\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH --time=1:00:00\nHOSTS=hosts.$SLURM_JOB_ID\nsrun hostname > $HOSTS\n"
+        "python train.py\n",
+        severity="info",
+        title="a dollar at the end of the name of a file that nothing reads",
     ),
     Bad(
         """\

@@ -160,6 +160,8 @@ def check(job: Job) -> Iterator[Finding]:
             severity = "warning" if said and number >= several * cpus else "info"
             if words.startswith("-j") and _only_builds(job, command):
                 severity = "info"
+            if has_trait(command.name, "packs") and _does_other_work(job):
+                severity = "info"  # it takes longer, beside the job's work
             if use.of_tasks and (rank or step is not None):
                 each, has = "process" if rank else "task", counted(cpus, "CPU")
                 message = f"`{words}` gives each {each} {number} threads, on {has}; write `${{SLURM_CPUS_PER_TASK:-1}}`"
@@ -224,6 +226,12 @@ def _request(job: Job, number: int) -> str:
 def _only_builds(job: Job, command: Invocation) -> bool:
     """Whether a command only builds what the work of the job needs, so that it is not what the job waits for."""
     return not _works_by_itself(job, command) and command.index < _last_work(job)
+
+
+@once
+def _does_other_work(job: Job) -> bool:
+    """Whether the job does more than to pack and compress files."""
+    return any(weight(job, each) >= Weight.PROGRAM and not has_trait(each.name, "packs") for each in job.invocations)
 
 
 @once

@@ -152,10 +152,7 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     lines = sorted({job.line(each.span.start) for each in modules})[-3:]
     rest = _REST.match(job.source.text, assignment.span.end)
     if rest is not None and rest[1] == assignment.name:
-        message = f"the value of {assignment.name} continues on the next line, which bash runs as a command; "
-        message += "join the lines"
-        yield Finding(assignment.span, message, "warning")
-        return
+        return  # its value continues on the next line, which no-such-command reports
     places = " and ".join(at_lines(lines).rsplit(", ", 1))
     append = f"append `:${assignment.name}` to keep it"
     if job.source.slice(assignment.span).endswith("'"):

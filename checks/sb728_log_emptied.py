@@ -6,8 +6,9 @@ In a batch script /dev/stdout and /dev/stderr are the files of `--output` and `-
 
 What is written through the new opening then starts at the beginning of the file again, over other lines.
 
-An error where a program has run before, whose output is lost; otherwise a warning. Nothing is
-reported where standard output is not the log: in a pipeline, in `$(…)`, after `exec > FILE`, in a step.
+An error where a program has run before, whose output is lost; otherwise a warning, and advice where only messages of
+the script are lost. Nothing is reported where standard output is not the log: in a pipeline, in `$(…)`, after
+`exec > FILE`, in a step.
 
 ## Fix
 
@@ -72,9 +73,21 @@ def _finding(job: Job, command: Invocation, place: Span, happens: str, advice: s
     before = job.invocations[: command.index]
     lost = any(weight(job, each) >= Weight.PROGRAM for each in before)
     message = f"{happens} empties the job's log, so what was written before is lost; {advice}"
+    told = not lost and all(weight(job, each) < Weight.PROGRAM for each in _at_once(job, command))
+    severity = "info" if told else "warning"  # only messages of the script itself are lost
     if not lost and not any(has_trait(each.name, "tells") for each in before):
         message = f"{happens} writes to the job's log from its beginning, over lines that are there; {advice}"
-    return Finding(place, message, None if lost else "warning", fix=fix)
+        severity = "warning"
+    return Finding(place, message, None if lost else severity, fix=fix)
+
+
+def _at_once(job: Job, command: Invocation) -> list[Invocation]:
+    """A command, and those of the pipelines that it is in."""
+    found = [command]
+    for run in job.pipelines:
+        if run.elements and any(command in each for each in run.elements):
+            found.extend(other for each in run.elements for other in each)
+    return found
 
 
 def _empties(job: Job, command: Invocation, redirect: Redirection, target: str) -> bool:

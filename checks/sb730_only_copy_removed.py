@@ -54,7 +54,9 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         if not _runs_after_failure(job, transfer, command):
             continue
         field = next((each for each in removed if _takes_from(job, command, each, transfer)), None)
-        if field is None or not _computes_before(job, transfer) or _is_fetched(job, command, field, transfer):
+        if field is None or not _computes_before(job, transfer):
+            continue
+        if _is_fetched(job, command, field, transfer) or _is_unpacked(job, command, field, transfer):
             continue
         local = classify(field, job.site, None, folder_of(job, command)).private
         yield Finding(
@@ -117,14 +119,8 @@ def _transfers(job: Job) -> list[Invocation]:
 
 def _computes_before(job: Job, transfer: Invocation) -> bool:
     """Whether the job has computed something before a copy; what is only fetched can be fetched again."""
-    return _first_work(job) < transfer.index
-
-
-@once
-def _first_work(job: Job) -> int:
-    """The index of the first command that computes something; beyond all without one."""
-    works = (each.index for each in job.invocations if not each.kind and weight(job, each) >= Weight.PROGRAM)
-    return next(works, len(job.invocations))
+    works = _works(job)
+    return bool(works) and works[0] < transfer.index
 
 
 def _takes_from(job: Job, command: Invocation, field: Pieces, transfer: Invocation) -> bool:
@@ -151,6 +147,52 @@ def _is_fetched(job: Job, command: Invocation, field: Pieces, transfer: Invocati
             if last == root or name and root.rpartition("/")[2] == name:
                 return True
     return False
+
+
+def _is_unpacked(job: Job, command: Invocation, field: Pieces, transfer: Invocation) -> bool:
+    """Whether the script has made what is removed from an archive or a copy, and nothing has worked on it since."""
+    root = _place(job, command, field).partition("*")[0].rstrip("/")
+    makers = [each for each in _makers(job) if each.index < transfer.index]
+    for maker in reversed(makers[-_MOST:]):
+        if root and _makes(job, maker, root):
+            return not has_between(_works(job), maker.index + 1, transfer.index)
+    return False
+
+
+@once
+def _makers(job: Job) -> list[Invocation]:
+    """The commands that unpack an archive, or copy."""
+    found = [each for name in ("tar", "unzip", "cp", "rsync") for each in commands_named(job, name)]
+    plain = [each for each in found if each.alternatives == 1 and not each.context.handler]
+    return sorted(plain, key=lambda each: each.index)
+
+
+def _makes(job: Job, maker: Invocation, root: str) -> bool:
+    """Whether a command makes a file or folder out of something that stays."""
+    fields = [each for each in maker.argv[1:] if each]
+    words = [shown_text(each) for each in fields]
+    operands = [each for each in fields if not shown_text(each).startswith("-")]
+    name = root.rpartition("/")[2]
+    if maker.name in ("cp", "rsync"):
+        if len(operands) < 2 or "--remove-source-files" in words:
+            return False
+        target = _place(job, maker, operands[-1]).rstrip("/")
+        names = {_place(job, maker, each).rstrip("/").rpartition("/")[2] for each in operands[:-1]}
+        return target == root or name in names and f"{target}/{name}" in (root, f"./{root}")
+    letters = "" if not words or words[0].startswith("--") else words[0]
+    if maker.name == "tar" and "x" not in letters and not {"--extract", "--get"} & set(words):
+        return False
+    # an archive most often has the name of the folder that is in it
+    archives = [_place(job, maker, each) for each in operands]
+    here = _place(job, maker, maker.argv[0][:0])
+    beside = root.rpartition("/")[0]
+    return any(each.rpartition("/")[2].partition(".")[0] == name for each in archives) and beside == here.rstrip("/")
+
+
+@once
+def _works(job: Job) -> list[int]:
+    """The indexes of the commands that compute something."""
+    return [each.index for each in job.invocations if not each.kind and weight(job, each) >= Weight.PROGRAM]
 
 
 def _place(job: Job, command: Invocation, field: Pieces) -> str:

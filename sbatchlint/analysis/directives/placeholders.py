@@ -48,7 +48,8 @@ _THING = (
 # A word in lower case, with `_` for all separators between its parts.
 _WORD = Regex(
     rf"your(?:_.*|(?:{_THING})s?(?:_.*)?)?"
-    r"|my_?(?:account|allocation|partition|queue|qos|reservation|email)(?:_?(?:name|id))?"
+    r"|my_?(?:account|allocation|partition|queue|qos|reservation|email|group|project|grant|user)(?:_?(?:name|id))?"
+    r"|user_?name"
     r"|(?:account|allocation|project|proj|partition|queue|qos|reservation)_?(?:name|id|code|here|to_charge)"
     r"|name_of_.*"
     r"|change_?(?:me|this)|replace_?(?:me|this)|replace_with_.*|fill_?(?:me|this)?_?in(?:_.*)?|fill_?me"

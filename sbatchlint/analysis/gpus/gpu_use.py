@@ -120,14 +120,15 @@ def gpu_need(job: Job) -> GpuNeed | None:
 def _is_alone(signs: list[Sign], request: Request) -> bool:
     """Whether no sign says by itself that GPUs are used, and there is only one kind of those that may.
 
-    `apptainer --nv` is often written for nodes without GPUs too, and modules are loaded out of habit, also both; where
-    GPUs are not a GRES, the name of a partition is all that is needed.
+    `apptainer --nv` is often written for nodes without GPUs too, and modules are loaded out of habit, also both;
+    nvidia-smi beside them only tells the log what the node has. Where GPUs are not a GRES, the name of a partition is
+    all that is needed.
     """
     if any(sign.strength == STRONG and not _says_little(sign) for sign in signs):
         return False
     if all(sign.words.endswith(COMMUNICATION) for sign in signs):
         return True  # set out of habit, too, and by programs on processors
-    kinds = {"habit" if _says_little(sign) else sign.words for sign in signs}
+    kinds = {"habit" if _says_little(sign) or sign.strength == _LOOK else sign.words for sign in signs}
     return len(kinds) + _is_gpu_partition(request) < _ENOUGH_KINDS
 
 

@@ -35,11 +35,17 @@ _WHOLE_QUEUES = {
         r"|(?i:(?<![a-z])(?:levante|mistral|expanse|comet)(?![a-z]))"
     ),
     "compute2": Regex(r"/work/[a-z]{2}\d{4}\b|(?i:(?<![a-z])mistral(?![a-z]))"),
+    "batch": Regex(r"(?i:(?<![a-z])(?:frontier|summit|crusher|andes)(?![a-z]))"),
     "main": Regex(r"/cfs/klemming/|(?i:(?<![a-z])(?:pdc|dardel)(?![a-z]))"),
 }
 # Queues that only such a centre has.
-_OWN_QUEUES = frozenset({"standard-g", "RM", "RM-512", "pbatch", "pdebug"})
+_OWN_QUEUES = frozenset(
+    {"standard-g", "RM", "RM-512", "pbatch", "pdebug", "booster", "develbooster", "dc-gpu", "dc-cpu"}
+)
 _OF_CORI = frozenset({"haswell", "knl"})
+# Of Perlmutter, where a constraint chooses between its two kinds of nodes.
+_OF_PERLMUTTER = frozenset({"cpu", "gpu"})
+_QOS_OF_NERSC = frozenset({"regular", "premium", "preempt", "overrun", "debug"})
 _SHARED = Regex(r"(?i)(?<![a-z])(?:shared|small|serial|single|interactive|workshop|login|data|transfer|xfer)(?![a-z])")
 # A partition that is named after what it gives: `v100_full_node`.
 _WHOLE_BY_NAME = Regex(r"(?i)(?:full|whole|entire)[-_]?nodes?(?![a-z])|(?<![a-z])exclusive(?![a-z])")
@@ -81,6 +87,8 @@ def gets_whole_nodes(job: Job) -> bool:
     constraint = job.request.value("constraint") or ""
     queue = job.request.value("qos") or job.request.partition or ""
     if not _OF_CORI.isdisjoint(_WORDS.findall(constraint.lower())) and "shared" not in queue:
+        return True
+    if not _OF_PERLMUTTER.isdisjoint(constraint.lower().split("&")) and job.request.value("qos") in _QOS_OF_NERSC:
         return True
     if _WHOLE_BY_NAME.search(job.request.partition or "") is not None:
         return True

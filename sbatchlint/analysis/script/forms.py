@@ -55,6 +55,7 @@ _REMARK = Regex(
 _NAME = Regex(r"[A-Za-z]+(?:[._][A-Za-z]+)+|[A-Z]{2,}")
 _NUMERIC = frozenset({"node-count", "int", "int>=0", "int>=1", "mem"})
 _FEW = 2
+_SEVERAL = 3  # different placeholders in commands
 # Addresses that stand for anybody's, beside other placeholders: `user@hpc.it`, `abc123@uni.edu`.
 _ANYBODY = Regex(r"(?i)(?:user|me|you|name|my[-_.]?name|e?mail|abc\d*|xyz\d*|first[-_.]?last|login)\d*@[\w.-]+")
 _ANGLED = Regex(r"<[A-Za-z][^<>\n]*>")
@@ -70,6 +71,13 @@ _MARKED = Regex(r"(?m)^[^#\n]*?[=/ \t\"'](?<![$\w])((?:TODO|FIXME|FILL|CHANGE_?M
 # What was taken out of a path before the script was published: `.../data`, `export LICENSE=...`.
 _REMOVED = Regex(r"[\"']?(?:[^\s\"']*/)?\.{3}(?:/[^\s\"']*)?[\"']?")
 _ASSIGNED = Regex(r"(?m)^[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=([^\s#]*\.{3}[^\s#]*)[ \t]*$")
+# Variables with nothing but dots.
+_DOTTED = Regex(r"(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=[\"']?(?:\.{3}|…)[\"']?[ \t]*(?:#[^\n]*)?$")
+# What is to be written in place of a comment: `# ... your options here`, `# set flags such as NCCL_DEBUG here`.
+_HERE = Regex(
+    r"(?mi)^[ \t]*#(?!SBATCH|!)[^\n]{0,60}\b(?:your|set|add|put|insert|write|specify|enter)\b[^\n]{0,60}"
+    r"\bhere[ \t.!:]*$"
+)
 # A variable that lacks its value, and a comment instead: `ROUND = # the current round`.
 _EMPTIED_VARIABLE = Regex(
     r"(?m)^[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*[ \t]?=[ \t]*#[ \t]*[`<(]?"
@@ -92,12 +100,14 @@ def is_form(job: Job) -> bool:
     """Whether a script is for somebody else to fill in: it has a placeholder in its directives, and another one.
 
     One alone was forgotten in a script that is somebody's own, unless it stands for all options or for several
-    numbers; one that is the whole value of two options was not. An address or a name that was never filled in is
-    left in scripts that are used, so beside them two are needed, or one with which a command fails.
+    numbers; one that is the whole value of two options was not. Nor were three in commands, one of which fails because
+    of it, where a comment says what is to be written in its place, and two variables with dots for their values. An
+    address or a name that was never filled in is left in scripts that are used, so beside them two are needed, or one
+    with which a command fails.
     """
     if _emptied_variables(job.source.own.text) > _FEW or _has_left_out(job) or _names_in_place_of_numbers(job) >= _FEW:
         return True
-    if _has_removed_paths(job):
+    if _has_removed_paths(job) or _has_unfilled_commands(job):
         return True
     values = _in_values(job)
     if not values:
@@ -120,6 +130,17 @@ def is_form(job: Job) -> bool:
     texts = [each.text for each in words]
     often = any(texts.count(each) >= _OFTEN for each in set(texts))
     return any(map(_fails, words)) or often or len(left.union(texts)) > enough
+
+
+def _has_unfilled_commands(job: Job) -> bool:
+    """Whether the commands alone show that a script was published: several are to be filled in, and one fails so."""
+    if "..." in job.source.own.text and len(set(_DOTTED.findall(job.source.own.text))) >= _FEW:
+        return True
+    if _HERE.search(job.source.own.text) is None:
+        return False
+    words, redirected = unfilled_words(job), _redirected(job)
+    fails = bool(redirected) or any(map(_fails, words))
+    return fails and len({*redirected, *(each.text for each in words)}) >= _SEVERAL
 
 
 def _fails(word: Unfilled) -> bool:

@@ -54,6 +54,7 @@ _TAG = Regex(r"(?<![\w$])[A-Z]+(?:_[A-Z]+)*_TAG\b(?!=)")
 _SAID = Regex(
     r"(?i)\b(?:template|skeleton|boilerplate)\b"
     r"|\b(?:example|sample|demo)\b(?!:)[^.:\n]{0,40}\b(?:script|job|batch|sbatch|slurm|submission|launcher|file|workflow)\b"
+    r"|\b(?:slurm|sbatch|batch|job|submission)(?:[ -](?:job|script|file))?[ -]example\b(?![s:])"
     r"|\bcopy this (?:file|script)\b[^.:\n]{0,20}\b(?:adapt|edit|modify|change|adjust)\b|\bACTION REQUIRED\b"
 )
 # A template by its own words, and not the output of one.
