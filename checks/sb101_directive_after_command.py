@@ -90,7 +90,10 @@ def check(job: Job) -> Iterator[Finding]:
         single = f"the directive on line {job.line(lost[0].offset)} is only a comment"
         many = f"{all_of(len(lost), 'directive')} below it are only comments"
         pronoun = "it" if len(lost) == 1 else "them"
-        advice = f"move the command below {pronoun}" if _has_no_command(between) else f"move {pronoun} to the top"
+        advice = f"move the command below {pronoun}" if _has_no_command(between) else f"move {pronoun} above this line"
+        by_hand = is_run_by_hand(job)  # they are a note, or of an example
+        if by_hand or any(command_lines(job)):
+            advice = f"remove {pronoun}, or {advice}"
         if _is_told_to_sbatch(job, lost):
             message = "sbatch reads no directive below this line, but its calls here set these options; "
             message += "remove the directives"
@@ -100,9 +103,8 @@ def check(job: Job) -> Iterator[Finding]:
         consequence = f"{single if len(lost) == 1 else many}; {advice}"
         if _has_variables(job, lost):
             consequence += ", with values instead of variables"
-        message = f"sbatch stops reading at this command, so {consequence}"
+        message = f"sbatch stops reading at this line, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
-        by_hand = is_run_by_hand(job)  # they are a note, or of an example
         fix = _fix(job, lost) if len(groups) == 1 and not by_hand else None
         yield Finding(stop.span, message, "info" if by_hand else _severity(job, lost), related, fix)
         return

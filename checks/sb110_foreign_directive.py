@@ -122,7 +122,9 @@ def _effects(job: Job, foreign: Foreign) -> list[Effect]:
 
 def _refusals(job: Job, foreign: Foreign) -> Iterator[Effect]:
     for problem in foreign.problems:
-        effect = f"it refuses the script with `{shortened(problem.message)}`"
+        effect = f"it refuses the script: {shortened(problem.message.replace('`', ''))}"
+        if problem.kind == "unmatched-quote":
+            effect = "it refuses the script, as a quote on this line is not closed"
         if problem.kind == "unknown-option":
             effect = f"it refuses the script, as it has no option {problem.written}"
         effect += job.versions.in_brackets(problem.versions)

@@ -36,6 +36,7 @@ from sbatchlint.triggers import Problems, Written
 
 # A name with a value right after it: `--account<project>`, `--mem4G`.
 _GLUED = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?=[<\[{\"'\d$/])")
+_WRITTEN_VALUE = re.compile(r"[= ][^\s#'\"`]{1,20}(?=\s|\Z)")
 # A word after an option that may be its value.
 _VALUE = re.compile(r"[ \t]+([^\s#-]\S*)")
 
@@ -165,10 +166,10 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
     written, span = problem.written, problem.span
     if job.source.slice(span).startswith(written):
         span = Span(span.start, span.start + len(written))
-    failure = f"sbatch refuses the script: it has no option {written}"
+    failure = f"sbatch has no option {written} and refuses the script"
     refusal = f"sbatch refuses {written}"
     if block is not job.directives:
-        failure, refusal = f"{block.command} fails: it has no option {written}", f"{block.command} refuses {written}"
+        failure, refusal = f"{block.command} has no option {written} and fails", f"{block.command} refuses {written}"
     guess = _meant(job, block.command, written)
     if guess is not None:
         name, replaced, certain = guess
@@ -176,7 +177,11 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         fix = None
         if _fits_value(job, block.command, problem, instead) and span.end - span.start == len(written):
             fix = Fix(f"write --{name}", [replace(Span(span.start, span.start + replaced), instead)], safe=certain)
-        return Finding(span, f"{failure}; did you mean {instead}{written[replaced:]}?", fix=fix)
+        meant = f"{instead}{written[replaced:]}"
+        if certain or SYNONYMS.get(_folded(written)) == name:  # not only similar letters
+            follows = _WRITTEN_VALUE.match(job.source.text, span.start + len(written))
+            return Finding(span, f"{failure}; write `{meant}{follows[0] if follows is not None else ''}`", fix=fix)
+        return Finding(span, f"{failure}; did you mean {meant}?", fix=fix)
     glued = _GLUED.match(written)
     if glued is not None and glued[1] in _names(job, block.command):
         value = written[glued.end() :]

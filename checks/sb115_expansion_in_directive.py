@@ -156,6 +156,7 @@ def _advice(setting: Setting, found: Sequence[str]) -> str:
         return f"write the value, or pass --{setting.name} to sbatch"
     variables = [(each, VARIABLE.fullmatch(each)) for each in found]
     named = {PATTERNS.get(match[1], ""): each for each, match in variables if match is not None}
+    named.pop("%r", None)  # of new releases only
     known = next(((pattern, each) for pattern, each in named.items() if pattern), None)
     if known is not None:
         return f"write the path itself, with {known[0]} for `{known[1]}`"

@@ -144,7 +144,8 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         fix = Fix(f"remove the first {name}", removal(block, [setting]), safe=True)
         if setting.written.startswith("--") and not name.startswith(setting.written):  # `--tasks` is not `--ntasks`
             message = f"{block.command} reads `{setting.as_written}` as {name}, set again {place} with the same value; "
-            message, fix = message + "remove it, or write the option that you mean", None
+            meant = f"`--n{setting.as_written[2:]}`" if setting.written == "--tasks" else "the option that you mean"
+            message, fix = f"{message}write {meant}, or remove it", None
         return Finding(setting.span, message, "info", related, fix)
     if setting.text is not None and setting.token.text[:2] != "--" and not setting.text.strip(","):
         short = setting.token.text

@@ -145,7 +145,11 @@ def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str
     assert setting.value_span is not None
     duration = "1 minute" if limit == 1 else f"{limit} minutes"
     if instead is None:
-        message = f"sbatch reads `{setting.text}` as minutes and seconds; write H:MM:SS to be clear"
+        first, second = map(parse_integer, (setting.text or "").split(":"))
+        means = f"{counted(first, 'minute')} and {counted(second, 'second')}" if second else counted(first, "minute")
+        clear = times.duration(first * 60 + second)
+        hours = "" if second else f", or `{setting.text}:00` for {counted(first, 'hour')}"
+        message = f"`{setting.text}` means {means}; write `{clear}` to be clear{hours}"
     elif evidence:
         message = f"`{setting.text}` is {duration}, but {evidence}; write {instead}"
     else:

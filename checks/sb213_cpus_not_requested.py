@@ -150,9 +150,9 @@ def _one_program(job: Job, more: bool | None) -> Iterator[Finding]:
     name = basename(pythons[0].argv[0]) or "python"
     yield Finding(
         settings[0].span,
-        f"the job requests {gpus} GPUs but no CPUs: `{name}` gets one CPU to feed them{_unless(more)}; add "
+        f"the job requests {gpus} GPUs but no CPUs: `{name}` gets one CPU{_unless(more)}; add "
         "--cpus-per-task or --cpus-per-gpu",
-        related=[(pythons[0].name_span, "has all GPUs, and one CPU")],
+        related=[(pythons[0].name_span, "gets one CPU")],
     )
 
 

@@ -30,6 +30,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job import Phase
+from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.programs import by_program
 from sbatchlint.job.python.program import PythonProgram, python_program
 from sbatchlint.programs import has_trait, programs_with
@@ -76,22 +77,24 @@ def check(job: Job) -> Iterator[Finding]:
     settings = job.request.gpu_settings()
     if job.request.asks_for_gpus is not True or not settings:
         return
+    one = job.request.gpus.total == 1 or job.request.gpus_per_node() == 1 and job_nodes(job.request) == 1
+    idle = "the requested GPU stays idle" if one else "the requested GPUs stay idle"
     copying = _copying(job)
     if copying is not None:
-        message = f"the requested GPUs stay idle: neither {copying.name} nor anything else here uses one"
+        message = f"{idle}: neither {copying.name} nor anything else here uses one"
         work = [(copying.name_span, "the work of this job")]
         yield Finding(settings[0].span, f"{message}; remove the request", "info", work)
         return
     prepares = _only_prepares(job)
     if prepares is not None:
-        message = "the requested GPUs stay idle: the script only prepares an environment, and starts no program"
+        message = f"{idle}: the script only prepares an environment, and starts no program"
         later = "info" if _KEPT.search(job.source.text) else None  # its programs are commented out
-        advice = "remove the request, or start one"
+        advice = f"remove `{settings[0].as_written}`" if len(settings) == 1 else "remove the request"
         yield Finding(settings[0].span, f"{message}; {advice}", later, related=[(prepares, "the script ends here")])
         return
     sleep = _only_sleep(job)
     if sleep is not None:
-        message = "the requested GPUs stay idle: the job only sleeps; use salloc or srun --pty for a session"
+        message = f"{idle}: the job only sleeps; use salloc or srun --pty for a session"
         yield Finding(settings[0].span, message, "info", [(sleep.span, "all that the job does")])
         return
     programs: list[PythonProgram] = []
@@ -110,7 +113,7 @@ def check(job: Job) -> Iterator[Finding]:
         name = programs[0].path
         yield Finding(
             settings[0].span,
-            f"the requested GPUs stay idle: nothing in {name} uses one; remove the request, or move the work to a GPU",
+            f"{idle}: nothing in {name} uses one; remove the request, or move the work to a GPU",
         )
 
 

@@ -253,10 +253,11 @@ def _commented_out(job: Job) -> Iterator[Finding]:
             continue  # a list that may be empty, a message
         line = job.line(job.span(match.start(1), match.end(1)).start)
         may_be_empty = _is_dispensable(job, read, match)
+        begins_path = job.source.text.startswith("/", read.span.end)
         yield Finding(
             read.span,
             f"`{name}` is empty unless exported before sbatch: line {line}, which assigns it, is a comment"
-            f"; assign it, or {f'remove ${name} here' if may_be_empty else stopping(read)}",
+            f"; assign it, or {f'remove ${name} here' if may_be_empty and not begins_path else stopping(read)}",
             "info" if may_be_empty else "warning",
             related=[
                 (job.span(match.start(1), match.end(1)), "commented out"),

@@ -35,7 +35,7 @@ from sbatchlint.analysis.outcome.state_readers import costs_work
 from sbatchlint.analysis.script.pipeline_runs import ends_script
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace, shortened
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.environment import find, misspelling_of
@@ -198,8 +198,9 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
             return
         quoted, start, what = literal[0], literal.start(), "the command line is"
         if job.source.text[:start].rstrip(" ").endswith(('",', "',")):
-            happens = "a space ends the assignment, and bash runs this as a command"
-            message = f'{happens}; write a space in place of the `", "` before it'
+            command_line = shortened(literal[0][1:-1].partition(" ")[0], 25)
+            happens = f'the space after `",` ends the value, so bash runs `{command_line} …` as a command'
+            message = f'{happens}; replace `", "` by one space'
             yield Finding(Span(literal.start(), literal.end()), message)
             return
     place, instead, advice = Span(start, start + len(quoted)), quoted[1:-1], "remove the quotes"

@@ -125,7 +125,7 @@ def check(job: Job) -> Iterator[Finding]:
             is_argument = _ARGUMENT.search(job.source.slice(earlier.span)) is not None
             if is_argument and "SLURM_ARRAY_TASK_ID" in job.source.slice(later.span):
                 message = f"line {line} sets `{later.name}` again, for each task of the array; remove this line"
-                yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "this value counts")])
+                yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "set again here")])
             elif is_argument:
                 message = f"line {line} sets `{later.name}` again, so this argument has no effect; write "
                 yield Finding(earlier.name_span, f"{message}`: ${{{later.name}:=…}}` there")
@@ -135,8 +135,8 @@ def check(job: Job) -> Iterator[Finding]:
                 message = f"line {line} sets `{later.name}` again, even without an argument; write `{default}` there"
                 yield Finding(earlier.name_span, message, "info")
             else:
-                message = f"this value is never used: line {line} sets `{later.name}` again; remove one of them"
-                yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "this value counts")])
+                message = f"this value is never used: line {line} sets `{later.name}` again; remove the first"
+                yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "set again here")])
 
 
 def _unknown_levels(job: Job) -> Iterator[Finding]:

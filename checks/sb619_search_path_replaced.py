@@ -36,6 +36,7 @@ CARD = Card(
     when=Variables("PATH", *sorted(_LATER_ONES)), seen="ArjunaCluster/ArjunaUsers#223",
 )  # fmt: skip
 
+_PLACEHOLDER = Regex(r"\.{3}|…|<[^<>]+>|/path/to\b.*")
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 
 
@@ -98,10 +99,17 @@ def _of_commands(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     quote = written[-1] if written[-1:] in "\"'" else ""
     at = assignment.span.end - len(quote)
     fix = None if quote == "'" else Fix("append the old value", [insert(at, ":$PATH")], safe=True)
+    placeholder = next((each for each in folders if _PLACEHOLDER.fullmatch(each)), None)
+    happens, advice = "this removes the system folders from PATH", "append `:$PATH`"
+    if placeholder is not None:
+        happens, advice = (
+            f"`{placeholder}` is a placeholder, and PATH has no system folders",
+            "write `PATH=FOLDER:$PATH`",
+        )
+        fix = None
     yield Finding(
         assignment.span,
-        f"this removes the system folders from PATH, so line {job.line(lost.span.start)} cannot find `{lost.name}`; "
-        "append `:$PATH`",
+        f"{happens}, so line {job.line(lost.span.start)} cannot find `{lost.name}`; {advice}",
         related=[(lost.name_span, "not found")],
         fix=fix,
     )
@@ -159,8 +167,7 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         append = f"append `:${assignment.name}`, in double quotes"
     yield Finding(
         assignment.span,
-        f"this drops what the modules on {places} may have "
-        f"added to {assignment.name}; {append}",
+        f"this drops what the modules on {places} may have added to {assignment.name}; {append}",
         "warning" if assignment.name == "LD_LIBRARY_PATH" else "info",
         related=[(each.span, "a module") for each in modules[-3:]],
     )

@@ -433,12 +433,13 @@ def _no_array(job: Job) -> Iterator[Finding]:
             continue
         written = job.source.slice(read.span)
         fix = None
-        default = use.command is not None and use.command.name in TESTS  # a job of its own is the first task
+        # a job of its own is the first task, unless the index names data below
+        default = use.command is not None and use.command.name in TESTS and not _names_data(job)
         if not default and stopping(read)[:3] == "put":
             fix = _stop_before(job, read.span)
         elif re.fullmatch(r"\$SLURM_ARRAY_TASK_ID|\$\{SLURM_ARRAY_TASK_ID\}", written):
             guarded = f"${{{_ID}:-0}}" if default else f"${{{_ID}:?submit with --array}}"
-            title = "take 0 if the job is not an array" if default else "stop if the job is not an array"
+            title = "use 0 if the job is not an array" if default else "stop if the job is not an array"
             fix = Fix(title, [replace(read.span, guarded)], safe=False)
         instead = f"write `${{{_ID}:-0}}`" if default else stopping(read)
         if shown is not None:
@@ -459,6 +460,12 @@ def _no_array(job: Job) -> Iterator[Finding]:
             fix=fix,
         )
         return
+
+
+def _names_data(job: Job) -> bool:
+    """Whether the index is read for more than tests and messages."""
+    kinds = {use_of(job, each).kind for each in unprepared_reads(job) if each.name == _ID}
+    return not kinds <= {"test", "guard", "print"}
 
 
 def _asks_for_array(use: Use) -> bool:

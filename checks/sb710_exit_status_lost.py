@@ -438,7 +438,7 @@ def _are_independent(found: ExitStatuses) -> bool:
     # what is fetched from somewhere is one thing after the other, too
     fetched = [has_trait(each.command.name, "connects") for each in found.lost]
     programs = [
-        tuple(each.command.words[: 1 if connects else _PROGRAM_WORDS])
+        tuple(each.command.words[: 1 if connects else 2 if "." in "".join(each.command.words[1:2]) else _PROGRAM_WORDS])
         for each, connects in zip(found.lost, fetched, strict=True)
     ]
     return len(programs) > 2 * len(set(programs))

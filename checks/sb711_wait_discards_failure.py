@@ -107,7 +107,7 @@ def check(job: Job) -> Iterator[Finding]:
         happens = f"`wait` hides a failure of {name}"
         if server is not None:
             happens += f", and does not end while `{server.name}` runs"
-            advice = f'write `wait "$pid" || status=1` for {name} alone, and then end `{server.name}`'
+            advice = f'write `wait "$pid" || rc=1` for {name}, then end `{server.name}`'
     elif first.how == "waits":
         happens = "this `wait` returns only the status of the last process"
         written = job.source.slice(place)

@@ -19,14 +19,15 @@ cp(1), "Exit status"; bash(1), "Lists"
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.appending import where_to_append
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.samples import is_sample
 from sbatchlint.analysis.script.shell_history import folder_of
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import is_recursive
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Pieces, shown_text
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import LOCAL_VARIABLES, classify, key, under
 from sbatchlint.job.programs import commands_named
@@ -41,6 +42,7 @@ CARD = Card(
 _TRANSFERS = frozenset({"cp", "mv", "rsync", "scp"})
 # Commands that leave the script, a function or a loop, or end the job.
 _LEAVING = frozenset({"exit", "return", "break", "continue", "exec", "kill", "scancel"})
+_LONGEST = 30  # characters of a path that a message shows
 _MOST = 20  # copies before a removal that are looked at
 
 
@@ -61,12 +63,28 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         local = classify(field, job.site, None, folder_of(job, command)).private
         yield Finding(
             command.span,
-            f"if `{transfer.name}` on line {job.line(transfer.span.start)} fails, this removes the only copy of its "
-            f"files; write `{transfer.name} … && rm …`",
+            f"if `{transfer.name}` on line {job.line(transfer.span.start)} fails, this removes the only copy of "
+            f"{_copied(job, transfer)}; {_advice(job, transfer, command)}",
             "info" if local or is_sample(job) or _is_for_debugging(command) else None,
-            related=[(transfer.span, "nothing looks at its status")],
+            related=[(transfer.span, "exit status not checked")],
         )
         return
+
+
+def _copied(job: Job, transfer: Invocation) -> str:
+    """What a command should have copied, as the script has it."""
+    operands = [each for each in transfer.argv[1:-1] if each and not shown_text(each).startswith("-")]
+    written = job.source.slice(span_of(operands[0])) if len(operands) == 1 else ""
+    return f"`{written}`" if written and len(written) < _LONGEST and "\n" not in written else "these files"
+
+
+def _advice(job: Job, transfer: Invocation, removal: Invocation) -> str:
+    """How the removal is made to depend on the copy: joined to it, or after a check of it further above."""
+    if not job.source.slice(Span(min(transfer.span.end, removal.span.start), removal.span.start)).strip(" \t\n;"):
+        return f"write `{transfer.name} … && rm …`"
+    line = job.line(transfer.span.start)
+    advice = where_to_append(job, "|| exit 1", transfer)
+    return advice.replace("this line", f"line {line}").replace("this command", f"`{transfer.name}` on line {line}")
 
 
 def _is_for_debugging(command: Invocation) -> bool:

@@ -77,15 +77,15 @@ def check(job: Job) -> Iterator[Finding]:
     if reason:
         if reason.startswith("--cpu-bind") and main.option("cpu-bind") is None:
             reason = f"SLURM_CPU_BIND={reason.partition('=')[2]}"  # exported
-        consequence = f"`{reason}` gives tasks one CPU"
+        consequence = f", and `{reason}` binds {'the' if main.tasks == 1 else 'each'} task to one CPU"
     elif binds is None:
-        consequence = "tasks bound to cores get one CPU"
+        consequence = ": a task bound to cores gets one CPU"
     else:
-        consequence = "this cluster binds each task to one CPU"
+        consequence = ", and this cluster binds each task to one CPU"
     dollar = "\\$" if job.directives_expand else "$"  # the shell that submits it expands another
     yield Finding(
         main.place,
-        f"srun in Slurm {' and '.join(releases)} ignores {setting.shown}: "
+        f"srun in Slurm {' and '.join(releases)} ignores {setting.shown}"
         f"{consequence}; give srun `-c {dollar}SLURM_CPUS_PER_TASK`",
         "error" if reason or binds else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
