@@ -136,7 +136,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
         at, equal = gres, _ask_for_the_same(job, gres, per_node)
         step = _step_with_gres(job)
         if equal and step is not None:
-            at, keep = per_node, f"remove --gpus-per-node, as the srun on line {job.line(step.span.start)} has --gres"
+            at, keep = per_node, f"remove --gpus-per-node, as line {job.line(step.span.start)} uses --gres"
             fix = _without_per_node(job, gres, per_node)
         elif equal:
             fix = _without_gres(job, gres, per_node)
@@ -150,7 +150,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
     elif not conflict.refused:
         message = f"{shown} both set the GPUs of a node, and only --gres counts"
     elif conflict.kind in EXCLUSIVE:
-        message = f"{shown} exclude each other, so sbatch refuses the script{when}"
+        message = f"sbatch refuses {shown} together{when}"
     else:
         message = f"{conflict.refuser} refuses {shown}{when}: {reason}"
         missing = MISSING.get(conflict.kind)
@@ -176,8 +176,8 @@ def _of_another_resource(job: Job, conflict: Conflict, gres: Setting) -> Finding
     shown = named(job, conflict.settings, gres)
     return Finding(
         gres.span,
-        f"{shown} exclude each other{job.versions.suffix(conflict.refused)}, where names that begin "
-        "with gpu are GPUs; request the GPUs with --gpus",
+        f"sbatch refuses {shown} together{job.versions.suffix(conflict.refused)}, as any gres named gpu… means GPUs; "
+        "write --gpus",
         "info",
         [(each.span, "conflicts with this") for each in conflict.settings if each is not gres],
         versions=conflict.refused or None,

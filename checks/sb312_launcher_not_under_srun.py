@@ -43,6 +43,7 @@ from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.programs import has_trait
+from sbatchlint.source.shortening import MOST
 from sbatchlint.source.templates import is_templated
 from sbatchlint.triggers import Options
 
@@ -89,7 +90,8 @@ def _launcher_finding(job: Job, place: list[LaunchWorld], nodes: int) -> Finding
             return None
         waits = f"waits for {_other_nodes(nodes)} until the timeout"
         fix = _under_srun(job, world.launch, nodes)
-        return Finding(world.span, f"{only}, and {waits}; start it with srun, once on each node", fix=fix)
+        message = f"{only}, and {waits}; start it with srun, once on each node"
+        return Finding(world.span, message if len(message) <= MOST else message.rpartition(",")[0], fix=fix)
     if not _is_all_that_runs(job, place):
         return None
     stays = f"{_other_nodes(nodes)} stay{'s' * (nodes == 2)} idle"

@@ -231,7 +231,7 @@ def _fits_by_ppn(job: Job, launch: Launch, launcher: Mpi) -> bool:
 def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     number, setting = found.processes, found.setting
     refused = is_open_mpi(job, launch)
-    effect = ", so Open MPI refuses to start any" if refused else ": Open MPI refuses, other MPIs let them share CPUs"
+    effect = ", so Open MPI refuses to start any" if refused else ": Open MPI refuses, others share CPUs"
     severity = None if refused else "warning"
     related = [] if setting is None else [(setting.span, "what the job requests")]
     if found.per_node:

@@ -35,6 +35,7 @@ from sbatchlint.slurm.grammar.arrays import Indexes, indexes
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.numbers import all_of
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Options, Variables
 
 CARD = Card(
@@ -100,7 +101,9 @@ def _clobbered(
         happens = f"each array task empties `{path}`{when} when it starts, so only the last log is left"
     else:
         happens = f"{all_of(array.tasks, 'array task')} write `{path}`{when}, and each empties it when it starts"
-    message = f"{happens}; write `{shortened(instead)}`"
+    message = f"{happens}; write `{instead}`"
+    if len(message) > MOST:
+        message = f"{happens.replace(f'`{path}`', 'this log')}; write `{shortened(instead)}`"
     span = settings[0].value_span or settings[0].span
     return Finding(span, message, severity, fix=_fix(job, settings, [instead] * len(settings)), versions=shared)
 

@@ -124,7 +124,7 @@ def check(job: Job) -> Iterator[Finding]:
             advice += "`set -o pipefail`"
     else:
         happens = f"this replaces the status of `wait`, so a failure of {name} is lost"
-    if first.how == "replaced" and not _in_subshell(first):
+    if first.how not in ("wait", "waits", "pipeline") and not _in_subshell(first):
         advice = 'write `wait "$pid" || status=1` and end with `exit ${status:-0}`'
     follows = first.how == "wait" and last > waits.get(first.by, len(job.invocations))
     reader = None if _in_task(first) or follows else state_reader(job, first.command)

@@ -41,6 +41,8 @@ from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.triggers import Options
 
+_LONGEST = 102  # characters of what happens, before the advice
+
 CARD = Card(
     "SB804", "cpus-per-task-not-passed", severity="info", fix="sometimes", since="0.1.0",
     when=Options("cpus-per-task"), batch=True, certain=True, absent=True,
@@ -82,11 +84,13 @@ def check(job: Job) -> Iterator[Finding]:
         consequence = ": a task bound to cores gets one CPU"
     else:
         consequence = ", and this cluster binds each task to one CPU"
+    begins = f"srun in Slurm {' and '.join(releases)} ignores {setting.shown}"
+    if len(begins + consequence) > _LONGEST:
+        consequence = consequence.replace(f"`{reason}` binds", "srun binds")
     dollar = "\\$" if job.directives_expand else "$"  # the shell that submits it expands another
     yield Finding(
         main.place,
-        f"srun in Slurm {' and '.join(releases)} ignores {setting.shown}"
-        f"{consequence}; give srun `-c {dollar}SLURM_CPUS_PER_TASK`",
+        f"{begins}{consequence}; give srun `-c {dollar}SLURM_CPUS_PER_TASK`",
         "error" if reason or binds else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
         fix=partial(_fix, job, steps),
