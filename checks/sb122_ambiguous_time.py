@@ -55,7 +55,7 @@ WHOLE_DAYS = frozenset({24, 36, 48, 72, 96, 120, 144, 168, 240})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    limits = [each.text for each in job.directives.settings if each.name in ("time", "time-min")]
+    limits = [each.text for each in job.directives.every_setting if each.name in ("time", "time-min")]
     if not any(text and not _is_clear(text) for text in limits):
         return
     for setting, text in plain_limits(job, "time", "time-min"):

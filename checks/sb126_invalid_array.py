@@ -39,7 +39,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _step_after_limit(job: Job) -> Iterator[Finding]:
     """The finding on `1-10%2:3`, which Slurm reads as `1-10%2`: all 10 tasks run, not every third."""
-    for setting in job.directives.settings:
+    for setting in job.directives.every_setting:
         if setting.name != "array" or not setting.text or typo(job.directives, setting) is not None:
             continue
         array = indexes(setting.text, job.versions.last)

@@ -45,7 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _dropped_words(job: Job) -> Iterator[Finding]:
     """Findings where sbatch accepts a list of events, but ignores some of its words."""
-    for setting in job.directives.settings:
+    for setting in job.directives.every_setting:
         text = setting.text
         if setting.name != "mail-type" or not text or typo(job.directives, setting) is not None:
             continue

@@ -47,7 +47,7 @@ def check(job: Job) -> Iterator[Finding]:
             advice = "use only `,` or only `?`"
         yield Finding(wrong.span, f"{wrong.fault}; {advice}", fix=fix, versions=wrong.versions)
     yield from _bare_jobs(job)
-    for setting in job.directives.settings:
+    for setting in job.directives.every_setting:
         if setting.name == "dependency" and _JOB.fullmatch(setting.text or ""):
             yield Finding(setting.value_span or setting.span, *_untyped(setting.text))
     for command in commands_named(job, "sbatch"):
@@ -72,7 +72,7 @@ def _is_job(value: Pieces) -> bool:
 
 def _bare_jobs(job: Job) -> Iterator[Finding]:
     """The finding on `afterok:1,2`, which Slurm reads as `afterok:1,afterany:2`."""
-    for setting in job.directives.settings:
+    for setting in job.directives.every_setting:
         text = setting.text
         if setting.name != "dependency" or not text or typo(job.directives, setting) is not None:
             continue

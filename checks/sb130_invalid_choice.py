@@ -70,7 +70,7 @@ def check(job: Job) -> Iterator[Finding]:
             elif problem.kind == "unexpected-value" and problem.candidates[0] not in CHANGED:
                 yield _unexpected(job, block, problem)
         yield from _glued(job, block)
-    for setting in job.directives.settings:
+    for setting in job.directives.every_setting:
         if swallowed_option(setting):
             message = f"--{setting.name} has no value, so sbatch reads `{setting.text}` on a later line as its value"
             yield Finding(setting.option_span, f"{message}; write the value", _severity_of_swallowed(job, setting))

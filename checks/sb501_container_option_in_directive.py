@@ -51,7 +51,9 @@ EFFECTS = {
 
 def check(job: Job) -> Iterator[Finding]:
     yield from _on_command_lines(job)
-    settings = [each for each in job.directives.settings if each.name in PYXIS_OPTIONS]
+    # those on the command line of an sbatch in a script are reported there
+    block = job.directives.settings if job.directives.submitted is None else job.directives.every_setting
+    settings = [each for each in block if each.name in PYXIS_OPTIONS]
     if any(each.name in ("container-image", "container-name") for each in settings):
         return
     targets = [step for step in job.steps if step.container is not None and step.container.kind == "pyxis"]

@@ -81,7 +81,7 @@ def _without_first(job: Job, step: Step, first: PyxisOption, second: PyxisOption
     own = None if second.inherited else _options_of_all(job)
     if own is not None and second.name not in own:
         return []
-    setting = next((each for each in job.directives.settings if each.span == first.span), None)
+    setting = next((each for each in job.directives.every_setting if each.span == first.span), None)
     return [] if setting is None or job.is_embedded else removal(job.directives, [setting])
 
 

@@ -80,7 +80,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _images(job: Job) -> Iterator[Image]:
     """The images of the job's containers, and those that enroot imports."""
-    for setting in job.directives.settings:
+    for setting in job.directives.every_setting:
         value = directive_value(setting) if setting.name == "container-image" else None
         if value is not None:
             yield Image(value, setting.span, "pyxis", True)
@@ -180,7 +180,7 @@ def _separated(job: Job, image: Image, at: int, separator: str) -> tuple[str, Ca
 def _separate(job: Job, image: Image, at: int, separator: str, instead: str) -> Fix | None:
     title = f"separate the registry with {separator}"
     if image.inherited:
-        setting = next(each for each in job.directives.settings if each.span == image.place)
+        setting = next(each for each in job.directives.every_setting if each.span == image.place)
         if setting.value is None or job.is_embedded:
             return None
         return Fix(title, [replacement(job.directives, setting, instead)], safe=True)

@@ -38,7 +38,7 @@ _LONGEST = 30  # characters of an option that a message repeats
 
 
 def check(job: Job) -> Iterator[Finding]:
-    settings = job.directives.settings
+    settings = job.directives.every_setting
     named = [each for name in ("container-image", "container-name") for each in settings if each.name == name]
     container = pyxis_container([(each.name, directive_value(each), each.span) for each in settings], job.site)
     if not named:

@@ -68,7 +68,7 @@ SLOTS = frozenset({"NSLOTS", "PBS_NP", "LSB_DJOB_NUMPROC"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if not job.directives.settings:
+    if not job.directives.every_setting:
         return
     reads = [each for each in unprepared_reads_of(job, COUNTERPART_OF.__contains__) if not each.context.conditional]
     if not reads or unclear_sources(job):

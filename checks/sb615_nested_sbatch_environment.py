@@ -60,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
     if submission is None or submission.command is None or not submission.alone or job.outer is None:
         return
     outer, command = job.outer, submission.command
-    if outer.phase is not Phase.BATCH or command.phase is not Phase.BATCH or not outer.directives.settings:
+    if outer.phase is not Phase.BATCH or command.phase is not Phase.BATCH or not outer.directives.every_setting:
         return
     certain = outer.directives.certain and job.directives.certain and not job.directives.unread
     if not certain or outer.request.heterogeneous:

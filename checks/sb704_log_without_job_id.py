@@ -52,7 +52,7 @@ _FIXED = frozenset({"HOME", "USER", "SLURM_SUBMIT_DIR", "SLURM_JOB_NAME", "SCRAT
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if not job.directives.settings:
+    if not job.directives.every_setting:
         return
     if job.request.has_option("array"):
         yield from _logs_of_job(job, array=True)

@@ -49,7 +49,7 @@ _REPORTS = Regex(r"(?m)^[ \t]*#+[ \t]*(?:SBATCH[ \t]+)?(?:-o|--output)[ =]/dev/n
 
 def check(job: Job) -> Iterator[Finding]:
     request = job.request
-    if not job.directives.settings:
+    if not job.directives.every_setting:
         return
     if request.has_option("open-mode") or request.has_option("no-requeue") or job.directives.unread:
         return

@@ -44,7 +44,7 @@ _SENT_ON_PURPOSE = frozenset({"USR1", "USR2"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if not job.directives.settings:
+    if not job.directives.every_setting:
         return
     sent = early_signal(job.request.value("signal"))
     has_signal = job.request.has_option("signal")

@@ -80,7 +80,7 @@ class Use(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if not job.directives.settings or job.is_wrapped:
+    if not job.directives.every_setting or job.is_wrapped:
         return
     reads = _own_reads(job)
     uses: dict[Span, list[Use]] = {}

@@ -69,7 +69,7 @@ _OWN_PROCESSES = frozenset({"docker", "podman", "podman-hpc"})
 
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
-    if not job.directives.settings or job.request.exclusive == "" or command.phase is Phase.SUBMIT:
+    if not job.directives.every_setting or job.request.exclusive == "" or command.phase is Phase.SUBMIT:
         return
     span = command.span
     if command.parent is not None:

@@ -39,7 +39,7 @@ SETTINGS = {"site": {"profile": "example"}}
 _GPUS = ("gpus-per-node", "gres", "gpus", "gpus-per-task", "gpus-per-socket", "tres-per-task")
 # Where each kind of obstacle is written.
 PLACES = {
-    "features": ("constraint",),
+    "features": ("prefer", "constraint"),
     "gpus": _GPUS,
     "gres": ("gres",),
     "nodelist": ("nodelist",),

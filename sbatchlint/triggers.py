@@ -188,7 +188,7 @@ class Options(Trigger):
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         directives, foreign = job.directives, job.directives.foreign
-        yield from (each.name for each in (*directives.settings, *directives.overriding))
+        yield from (each.name for each in directives.every_setting)
         if foreign is not None:
             yield from (each.name for each in foreign.settings)
 

@@ -31,9 +31,9 @@ _COUNTED = re.compile(r"(?m)^#SBATCH -C .*\*[0-9]")
 _NOT_OURS = re.compile(r"(?m)^#SBATCH -q secret$")
 # In which order the controller has its nodes.
 _ORDER = re.compile(r"--contiguous\b")
-# 22.05 asks the nodes for what --prefer names, refuses some jobs that have CPUs or tasks by their GPUs, and counts the
-# memory of the first node of a partition, whichever that is, for all memory of one (--mem=0).
-_OF_2205 = re.compile(r"--prefer|--gpus-per-node=4 --cpus-per-gpu=10|--ntasks-per-gpu|--mem=0\b[\s\S]*-q strict")
+# 22.05 refuses some jobs that have CPUs or tasks by their GPUs, and counts the memory of the first node of a partition,
+# whichever that is, for all memory of one (--mem=0).
+_OF_2205 = re.compile(r"--gpus-per-node=4 --cpus-per-gpu=10|--ntasks-per-gpu|--mem=0\b[\s\S]*-q strict")
 # Since 23.02, tasks that the GPUs of a job divide are first placed by the CPUs of each GPU, and 26.05.3 keeps to that
 # where it does not work out (`_estimate_cpus_per_gres()` in gres_filter.c): by which cores the GPUs are bound to, which
 # no profile says.

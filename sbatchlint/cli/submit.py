@@ -208,7 +208,7 @@ def _as_directive(settings: Sequence[tuple[str, str | None]]) -> Iterator[str]:
 
 
 def _overrides(options: Namespace, submitted: str) -> Overrides:
-    options.sbatch_options = submitted or None
+    options.sbatch_options = submitted
     return overrides(options)._replace(fail_on=None if options.lint_refuse == "never" else options.lint_refuse)
 
 

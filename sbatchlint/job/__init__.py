@@ -81,9 +81,10 @@ class Job:
             self.directives: Directives = read_directives(read, site.slurm_versions, site.plugin_options)
             if site.submit_options:
                 block = _attached(source, site.submit_options)
-                given = read_directives(block, site.slurm_versions, site.plugin_options).settings
+                given = read_directives(block, site.slurm_versions, site.plugin_options)
+                self.directives.submitted = given
                 self.directives.overriding = tuple(
-                    each for each in given if each.option is None or not each.option.early
+                    each for each in given.settings if each.option is None or not each.option.early
                 )
         else:
             from sbatchlint.job.submission import submitted_directives
@@ -166,9 +167,11 @@ class Job:
         return state
 
     def _is_batch(self) -> bool:
-        return bool(self.directives.lines or self.is_embedded or is_batch_name(self.source.path)) or bool(
-            self.directives.unread and not self._has_inner_script()
-        )
+        if self.directives.lines or self.is_embedded or is_batch_name(self.source.path):
+            return True
+        # options of sbatch that are known for it say so too, even none
+        submitted = self.directives.unread or self.site.submit_options is not None
+        return bool(submitted) and not self._has_inner_script()
 
     def _has_inner_script(self) -> bool:
         return len(re.findall(r"^#!", self.text.string, re.MULTILINE)) > 1 or "sbatch" in self.text.string

@@ -43,8 +43,9 @@ def _are_alike(group: tuple[Directives, ...]) -> bool:
 
 
 def option_blocks(job: Job) -> tuple[Directives, ...]:
-    """The option block of the script, and the options on its command lines."""
-    return (job.directives, *command_lines(job))
+    """The option block of the script, the options with which it is submitted, and those on its command lines."""
+    submitted = job.directives.submitted
+    return (job.directives, *(() if submitted is None else (submitted,)), *command_lines(job))
 
 
 def _read(job: Job, command: Invocation, name: str) -> Directives:

@@ -92,7 +92,7 @@ class JobEnvironment:
     @property
     def _is_slurms(self) -> bool:
         """Whether the script has options for Slurm, and not only for a system whose directives sbatch reads too."""
-        return self.request is not None and bool(self.request.directives.settings)
+        return self.request is not None and bool(self.request.directives.every_setting)
 
     def _in_job(self, answer: bool, context: Context) -> bool | None:
         """An answer that holds in jobs only; None where something in between has cleared the environment."""

@@ -84,7 +84,7 @@ class Step(SrunWords):
         # pyxis options of the option block apply to every step
         triples: list[Triple] = [
             (setting.name, directive_value(setting), setting.span)
-            for setting in self.request.directives.settings
+            for setting in self.request.directives.every_setting
             if setting.name in PYXIS_OPTIONS
         ]
         if not PYXIS_OPTIONS.isdisjoint(self.options):

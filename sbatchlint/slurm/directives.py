@@ -51,7 +51,8 @@ class Directives:
     there can be no other options: no unknown words, nothing dropped.
     `cut`: the first line that is not read because there are too many; None if all are read.
     `components`: those of a heterogeneous job; 1 for other jobs. `overriding`: the options on the command line of the
-    job's sbatch, if a script shows it. `appended_at`: where to add options for the string of a --wrap; else None.
+    job's sbatch, if they are known; `submitted`: these as a block, where they are set beside the script and not in
+    one. `appended_at`: where to add options for the string of a --wrap; else None.
     `command`: who reads the options, sbatch except on a command line (`job.command_lines`); `in_job`: they are those of
     an srun in a running job, so slurmctld never sees options for allocations.
     """
@@ -69,6 +70,7 @@ class Directives:
         self.components = reading.components
         self.cut = reading.cut
         self.overriding: tuple[Setting, ...] = ()
+        self.submitted: Directives | None = None
         self.appended_at: int | None = None
         self.command = "sbatch"
         self.in_job = False
@@ -125,12 +127,21 @@ class Directives:
         return bool(others) or old or "SBATCH" in string[self.end : self.end + 40]
 
     def all(self, name: str, component: int = 0) -> list[Setting]:
-        """All settings of an option that apply to this component, in order."""
+        """All settings of an option that apply to this component, in order; those of the command line come last."""
         found = self._by_name.get(name, [])
-        if self.components == 1:
-            return found[:]
-        start = 0 if carries_over(name) else bisect_left(found, component, key=_component)
-        return found[start : bisect_right(found, component, key=_component)]
+        if self.components > 1:
+            start = 0 if carries_over(name) else bisect_left(found, component, key=_component)
+            found = found[start : bisect_right(found, component, key=_component)]
+        return [*found, *(each for each in self.overriding_for(component) if each.name == name)]
+
+    @property
+    def every_setting(self) -> tuple[Setting, ...]:
+        """The settings of the block, then those of the command line."""
+        return (*self.settings, *self.overriding)
+
+    def overriding_for(self, component: int) -> tuple[Setting, ...]:
+        """The options of the command line that apply to this component: they are set for the first one."""
+        return self.overriding if component == 0 else tuple(each for each in self.overriding if carries_over(each.name))
 
     def settings_for(self, component: int = 0, version: str | None = None) -> list[Setting]:
         """The settings that apply to this component, in order; with `version` only those of that release.
@@ -145,12 +156,12 @@ class Directives:
 
     def last(self, name: str, component: int = 0) -> Setting | None:
         """The setting of an option that takes effect; None if it is not set."""
-        found = self.all(name, component) if name in self._by_name else ()
+        found = self.all(name, component) if self.has_option(name) else ()
         return found[-1] if found else None
 
     def has_option(self, name: str) -> bool:
         """Whether an option is set for any component."""
-        return name in self._by_name
+        return name in self._by_name or any(each.name == name for each in self.overriding)
 
     def read_line(self, line: DirectiveLine) -> tuple[list[Setting], bool]:
         """The options of a line by itself, for a line that is not read; and whether sbatch would accept them."""

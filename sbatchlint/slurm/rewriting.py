@@ -55,7 +55,7 @@ def replacement(directives: Directives, setting: Setting, value: str) -> Edit:
         equals = "=" if setting.written.startswith("--") else ""
         return insert(setting.option_span.end, equals + quoted)
     token = setting.value_token
-    if setting.separate or setting.value_span.start != directives.text.span(token.start, token.end).start:
+    if setting.separate or setting.value_span.start != setting.line.text.span(token.start, token.end).start:
         return Edit(setting.value_span, quoted)
     # A quote that begins before the value: the whole word is overwritten.
     return Edit(setting.value_span, token.text[: setting.value_start] + quoted)
@@ -72,9 +72,13 @@ def removal(directives: Directives, settings: Iterable[Setting | Problem]) -> li
     def take(line: DirectiveLine, token: Token, indexes: range) -> None:
         lines.setdefault(id(line), (line, {}))[1].setdefault(token, set()).update(indexes)
 
+    edits: list[Edit] = []
     for setting in settings:
         token = setting.token
         if token is None:
+            continue
+        if setting in directives.overriding:
+            edits.append(remove(setting.span))
             continue
         glued = setting.value_token is token or not hasattr(setting, "separate")
         if setting.start == 0:
@@ -84,7 +88,6 @@ def removal(directives: Directives, settings: Iterable[Setting | Problem]) -> li
         if setting.value_token is not None and setting.value_token is not token:
             line = getattr(setting, "value_line", None) or setting.line
             take(line, setting.value_token, range(len(setting.value_token.text)))
-    edits: list[Edit] = []
     for line, taken in lines.values():
         edits.extend(_cut(directives, line, taken))
     return edits

@@ -77,6 +77,44 @@ PartitionName=few Nodes=c[1-4],s[1-2] MaxNodes=2 State=UP
 PartitionName=many Nodes=c[1-4],s[1-2] MinNodes=2 State=UP
 PartitionName=down Nodes=c[1-4] State=DOWN
 """
+PREFERRED = """\
+-p batch -N 2 -n 33 --oversubscribe --mem=0 --prefer=rome
+-p batch -N 2 -n 33 --mem=0 --prefer=rome
+-p batch -N 2 -n 33 --oversubscribe --prefer=rome
+-p batch -N 2 -n 33 --prefer=rome
+-p batch -N 2 -n 32 --prefer=rome
+-p batch -N 2 -n 33
+-p batch -N 1 -n 17 --prefer=rome
+-p batch -N 1 -n 17 --mem=0 --prefer=rome
+-p batch -n 33 --prefer=rome
+-p batch -N 3 -n 49 --prefer=rome
+-p batch -N 5 -n 5 --prefer=rome
+-p batch -N 5 --mem=0 --prefer=rome
+-p batch -N 5 -n 65 --prefer=rome
+-p batch -N 1-2 -n 33 --prefer=rome
+-p batch -N 1 -c 17 --prefer=rome
+-p batch -N 1 --mem=100G --prefer=rome
+-p batch -N 2 -n 33 --mem=1G --prefer=rome
+-p batch -N 2 -n 33 --prefer=rome --constraint=ib
+-p batch -N 2 --ntasks-per-node=17 --prefer=rome
+-p batch -N 1 -n 17 -C icelake --prefer=rome
+-p batch -N 1 -n 16 -C icelake --prefer=rome
+-p batch -N 1 -n 17 -C rome --prefer=icelake
+-p batch -N 3 -n 3 -C rome --prefer=icelake
+-p batch -N 2 -n 2 -C rome --prefer=icelake
+-p batch -N 1 --prefer=h100
+-p batch -N 5 --prefer=rome --hold
+-p batch -N 5 --prefer=rome -w c1
+-p batch -N 5 --prefer=rome -x c1
+-p batch -N 4 --prefer=rome -x c1
+-p batch -n 129 --prefer=rome
+-p batch -n 65 --prefer=rome
+-p batch -N 1-5 -n 65 --prefer=rome
+-p batch -N 2-6 -n 33 --prefer=rome
+-p batch -N 3 --prefer=rome|icelake
+-p batch -N 5 --prefer=[rome|icelake]
+-p batch -N 1 --mem=100G --prefer=rome -C ib
+"""
 FAMILIES = """-p batch --exclusive
 -p batch --exclusive=user
 -p batch --exclusive=mcs -n 4
@@ -281,7 +319,7 @@ PartitionName=down Nodes=s[1-2] State=DOWN"""),
 {NODES}{GPUS}EnforcePartLimits=ANY
 PartitionName=batch Nodes=c[1-4],s[1-2] Default=YES MaxTime=1-00:00:00 OverSubscribe=EXCLUSIVE State=UP
 PartitionName=gpu Nodes=g[1-2],b1 MaxTime=1-00:00:00 OverSubscribe=EXCLUSIVE MaxNodes=2 State=UP
-PartitionName=closed Nodes=c1 State=DRAIN"""),
+PartitionName=closed Nodes=c1 State=DRAIN""", families=PREFERRED),
     "narrow limits": Cluster(f"""\
 {NODES}{GPUS}EnforcePartLimits=ALL
 MaxArraySize=101

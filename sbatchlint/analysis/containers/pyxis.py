@@ -33,7 +33,7 @@ def pyxis_options(step: Step) -> list[PyxisOption]:
     """The pyxis options of a step, in the order in which pyxis reads them."""
     found = [
         PyxisOption(setting.name, directive_value(setting), setting.span, True)
-        for setting in step.request.directives.settings
+        for setting in step.request.directives.every_setting
         if setting.name in PYXIS_OPTIONS
     ]
     found += [

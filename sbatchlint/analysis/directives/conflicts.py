@@ -45,7 +45,7 @@ def named(job: Job, settings: Sequence[Setting | ForeignSetting], at: Setting | 
     for setting in settings:
         line = job.line(setting.span.start)
         value = f"={setting.text}" if setting.text and len(setting.text) <= 20 else ""
-        names.append(f"`--{setting.name}{value}`" + ("" if line == here else f" (line {line})"))
+        names.append(f"`--{setting.name}{value}`" + ("" if str(line) == str(here) else f" (line {line})"))
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
 
 

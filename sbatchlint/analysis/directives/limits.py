@@ -11,7 +11,7 @@ from sbatchlint.slurm.model import Setting
 
 def plain_limits(job: Job, *names: str) -> Iterator[tuple[Setting, str]]:
     """The settings of these options that take effect, with their values, but for unknown ones and those with a typo."""
-    settings = [each for each in job.directives.settings if each.name in names]
+    settings = [each for each in job.directives.every_setting if each.name in names]
     last = {(each.component, each.name): each for each in settings}
     for setting in settings:
         if setting.text and last[setting.component, setting.name] is setting:
@@ -34,6 +34,8 @@ def comment_on(job: Job, setting: Setting) -> str:
     line = setting.value_line or setting.line
     if line.comment is not None:
         return job.source.slice(line.comment)
+    if line.text is not job.directives.text:
+        return ""  # on a command line
     above = job.directives.text.string[: max(0, line.start - 1)].rpartition("\n")[2].strip()
     return above if re.match(r"#(?![#\s]*(?:SBATCH|PBS|BSUB)|SLURM|!)", above) else ""
 

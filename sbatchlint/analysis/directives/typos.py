@@ -44,7 +44,7 @@ def raw_value(directives: Directives, setting: Setting) -> str:
     if setting.value_token is None:
         return ""
     start, end = setting.value_token.part(setting.value_start)
-    return directives.text.string[start:end]
+    return setting.line.text.string[start:end]
 
 
 def dashed(word: str, command: str = "sbatch") -> str | None:
@@ -73,7 +73,7 @@ class Gap(NamedTuple):
 
 def gap_at_equals(directives: Directives, setting: Setting) -> Gap | None:
     """The gap in `--time = 5`, `--time =5`, `--time= 5`, `-t = 5` and `-t= 5`; None where there is none."""
-    string, token = directives.text.string, setting.token
+    string, token = setting.line.text.string, setting.token
     long = setting.written.startswith("--")
     if setting.value is not None and not setting.separate:
         if setting.value != ("" if long else "=") or string[token.end - 1] != "=":
@@ -110,7 +110,7 @@ def _following(setting: Setting, count: int) -> list[Token]:
 def typo(directives: Directives, setting: Setting) -> str | None:
     """The kind of typo because of which a setting's value is not what was meant; None if there is none."""
     token, value = setting.value_token, setting.value
-    string = directives.text.string
+    string = setting.line.text.string
     if not setting.written.startswith("--"):
         if dashed(setting.token.text, directives.command) is not None:
             return SINGLE_DASH

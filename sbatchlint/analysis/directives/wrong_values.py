@@ -95,7 +95,7 @@ def _is_cut_by_space(directives: Directives, setting: Setting) -> bool:
     following = next((each for each in line.tokens if each.start >= token.end), None)
     if following is None:
         return False
-    start = directives.text.span(following.start, following.end).start
+    start = line.text.span(following.start, following.end).start
     return any(each.kind == "stray-word" and each.span.start == start for each in directives.problems)
 
 
@@ -135,8 +135,8 @@ def span_of_words(directives: Directives, setting: Setting, words: tuple[str, ..
     if len(words) != 1 or token is None:
         return whole
     start, end = token.part(setting.value_start)
-    raw = directives.text.string[start:end]
+    raw = setting.line.text.string[start:end]
     places = [match.start() for match in re.finditer(rf"(?<![^,?\"']){re.escape(words[0])}(?![^,?\"'])", raw)]
     if len(places) != 1:
         return whole
-    return directives.text.span(start + places[0], start + places[0] + len(words[0]))
+    return setting.line.text.span(start + places[0], start + places[0] + len(words[0]))

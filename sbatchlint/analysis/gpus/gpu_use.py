@@ -194,7 +194,7 @@ def allocation_needs(job: Job) -> Iterator[AllocationNeed]:
 @once
 def _signs_without_request(job: Job) -> list[Sign] | None:
     """The signs that a job uses GPUs; None where it may have requested some, or a sign contradicts it."""
-    if not job.directives.settings or job.request.heterogeneous or not _asks_for_none(job, job.request, job.steps):
+    if not job.directives.every_setting or job.request.heterogeneous or not _asks_for_none(job, job.request, job.steps):
         return None
     signs = list(_signs(job))
     return None if any(sign.strength == PROCESSORS for sign in signs) else signs
@@ -328,7 +328,7 @@ def _place(job: Job) -> Setting:
     partition = job.request.setting("partition")
     if partition is not None and _is_gpu_partition(job.request):
         return partition
-    settings = job.directives.settings
+    settings = job.directives.settings or job.directives.every_setting
     return ([setting for setting in settings if setting.name in _RESOURCE_OPTIONS] or settings)[-1]
 
 

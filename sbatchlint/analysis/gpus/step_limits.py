@@ -43,7 +43,7 @@ class TooManyGpus(NamedTuple):
 def too_many_gpus(job: Job, step: Step) -> TooManyGpus | None:
     """The request for GPUs because of which srun refuses a step; None if there is none, or where it is not certain."""
     request = job.request
-    if job.phase is not Phase.BATCH or not job.directives.settings or not job.directives.certain:
+    if job.phase is not Phase.BATCH or not job.directives.every_setting or not job.directives.certain:
         return None
     if request.heterogeneous or request.has_option("exclusive") or request.has_option("gpus-per-socket"):
         return None  # an exclusive job has all GPUs of its nodes

@@ -174,12 +174,19 @@ def demand_of(target: Target, name: str) -> Demand:
         Tasks(0 if stacked else tasks or 0, each, per_cpu * each, gpus_per_task),
         threads == 1, threads == 1 or request.has_option("ntasks-per-core"), shape, per_cpu, _tmp(request), required,
         required or request.exclusive in ("user", "mcs") and is_before(request.version, "24.05"),
-        request.gpus.kind or "", _gres(request), constraint_of(request.value("constraint")),
+        request.gpus.kind or "", _gres(request), _constraint(request),
         total, limited, all_gpus, _per_gpu(request), _may_take_more_nodes(request),
         -(-tasks // per_node) if tasks is not None and counts is not None and counts.ntasks_per_node else 0,
         _most_cpus(request, tasks, nodes, each), _on_one_core(request, tasks),
         _places(request, 0 if stacked else of_one),
     )  # fmt: skip
+
+
+def _constraint(request: Request) -> Constraint:
+    """What the controller asks of nodes when it takes a job: --prefer in place of --constraint, as 22.05.8 and 26.05.3
+    refuse a job that the preferred nodes alone could never run (`select_nodes()`, `features_use`).
+    """
+    return constraint_of(request.value("prefer" if request.has_option("prefer") else "constraint"))
 
 
 def _places(request: Request, of_node: int) -> Places:

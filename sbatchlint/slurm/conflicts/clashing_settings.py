@@ -101,8 +101,10 @@ def _alike(directives: Directives, component: int, majors: Sequence[str]) -> Ite
 
 def _last_settings(directives: Directives, component: int, version: str) -> dict[str, Setting | ForeignSetting]:
     found: dict[str, Setting | ForeignSetting] = {}
-    for setting in directives.settings_for(component, version):
+    for setting in (*directives.settings_for(component, version), *directives.overriding_for(component)):
         option = setting.option
+        if not holds_in(setting.versions, version):
+            continue
         if option is not None and not option.early and option.plugin is None:
             found.pop(setting.name, None)
             found[setting.name] = setting
