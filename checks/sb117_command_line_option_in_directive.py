@@ -88,7 +88,7 @@ def _dependency(job: Job) -> Iterator[Finding]:
         if setting is None or match is None or typo(job.directives, setting) is not None:
             continue
         waits = match[1] in (None, "afterany", "after")
-        then = "this one waits for nothing" if waits else "it refuses this one"
+        then = "this job waits for nothing" if waits else "sbatch refuses the script"
         message = f"once Slurm has forgotten job {match[2]}, {then}; pass --dependency on sbatch's "
         # what it had to wait for is done then
         severity = "info" if waits else None

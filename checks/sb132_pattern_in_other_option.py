@@ -38,9 +38,9 @@ CARD = Card(
 
 _PATTERN = Regex(r"%[0-9]*[AJNajnstux](?![A-Za-z0-9%])")
 _HAPPENS = {
-    "mail-user": ("mail goes to an address that contains it literally", "write your address", "warning"),
+    "mail-user": ("mail goes to an address with these characters", "write your address", "warning"),
     "chdir": ("no folder has such a name", "write the name of the folder", "error"),
-    "job-name": ("the job's name contains it literally", "remove it", "info"),
+    "job-name": ("the name keeps these characters", "remove them", "info"),
 }
 # The variables that bash has instead.
 _VARIABLES = {

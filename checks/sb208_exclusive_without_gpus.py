@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.gpus.gpu_use import gpus_wanted, unseen_gpus
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import KnownCluster, Options
 
 CARD = Card(
@@ -46,10 +47,11 @@ def check(job: Job) -> Iterator[Finding]:
     step, sign = unseen
     number = gpus_wanted(job)
     option = f"--gpus-per-node={number or 'N'}"
+    needs = f"line {job.line(step.span.start)} may not get the GPUs it needs ({sign.words})"
+    message = f"{what} requests no GPUs, so {needs}; add `#SBATCH {option}`"
     yield Finding(
         place.span,
-        f"{what} requests no GPUs, so line {job.line(step.span.start)} may not get the GPUs it needs ({sign.words}); "
-        f"add `#SBATCH {option}`",
+        message if len(message) <= MOST else message.replace(f" ({sign.words})", ""),
         "warning" if job.site.gpus == "gres" or sign.words.endswith("starts GPU workers") else "info",
         related=[(sign.span, sign.words)],
         fix=Fix("request GPUs", [insertion(job.directives, option)]) if number else None,

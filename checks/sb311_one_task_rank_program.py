@@ -83,7 +83,7 @@ def _message(job: Job, lone: LoneRank) -> str:
     consequence = {
         "lightning": f"it trains on {part} of the data, and exits with 0" if alone else "Lightning refuses to start",
         "jax": "JAX uses one GPU per task",
-    }.get(lone.sign.kind, "the other one stays idle" if lone.gpus == 2 else "the others stay idle")
+    }.get(lone.sign.kind, "the other GPU stays idle" if lone.gpus == 2 else "the other GPUs stay idle")
     write = f"--ntasks-per-node={lone.expected}"
     totals = [each.span for each in (lone.step.option("ntasks"), job.request.setting("ntasks")) if each is not None]
     if lone.place in totals and nodes is not None and lone.sign.kind != "lightning":

@@ -198,7 +198,7 @@ def _broken(job: Job, chain: list[Break], text: Text) -> Finding:
     return Finding(
         _end_of(first, text, job.source.text),
         MESSAGES[first.kind].format(lost),
-        related=[(place, "this was meant to be a part of it")],
+        related=[(place, "meant to be part of the command")],
         fix=Fix(title, edits, safe=True) if edits else None,
     )
 

@@ -255,7 +255,7 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
             if opening == "[[" and variable and (word is left and not part.quoted or _is_variable(job, part.text)):
                 continue  # bash reads the variable
             place, instead = text.span(operator.start, operator.end), _OF_TEXTS.get(name)
-            happens = f"`{name}` compares numbers, and `{part.text}` is not one, so {_FALSE}"
+            happens = f"`{name}` compares numbers, and `{part.text}` is not a number, so {_FALSE}"
             if part.text.replace(".", "").isdigit():
                 happens, instead = f"bash has no decimal numbers, and refuses `{part.text}`", None
                 advice = "compare with awk, or use whole numbers"

@@ -107,9 +107,7 @@ def _loaded_versions(command: Invocation) -> list[tuple[str, Span]]:
     elif command.name == "module" or verb in VERBS:
         return []
     return [
-        (text, Span(field[0].start, field[-1].end))
-        for text, field in words
-        if text and text[0] not in "-+" and field
+        (text, Span(field[0].start, field[-1].end)) for text, field in words if text and text[0] not in "-+" and field
     ]
 
 
@@ -272,7 +270,7 @@ def _two_libraries(job: Job, own: list[Invocation]) -> Iterator[Finding]:
                         span,
                         f"`{module}` replaces or hides `{first[0]}` of line {job.line(first[1].start)}: both are MPI; "
                         "load the one with which the program was built",
-                        related=[(first[1], "the other one")],
+                        related=[(first[1], "the other MPI")],
                     )
                 return
             first = first or (module, span)

@@ -212,8 +212,8 @@ def _lower(use: Use, number: int, cpus: int = 0) -> str:
 def _request(job: Job, number: int) -> str:
     """What to write for a number of CPUs for what the batch shell starts, whatever tasks the job has."""
     request = job.request
-    tasks = request.tasks_on_each_node() or request.effective_tasks() or 1
-    if tasks == 1:
+    tasks = request.tasks_on_each_node() or (request.effective_tasks() or 1) // (request.exact_nodes() or 1)
+    if tasks <= 1:
         return f"request {number} with `--cpus-per-task`"
     if any(map(_works, job.steps)) or job.launches:
         return f"write `--cpus-per-task={-(-number // tasks)}`, as the job has {tasks} tasks"

@@ -41,7 +41,6 @@ from sbatchlint.programs import has_trait
 from sbatchlint.source import lookups
 from sbatchlint.source.numbers import all_of
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.shortening import shortened
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -111,11 +110,11 @@ def check(job: Job) -> Iterator[Finding]:
             [(off, "not run"), *related],
         )
     elif None in known:
+        name = _name(works[known.index(None)]).rpartition("/")[2]
         yield Finding(
             span,
-            f"{all_of(array.tasks, 'task')} of this array do the same, unless "
-            f"{shortened(_name(works[known.index(None)]))} reads SLURM_ARRAY_TASK_ID or shares out the work itself; "
-            "pass the index to it",
+            f"{all_of(array.tasks, 'array task')} do the same, unless {name} reads the index or shares out the work itself; "
+            f"pass `$SLURM_ARRAY_TASK_ID` to {name}",
             "info",
             related=related,
         )

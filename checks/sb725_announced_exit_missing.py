@@ -89,10 +89,10 @@ def check(job: Job) -> Iterator[Finding]:
         error = any(_ERROR.match(string[each.start : each.end]) for each in body)
         if (usage or ends or error) and _goes_on(job, last.end):
             span = job.span(last.start, last.end)
-            what = "prints a usage message" if usage else "says that the script stops"
+            what = "explains the usage" if usage else "says that the script stops"
             severity = "warning" if usage or ends else "info"
             what = what if usage or ends else "reports an error"
-            message = f"this {what}, but the script goes on with the commands below; write `exit 1` after it"
+            message = f"this message {what}, but the commands below still run; write `exit 1` after the message"
             yield Finding(span, message, severity)
     yield from _of_unset(job, inside)
     yield from _of_return(job)

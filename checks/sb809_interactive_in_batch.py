@@ -181,7 +181,7 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
     elif words[0][:1] != "!" and _is_shell(words) and command.parent is None and _has_input_of_job(job, command):
         if command.children:
             return None  # `apptainer shell IMAGE -c …`
-        happens = f"a batch job has no terminal: `{words[0]}` gets no input and ends at once; remove it"
+        happens = f"a batch job has no terminal: `{words[0]}` gets no input and ends at once; remove this command"
         if command.index < _last_work(job):
             severity = "info"  # it ends with 0, and what follows is done all the same
     return Finding(command.span, happens, severity) if happens else None

@@ -46,7 +46,7 @@ from sbatchlint.job.paths import key
 from sbatchlint.job.programs import commands_named
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.slurm.environment import misspelling_of, variables
-from sbatchlint.source.numbers import has_between
+from sbatchlint.source.numbers import has_between, others
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -257,9 +257,8 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
         return None
     entered = job.source.slice(cd.span)
     one = [each for each in command.argv[1:] if not shown_text(each).startswith("-")]
-    what = (
-        "everything" if here else f"`{shortened(shown_text(field), 30)}`" if len(one) == 1 else "files of these names"
-    )
+    names = f"`{shortened(shown_text(field), 30)}`"
+    what = "everything" if here else names if len(one) == 1 else f"{names} and {others(len(one) - 1, 'name')}"
     edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
     ends = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
     advice = "`cd … || exit 1`" + (f", and `${{{empty[0].name}:?}}` in it" if empty else " there")

@@ -71,7 +71,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     message = f"with {turned_off}, anyone who reaches the node can use {what}, and so your account"
     saved = name.startswith("jupyter") and not any(map(_NO_PASSWORD.fullmatch, words))
     severity = "warning" if saved or name in _DATABASES else "error"
-    yield Finding(span_of(word), f"{message}; remove it, or set a password", severity)
+    yield Finding(span_of(word), f"{message}; remove the option, or set a password", severity)
 
 
 CASES = [
