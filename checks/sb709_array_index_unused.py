@@ -113,8 +113,8 @@ def check(job: Job) -> Iterator[Finding]:
         name = _name(works[known.index(None)]).rpartition("/")[2]
         yield Finding(
             span,
-            f"{all_of(array.tasks, 'array task')} do the same, unless {name} reads the index or shares out the work itself; "
-            f"pass `$SLURM_ARRAY_TASK_ID` to {name}",
+            f"{all_of(array.tasks, 'array task')} do the same, unless {name} reads the index or shares out the work "
+            f"itself; pass `$SLURM_ARRAY_TASK_ID` to {name}",
             "info",
             related=related,
         )

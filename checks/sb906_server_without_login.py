@@ -68,7 +68,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     written = shown_text(word) if opening.fullmatch(options[found][0]) else options[found][1]
     turned_off = f"an empty `{option}`" if equals and name.startswith("jupyter") else f"`{written}`"
     what = "this Jupyter server" if name.startswith("jupyter") else f"this {name}"
-    message = f"with {turned_off}, anyone who reaches the node can use {what}, and so your account"
+    message = f"with {turned_off}, anyone who reaches the node can use {what} as you"
     saved = name.startswith("jupyter") and not any(map(_NO_PASSWORD.fullmatch, words))
     severity = "warning" if saved or name in _DATABASES else "error"
     yield Finding(span_of(word), f"{message}; remove the option, or set a password", severity)
