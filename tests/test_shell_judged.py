@@ -131,6 +131,50 @@ x=$(echo a &>/dev/null; echo b &>>/dev/null; echo c >&/dev/null); show "$x"; x=$
 x=$(for i in $u1 a b; do echo $i; done); show "$x"; x=$(while read -r l; do echo "<$l>"; done <<< "$u1"); show "$x"
 false | true; show "${PIPESTATUS[0]}" "${PIPESTATUS[1]}"; true | false; v=("${PIPESTATUS[@]}"); show "${v[1]}" ${#v[@]}
 false | true; if [ ${PIPESTATUS[0]} -ne 0 ]; then show failed; fi; f() { show "${FUNCNAME[@]}" "${#FUNCNAME[@]}"; }; f
+## what a regular expression found
+for d in a1 b2 c33; do [[ $d =~ ^[a-z]([0-9])$ ]] || continue; show ${BASH_REMATCH[1]}; done; show "${BASH_REMATCH[0]}"
+for d in x:2 x:4; do [[ $d =~ :([0-9]+)$ ]] && n=${BASH_REMATCH[1]}; show -$n "${#BASH_REMATCH[@]}"; done
+for d in a1 b; do if [[ $d =~ ([0-9]) ]]; then x=${BASH_REMATCH[1]}; else x=0; fi; show $x; done; show $x
+for d in a1 $u1 c3; do [[ $d =~ ([0-9]) ]]; show "${BASH_REMATCH[1]}"; done; show "${BASH_REMATCH[1]}"
+case $u1 in a) d=a1 ;; *) d=b2 ;; esac; [[ $d =~ ([0-9]) ]]; show "${BASH_REMATCH[1]}" "$d"
+i=1; while [[ a$i =~ ([0-2])$ ]]; do show ${BASH_REMATCH[1]}; i=$((i + 1)); done; show "${BASH_REMATCH[1]-none}"
+## references that are made anew
+a=1 b=2; declare -n r=a; declare -n r=b; r=5; show $a $b; f() { local -n q=a; local -n q=b; q=7; }; f; show $a $b
+x=(1 2); y=(3 4); for n in x y; do declare -n r=$n; show "${r[1]}" "${#r[@]}"; unset -n r; done
+x=1 y=2; for n in x y; do declare -n r=$n; show "$r"; r=9; done; show $x $y
+x=1 y=2; f() { local -n r=$1; r=8$r; show "$r"; }; for n in x y; do f $n; done; show $x $y
+a=1; declare -n b=a; declare -n c=b; declare -n d=c; show "${!d}" "$d"; d=4; show $a
+x=1 y=2; declare -n r; for r in x y; do show $r; done
+x=(1 2); y=(3 4); for n in x y; do declare -n r=$n; r+=(5); show "${r[@]}"; done; show "${x[@]}" "${y[@]}"
+## arguments of a sourced file
+echo 'x=$1 n=$#' > s.sh; set -- main; . ./s.sh a b; show $x $n "$1" $#
+echo 'shift; n=$1' > s.sh; set -- a b; . ./s.sh 1 2; show "$n" "$@"; . ./s.sh; show "$n" "$@"
+echo 'set -- p q' > s.sh; set -- a; . ./s.sh; show "$@"; set -- a; source ./s.sh x; show "$@"
+f() { . ./s.sh 5; show "$@"; }; echo 'x=$1' > s.sh; f a b; show $x
+## functions that call themselves
+w() { (( $# )) || return; show "$1"; shift; w "$@"; }; w a "b c" d; show end
+f() { show $1; [ $1 -gt 1 ] && f $(($1-1)); }; f 3
+a() { show a$1; [ $1 -gt 0 ] && b $(($1-1)); }; b() { show b$1; [ $1 -gt 0 ] && a $(($1-1)); }; a 3
+d=0; r() { ((d++)); ((d<4)) && r; }; r; show $d
+f() { if [ $1 -eq 0 ]; then show done; return; fi; x=$x$1; f $(($1-1)); }; f 4; show $x
+f() { [ $1 = 0 ] && { echo 0; return; }; echo $(( $1 + $(f $(($1-1))) )); }; x=$(f 4); show $x
+## tildes in patterns and replacements
+x=path; show "${x/p/~}" ${x/p/~}; HOME=/h; x=/h/y; show ${x#~} "${x/~/Z}" "${x#"~"}" "${x/h/"~"}"
+x=~/a; show "${x#~/}" "${x/#~/q}" "${x/a/~}"
+## arrays that nothing sets
+show a "${QQ[@]}" b ${QQ[*]} c; show ${#QQ[@]}; v=("${QQ[@]}" k); show "${#v[@]}" "${v[0]}"
+[ -f nofile ] && OP+=(--z); show a "${OP[@]}" b; for e in "${OP[@]}"; do show $e; done; show ${#OP[@]}
+if [ "$u1" = q ]; then OP=(1 2); fi; show a "${OP[@]}" b ${OP[@]:1}; show "${OP[0]}" "${OP[*]}"
+## braces before names, and in the words of declarations
+src=in dst=out; show {$src,$dst}_f {"$src",$dst}x {${src},${dst}}_f; dst_f=7; show {$src,$dst}_f p{$src,q}$dst
+export X=f{1..3}; show "$X"; declare -x Y={a,b}; show "$Y"; f() { local z={1,2}; show "$z"; }; f; Z={a,b}; show "$Z"
+export P{1,2}=x; show "${P1-none}" "${P2-none}"; readonly -a v=(a{1,2}); show "${v[@]}"; declare w=(b{1,2}); show "${w[@]}"
+## commands after one that fails
+set -e; false; show never
+set -e; true && false; show never; 
+set -e; false || true; show there; ! true; show there; if false; then :; fi; show there
+set -e; f() { false; show never; }; f; show never
+set -e; f() { false; show yes; }; f || show no; (false); show never
 ## others
 SECONDS=0; show $SECONDS; RANDOM=1; show $RANDOM; x=$SECONDS; show $x $((SECONDS + 1))
 RANDOM=1; if [ $RANDOM = 1 ]; then show same; else show other; fi

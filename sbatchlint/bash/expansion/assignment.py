@@ -398,6 +398,11 @@ def set_alternatives(
 
 def set_fields(scope: Scope, name: str, fields: Fields, span: Span) -> None:
     """Sets a whole indexed array."""
+    set_array(scope, name, (Alternative(fields),), span)
+
+
+def set_array(scope: Scope, name: str, alternatives: tuple[Alternative, ...], span: Span) -> None:
+    """Sets a whole indexed array, which may have several values."""
     name = scope.state.target(name)
     old = scope.state.variables.get(name)
     scope.state.doubtful = scope.state.doubtful or old is not None and "n" in old.flags
@@ -405,7 +410,7 @@ def set_fields(scope: Scope, name: str, fields: Fields, span: Span) -> None:
         scope.state.doubtful = True
         return
     flags = VOLATILE if old is not None and VOLATILE in old.flags else ""
-    made = Variable((Alternative(fields),), True, bool(old and old.exported), span, flags)
+    made = Variable(widen(alternatives, name, span, scope.context.phase), True, bool(old and old.exported), span, flags)
     scope.state.variables[name] = volatile(name, made, scope)
 
 

@@ -131,16 +131,21 @@ def has_braces(parts: Sequence[Part | Piece]) -> bool:
     return "{" in "".join([part.text for part in parts if isinstance(part, Literal) and not part.quoted])
 
 
-def _joins_a_name(parts: Sequence[Part | Piece], scope: Scope) -> bool:
-    """Whether braces follow a `$x`: what they become may belong to the name."""
+def _joins_a_name(word: Sequence[Part | Piece], scope: Scope) -> bool:
+    """Whether a `$x` is followed by what braces made of it, which may belong to the name: `{$a,$b}_c`, `$a{1,2}`."""
     return any(
         isinstance(part, Parameter)
         and not part.quoted
-        and isinstance(after, Literal)
-        and after.text.startswith("{")
+        and part.name.isidentifier()
         and scope.written(part)[1:2] != "{"
-        for part, after in pairwise(parts)
+        and not (isinstance(after, Literal) and (after.quoted or after.start == part.end))
+        and _in_name(getattr(after, "text", None) or "")
+        for part, after in pairwise(word)
     )
+
+
+def _in_name(text: str) -> bool:
+    return text[:1].isalnum() or text[:1] == "_"
 
 
 def expand_braces(parts: Sequence[Part | Piece], scope: Scope) -> list[list[Part | Piece]] | None:
@@ -155,7 +160,7 @@ def expand_braces(parts: Sequence[Part | Piece], scope: Scope) -> list[list[Part
             units.append((part, 0))
             characters.append("\0")
     expanded = brace_words("".join(characters))
-    if expanded is None or len(expanded) > 1 and _joins_a_name(parts, scope):
+    if expanded is None:
         return None
     first = units[0][0]
     last = units[-1][0]
@@ -180,5 +185,7 @@ def expand_braces(parts: Sequence[Part | Piece], scope: Scope) -> list[list[Part
                 word[-1] = Literal(before.text + part.text[index], before.start, at + 1, False)
             else:
                 word.append(Literal(part.text[index], at, at + 1, False))
+        if len(expanded) > 1 and _joins_a_name(word, scope):
+            return None
         words.append(word)
     return words

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sbatchlint.bash.expansion.arrays import element, element_index
 from sbatchlint.bash.expansion.protocol import Environment, Scope
 from sbatchlint.bash.values import expansions, flattened
-from sbatchlint.bash.variables import Alternative, Fields, Guards, Variable, merge_guards
+from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variable, merge_guards
 from sbatchlint.source.text import Span
 
 ValueChoice = tuple[Fields | None, Guards]
@@ -29,17 +29,20 @@ def note_unset(scope: Scope) -> None:
 
 
 def alternatives(
-    environment: Environment, name: str, found: Variable | None, scope: Scope, span: Span
+    environment: Environment, name: str, found: Variable | None, scope: Scope, span: Span, several: bool = False
 ) -> Sequence[Alternative]:
-    """The alternatives of a variable, as the shell holds it; `fields` None: not set."""
+    """The alternatives of a variable, as the shell holds it; `fields` None: not set.
+
+    `several`: of all its elements, of which a variable that only the environment may set has one or none.
+    """
     if found is None:
-        return (Alternative(inherited(environment, name, scope, span)),)
+        return (Alternative(inherited(environment, name, scope, span, several)),)
     if name in CHANGING_NAMES:
         return (Alternative((scope.unknown(name, span, is_open=found.array),)),)
     if not found.alternatives:
         return (Alternative(None),)
     if found.flags and "n" in found.flags:  # a reference to a variable that is not known
-        return (Alternative((scope.unknown(name, span),)),)
+        return (Alternative((scope.unknown(name, span, is_open=several),)),)
     if len(found.alternatives) == 1 and found.alternatives[0].fields is not None:
         return found.alternatives
     results: list[Alternative] = []
@@ -47,7 +50,7 @@ def alternatives(
         if merge_guards(scope.context.guards, alternative.guards) is None:
             continue
         if alternative.fields is None:
-            alternative = alternative._replace(fields=inherited(environment, name, scope, span))
+            alternative = alternative._replace(fields=inherited(environment, name, scope, span, several))
         results.append(alternative)
     return results or [Alternative((scope.unknown(name, span),))]
 
@@ -59,6 +62,8 @@ def elements(
     name = scope.state.target(name)
     found = scope.state.variables.get(name)
     flags = found.flags if found is not None else ""
+    if "n" in flags:  # a reference to a variable that is not known
+        return [((scope.unknown(name, span),), NO_GUARDS)]
     array = found is not None and found.array
     results: list[ValueChoice] = []
     for alternative in alternatives(environment, name, found, scope, span):
@@ -81,8 +86,8 @@ def elements(
     return results
 
 
-def inherited(environment: Environment, name: str, scope: Scope, span: Span) -> Fields | None:
-    """The value from the environment; None where the variable is certainly not set."""
+def inherited(environment: Environment, name: str, scope: Scope, span: Span, several: bool = False) -> Fields | None:
+    """The value from the environment; None where the variable is certainly not set. `several`: see `alternatives`."""
     value = environment.lookup(name, scope.context)
     if value is False:
         return None
@@ -90,4 +95,4 @@ def inherited(environment: Environment, name: str, scope: Scope, span: Span) -> 
         return ((scope.expanded(None, name, span).replace(filled=True),),)
     if value is None:
         note_unset(scope)  # it may be unset
-    return ((scope.expanded(value, name, span),),)
+    return ((scope.expanded(value, name, span, is_open=several and value is None),),)

@@ -20,7 +20,7 @@ from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.state import NAME, ZSH
 from sbatchlint.bash.syntax.tree import Parameter
-from sbatchlint.bash.values import Piece, expansions, flattened, text_of
+from sbatchlint.bash.values import Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variable, Variables, merge_guards
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -203,7 +203,7 @@ class ParameterExpansion:
         if not subject.several:
             return elements(self.environment, subject.name, subject.element, self.scope, self.span)
         results: list[ValueChoice] = []
-        for alternative in alternatives(self.environment, subject.name, found, self.scope, self.span):
+        for alternative in alternatives(self.environment, subject.name, found, self.scope, self.span, True):
             fields = alternative.fields or ()
             if found is not None and "A" in found.flags and len(fields) > 1:
                 # the order of an associative array is that of its hash table
@@ -350,8 +350,8 @@ class ParameterExpansion:
         self._record(part.name, part.operator)
         own = variables.get(part.name)
         if own is not None and "n" in own.flags:
-            # the name that a reference stands for
-            named = [(each.fields[0], each.guards) for each in own.alternatives if each.fields]
+            # the name that a reference stands for, through others
+            named = [(self._named(each.fields[0]), each.guards) for each in own.alternatives if each.fields]
             return [(segments_of(pieces, self.splitting), guards) for pieces, guards in named]
         for fields, guards in self._values(self._subject()):
             name = text_of(fields[0]) if fields else ""
@@ -377,6 +377,12 @@ class ParameterExpansion:
                         note_unset(scope)
                     results.append((self._segments(value or (), subject), merged))
         return results
+
+    def _named(self, reference: Pieces) -> Pieces:
+        """The name of the variable that the value of a reference stands for."""
+        name = text_of(reference)
+        last = name if name is None else self.scope.state.target(name)
+        return reference if last == name else (self.scope.expanded(last, self.part.name, self.span),)
 
     def _keys(self, star: bool) -> list[Choice]:
         """The alternatives of `${!A[@]}`, the subscripts of an array."""

@@ -9,7 +9,7 @@ from sbatchlint.bash.expansion.lookup import ValueChoice
 from sbatchlint.bash.expansion.patterns import matches, removed_range, replaced
 from sbatchlint.bash.expansion.printing import ansi_unquoted, quoted_as_input
 from sbatchlint.bash.expansion.protocol import Scope
-from sbatchlint.bash.expansion.words import Expander
+from sbatchlint.bash.expansion.words import Expander, begins_with_folder
 from sbatchlint.bash.limits import MOST_OPERATED, Limits
 from sbatchlint.bash.syntax.tree import Literal, Parameter, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, expansions, flattened, shown_text, text_of
@@ -62,6 +62,8 @@ def _replacement(expander: Expander, word: Word, scope: Scope, is_quoted: bool) 
 
     `is_quoted`: the expansion is in double quotes, which do not protect them.
     """
+    if begins_with_folder(word, scope):
+        return None
     for part in word.parts:
         if isinstance(part, Literal):
             if "&" in part.text and (is_quoted or len(part.text) == part.end - part.start):

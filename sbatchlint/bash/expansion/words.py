@@ -23,6 +23,11 @@ from sbatchlint.source.regex import Regex
 TILDE = Regex(r"~[\w+.-]*(?=[/:]|\Z)")
 
 
+def begins_with_folder(word: Word, scope: Scope) -> bool:
+    """Whether a pattern or its replacement begins with a `~` that stands for a folder, also in double quotes."""
+    return TILDE.match(scope.text.string, word.start, word.end) is not None
+
+
 class Expander:
     """Expands words; `ScriptExpander` adds the parts that are not literal."""
 
@@ -132,6 +137,8 @@ class Expander:
     def pattern(self, word: Word | None, scope: Scope) -> str | None:
         """A pattern as a string, in which quoted characters are escaped by a backslash; None where unknown."""
         out = []
+        if word is not None and begins_with_folder(word, scope):
+            return None
         for part in word.parts if word is not None else ():
             if isinstance(part, Literal):
                 text = part.text

@@ -152,7 +152,16 @@ def source(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
     if text is None:
         return _after_unknown_program(interpreter, scope)
     context = scope.context.replace(parent=invocation)
-    return interpreter.returning(scope, lambda: interpreter.program(text, Scope(scope.state, text, context)))
+    state, arguments = scope.state, invocation.argv[2:]
+    before, has_set = state.positional, state.has_set_positional
+    if arguments:
+        state.positional, state.has_set_positional = arguments, False
+    result = interpreter.returning(scope, lambda: interpreter.program(text, Scope(state, text, context)))
+    if arguments and result is not None:
+        if not result.has_set_positional:  # what `set` makes of them stays, what `shift` makes of them does not
+            result.positional = before
+        result.has_set_positional |= has_set
+    return result
 
 
 # --- options, arguments, variables -------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Simple commands: assignments, redirects, functions, and commands that start others."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import cast
 
 from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment
@@ -12,11 +12,12 @@ from sbatchlint.bash.interpreter.declarations import declare, revealed
 from sbatchlint.bash.interpreter.double_brackets import BracketCondition
 from sbatchlint.bash.interpreter.redirects import expand_redirects
 from sbatchlint.bash.limits import WORDS_OF_A_STATEMENT
-from sbatchlint.bash.state import STDOUT, State, join
-from sbatchlint.bash.syntax.tree import Simple, TestCommand, Word
+from sbatchlint.bash.state import STDOUT, ShellFunction, State, join
+from sbatchlint.bash.syntax.tree import Literal, Simple, Statement, TestCommand, Word
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, Redirection
 from sbatchlint.bash.values import Piece, Pieces, Text, is_open, text_of
-from sbatchlint.bash.variables import Alternative, Guards, Variable
+from sbatchlint.bash.variables import Alternative, Guards, LayeredDict, Variable
 
 DEEPEST_CALLS = 6
 
@@ -225,6 +226,9 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
     context = scope.context.replace(calls=(*scope.context.calls, name))
     if function.uncertain:
         context = context.replace(conditional=True)
+    if _calls_itself(name, state.functions):  # its commands run again, with what the calls inside leave
+        state.positional, state.doubtful = None, True
+        context = context.replace(conditional=True)
     loops, interpreter.loops = interpreter.loops, []
     inner = Scope(state, function.text, context)
     result = interpreter.returning(scope, lambda: interpreter.statement(function.body, inner))
@@ -245,6 +249,27 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
         without.doubtful = True
         result = interpreter.merge([result, without], scope.context.phase)
     return result
+
+
+def _calls_itself(name: str, functions: LayeredDict[ShellFunction]) -> bool:
+    """Whether a function calls itself, or another one that does."""
+    return any(
+        called == name
+        or (other := functions.get(called)) is not None
+        and any(
+            each == name or (last := functions.get(each)) is not None and name in _called(last.body)
+            for each in _called(other.body)
+        )
+        for called in _called(functions[name].body)
+    )
+
+
+@lru_cache(maxsize=512)
+def _called(body: Statement) -> frozenset[str]:
+    """The names of the commands in a function, as they are written."""
+    firsts = [command.words[0] for command in nodes_of((body,), Simple) if command.words]
+    parts = [word.parts[0] for word in firsts if isinstance(word, Word) and len(word.parts) == 1]
+    return frozenset(part.text for part in parts if isinstance(part, Literal))
 
 
 def _restore_partly(interpreter: Interpreter, state: State, name: str, old: Variable | None, scope: Scope) -> None:

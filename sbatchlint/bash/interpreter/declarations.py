@@ -13,6 +13,7 @@ from sbatchlint.bash.expansion.assignment import (
     widen_elements,
     with_attributes,
 )
+from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces
 from sbatchlint.bash.expansion.protocol import FieldChoice, Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.state import NAME, State
@@ -75,7 +76,10 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
     seen = 0
     for word in node.words[1:]:
         if isinstance(word, Assignment):
-            expanded.append((word, right_side(expander, word, scope, declared.local, declared.flags), []))
+            values = right_side(expander, word, scope, declared.local, declared.flags)
+            if _has_braces(word, scope):  # it is several words, which assign one after the other
+                values = [Alternative((scope.unknown(word.name, scope.span(word)),))]
+            expanded.append((word, values, []))
         elif seen < len(options):
             seen += 1
         else:
@@ -100,6 +104,15 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
                 _declare_field(interpreter, declared, field, scope.span(word), scope)
     if declared.functions or declared.prints or len(node.words) == 1:
         interpreter.emit(_printed_functions(node, scope), scope)
+
+
+def _has_braces(word: Assignment, scope: Scope) -> bool:
+    """Whether brace expansion makes several words of an argument."""
+    value = word.value
+    if not isinstance(value, Word) or not has_braces(value.parts) or scope.state.options.get("braceexpand") is False:
+        return False
+    words = expand_braces(value.parts, scope)
+    return words is None or len(words) > 1
 
 
 def declare_words(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:

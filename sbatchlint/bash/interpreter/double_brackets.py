@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sbatchlint.bash.expansion.assignment import set_fields
+from sbatchlint.bash.expansion.assignment import set_array
 from sbatchlint.bash.expansion.lookup import elements
 from sbatchlint.bash.expansion.patterns import text_matches
 from sbatchlint.bash.expansion.protocol import Scope
@@ -22,7 +22,7 @@ from sbatchlint.bash.interpreter.conditions import (
 from sbatchlint.bash.syntax.tree import Literal, Word
 from sbatchlint.bash.values import Pieces, flattened, least_size, text_of
 from sbatchlint.bash.values import expansions as expansions_of
-from sbatchlint.bash.variables import Fields, Guards
+from sbatchlint.bash.variables import Alternative, Fields, Guards
 
 Values = list[tuple[Pieces, Guards]]
 
@@ -89,6 +89,8 @@ class BracketCondition(Condition):
         word = self.words[self.at + 2]
         if operator in NUMERIC:
             return compare_numbers(self.number(left), operator, self.number(right))
+        if operator == "=~":
+            return self.regex(word)
         if left is None:
             return None
         if operator in ("=", "==", "!="):
@@ -96,8 +98,6 @@ class BracketCondition(Condition):
             return negate(same) if operator == "!=" else same
         if operator in ("<", ">"):
             return None if right is None else in_order(text_of(left), operator, text_of(right))
-        if operator == "=~":
-            return self.regex(left, word)
         return None
 
     def matching(self, left: Pieces, right: Pieces | None, word: Word) -> bool | None:
@@ -109,20 +109,29 @@ class BracketCondition(Condition):
             pattern = None if found is None else found[0]
         return text_matches(pattern, left, True, self.scope.state.option("nocasematch"))
 
-    def regex(self, left: Pieces, word: Word) -> bool | None:
+    def regex(self, word: Word) -> bool | None:
+        """Whether the value at the cursor matches a regular expression, which sets BASH_REMATCH for each value."""
         found = self.interpreter.silently(lambda: self.interpreter.expander.pattern(word, self.scope))
         source = None if found is None else found[0]
-        text = text_of(left)
-        truth, groups = (None, None) if source is None or text is None else regex_matches(text, source)
-        if self.scope.state.option("nocasematch") is not False:
-            truth = groups = None
-        span = self.scope.span(word)
-        name, inputs = "BASH_REMATCH", flattened(expansions_of(left))
-        fields: Fields = (self.scope.unknown(name, span, inputs, is_open=True),)
-        if groups is not None:
-            fields = tuple([(self.scope.expanded(group, name, span, inputs),) if group else () for group in groups])
-        set_fields(self.scope, name, fields, span)
-        return truth
+        is_exact = self.scope.state.option("nocasematch") is False
+        name, span = "BASH_REMATCH", self.scope.span(word)
+        truths: set[bool | None] = set()
+        alternatives: list[Alternative] = []
+        for value, guards in self.values[self.at]:
+            text = text_of(value)
+            truth, groups = None, None
+            if is_exact and source is not None and text is not None:
+                truth, groups = regex_matches(text, source)
+            truths.add(truth)
+            inputs = flattened(expansions_of(value))
+            fields: Fields = (self.scope.unknown(name, span, inputs, is_open=True),)
+            if groups is not None:
+                fields = tuple([(self.scope.expanded(group, name, span, inputs),) if group else () for group in groups])
+            alternatives.append(Alternative(fields, guards))
+        if not alternatives:
+            alternatives.append(Alternative((self.scope.unknown(name, span, is_open=True),)))
+        set_array(self.scope, name, tuple(alternatives), span)
+        return truths.pop() if len(truths) == 1 else None
 
     def number(self, field: Pieces | None) -> int | None:
         """The value of an operand of `-eq` and the like, which is an arithmetic expression; None where unknown."""
