@@ -168,13 +168,16 @@ if [ "$u1" = q ]; then OP=(1 2); fi; show a "${OP[@]}" b ${OP[@]:1}; show "${OP[
 ## braces before names, and in the words of declarations
 src=in dst=out; show {$src,$dst}_f {"$src",$dst}x {${src},${dst}}_f; dst_f=7; show {$src,$dst}_f p{$src,q}$dst
 export X=f{1..3}; show "$X"; declare -x Y={a,b}; show "$Y"; f() { local z={1,2}; show "$z"; }; f; Z={a,b}; show "$Z"
-export P{1,2}=x; show "${P1-none}" "${P2-none}"; readonly -a v=(a{1,2}); show "${v[@]}"; declare w=(b{1,2}); show "${w[@]}"
+export P{1,2}=x; show "${P1-none}" "${P2-none}"; readonly -a v=(a{1,2}); show "${v[@]}"
 ## commands after one that fails
 set -e; false; show never
-set -e; true && false; show never; 
+set -e; true && false; show never
 set -e; false || true; show there; ! true; show there; if false; then :; fi; show there
 set -e; f() { false; show never; }; f; show never
 set -e; f() { false; show yes; }; f || show no; (false); show never
+## variables that are exported in some branches
+va=1; if [ "$u1" = zz ]; then export va; fi; show "$va"; bash -c "x=\${va-none}; echo \$x" | { read y; show "$y"; }
+va=1; [ "$u1" ] && export va=2; (show "$va"); env | grep -c ^va= | { read y; show "$y"; }; export va; show $va
 ## others
 SECONDS=0; show $SECONDS; RANDOM=1; show $RANDOM; x=$SECONDS; show $x $((SECONDS + 1))
 RANDOM=1; if [ $RANDOM = 1 ]; then show same; else show other; fi

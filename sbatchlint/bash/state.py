@@ -15,6 +15,7 @@ from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, text_o
 from sbatchlint.bash.variables import (
     MOST_ALTERNATIVES,
     NO_GUARDS,
+    PARTLY_EXPORTED,
     Alternative,
     Fields,
     Guard,
@@ -37,7 +38,7 @@ MOST_REFERENCES = 8
 # The shell that is read like bash, but that splits no values into words, and counts elements of arrays from 1.
 ZSH = "zsh"
 # Letters of `declare` that do not change what is assigned.
-NOT_CHANGING = str.maketrans("", "", "Arv")
+NOT_CHANGING = str.maketrans("", "", "Arv" + PARTLY_EXPORTED)
 # While the output of a substitution is collected, it is the value of a variable of this name.
 STDOUT = "\0stdout"
 NO_OUTPUT, UNKNOWN_OUTPUT = Variable((Alternative(((),)),)), Variable((Alternative(None),))
@@ -106,7 +107,7 @@ class State:
         """The state of a program that this shell starts: only what is exported; files stay."""
         new = State()
         new.variables = Variables(
-            {name: each for name, each in self.variables.items() if each.exported or not each.alternatives}
+            {name: _handed_on(each) for name, each in self.variables.items() if each.exported or not each.alternatives}
         )
         new.functions = LayeredDict({name: each for name, each in self.functions.items() if each.exported})
         new.files = self.files
@@ -179,6 +180,14 @@ def _unchanged(
     for name in dict.fromkeys((*own_before.changes(own), *before.changes(other))):
         taken.restore(name, own.get(name))
     return taken
+
+
+def _handed_on(variable: Variable) -> Variable:
+    """An exported variable as a new process has it."""
+    if PARTLY_EXPORTED not in variable.flags:
+        return variable
+    flags = variable.flags.replace(PARTLY_EXPORTED, "")
+    return variable._replace(alternatives=(*variable.alternatives, Alternative(None)), flags=flags)
 
 
 def _merged(alternatives: list[Alternative]) -> list[Alternative]:
@@ -317,6 +326,9 @@ def _join_variable(name: str, arms: list[tuple[int, Variable | None, Guards]], p
             guarded.append(alternative if guards is None else alternative._replace(guards=guards))
     span = known[0].span
     flags = "".join([version.flags for version in known])
+    exported = {version.exported for version in known if version.alternatives}
+    if len(exported) == 2:
+        flags += PARTLY_EXPORTED
     variable = Variable(
         widen(_merged(guarded), name, span, phase),
         any(version.array for version in known),

@@ -43,13 +43,15 @@ class Alternative(NamedTuple):
 
 # The flag of a variable that the commands of a `trap` may change at any time.
 VOLATILE = "v"
+# The flag of a variable that has a value in all branches, and is exported in some.
+PARTLY_EXPORTED = "e"
 
 
 class Variable(NamedTuple):
     """A variable of the script; no alternatives at all means that it was unset.
 
     `flags`: letters of `declare`: A (associative), i, l, n (a reference to the variable of that name), r, u; and
-    `VOLATILE`.
+    `VOLATILE` and `PARTLY_EXPORTED`.
     """
 
     alternatives: tuple[Alternative, ...]

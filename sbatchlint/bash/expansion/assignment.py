@@ -12,7 +12,16 @@ from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Word
 from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
-from sbatchlint.bash.variables import NO_GUARDS, VOLATILE, Alternative, Fields, Variable, merge_guards, widen
+from sbatchlint.bash.variables import (
+    NO_GUARDS,
+    PARTLY_EXPORTED,
+    VOLATILE,
+    Alternative,
+    Fields,
+    Variable,
+    merge_guards,
+    widen,
+)
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Span
 
@@ -244,6 +253,8 @@ def assign(
         or name in ENVIRONMENT_NAMES  # a variable from the environment stays exported
         or bool(state.option("allexport"))
     )
+    if exported:
+        flags = flags.replace(PARTLY_EXPORTED, "")
     alternatives = widen(values, name, span, scope.context.phase)
     size = 0
     for alternative in alternatives:

@@ -20,7 +20,7 @@ from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.syntax.tree import Assignment, Simple, Word
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Piece, Pieces, cut, known_prefix, shown_text, text_of
-from sbatchlint.bash.variables import VOLATILE, Alternative, Variable
+from sbatchlint.bash.variables import PARTLY_EXPORTED, VOLATILE, Alternative, Variable
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -173,6 +173,8 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     base = Variable((), span=span) if old is None or fresh else old
     flags = "".join(sorted(set(joined_flags(base.flags, declared.flags)) - set(declared.removed)))
     exported = (declared.exported or bool(old and old.exported)) and not declared.unexported
+    if declared.exported or declared.unexported:
+        flags = flags.replace(PARTLY_EXPORTED, "")
     array = base.array or declared.array
     if equals:
         value = cut(field, len(name) + 1, len(shown_text(field)))
