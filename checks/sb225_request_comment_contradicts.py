@@ -45,10 +45,18 @@ _LENGTH = Regex(
 # How the option is written: `(hh:mm:ss)`, `D-HH:MM`, `days-hrs:min:sec`.
 _UNIT = r"(?:days?|d{1,2}|hours?|hrs?|h{1,2}|minutes?|mins?|m{1,2}|seconds?|secs?|s{1,2})"
 _FORMAT = Regex(rf"(?i)[(\[]?\b{_UNIT}(?:[-:]{_UNIT})+\b[)\]]?")
+# A length as sbatch reads it: `48:00:00`, `2-00:00:00`.
+_CLOCK = Regex(r"(?<![\w.:-])(?:\d{1,2}-)?\d{1,3}:[0-5]\d:[0-5]\d(?![\w.:-])")
+# Where else to look says nothing of the limit.
+_POINTER = Regex(r"(?i)[.;!,(] *(?:see|read|refer|check|look|consult)\b.*")
+_BOUND = Regex(r"(?i)\b(?:max(?:imum)?|at most)\b")
 # What joins the parts of one length: `1 day and 12 hours`.
 _JOINING = Regex(r"(?:,|,? and)? ?")
 # The word `for` before a length says nothing of another run.
-_FOR = Regex(r"(?i)\b(run(?:s|ning)?|lasts?|asks?) for\b")
+_FOR = Regex(
+    r"(?i)\b(run(?:s|ning)?|lasts?|asks?|limit|time|requested) for\b"
+    r"(?: (?:the|this) (?:whole |entire )?(?:calculation|job|run|simulation|script)\b)?"
+)
 _MINUTES = {"m": 1, "h": 60, "d": 1440}
 _NAMES = {"m": "minute", "h": "hour", "d": "day"}
 # About something else than this limit.
@@ -59,7 +67,7 @@ _OTHER = Regex(
 # What a comment says of the limit itself, and not of the program.
 _CLAIM = Regex(
     r"(?i)\b(?:limit|request|wall|given|run(?:ning)? ?time of|runs?\b(?!-)|at most|max(?:imum)?|set)"
-    r"|\brun(?:ning)? ?time\b[ ,-]*$|^[#\W]*$"
+    r"|\brun(?:ning)? ?time\b[ ,-]*$|^[#\W]*$|설정|제한|限制|制限|上限"
 )
 _ESTIMATE = Regex(r"(?i)\b(?:tak\w+|took|need\w*|about|approx\w*|around|expect\w*|estimat\w*|usual\w*|should|enough)\b")
 _COUNTED = {
@@ -70,10 +78,16 @@ _COUNTED = {
     ),
     "cpus-per-task": Regex(r"(?i)(?<![\w.-])(\d{1,4}) (?:cpus?|cores?|threads?)(?: per (?:task|process))?\b"),
 }
+# In a sentence on the whole request: `Run a total of ten tasks on two nodes (that is, five tasks per node)`.
+_ON_NODES = Regex(
+    r"(?i)\b(?:run|request|use|start|launch|distribute)\w*\b[^.]*"
+    rf"\bon (\d{{1,4}}|{'|'.join(list(_NUMBERS)[1:])}) nodes?\b"
+)
 _MODEL = Regex(r"(?i) of type .*")
 _GPUS = Regex(r"(?i)(?<![\w.-])(\d{1,4}) (?:\w+ )?gpus?\b(?! per task)")
 _OF_GPUS = frozenset({"gpus", "gpus-per-node", "gres"})
 _GPU_VALUE = Regex(r"(?:gpu:(?:[A-Za-z][\w.-]*:)?|(?:[A-Za-z][\w.-]*:)?)(\d{1,4})")
+_CHOICE = Regex(r"(?i)\b(?:if|or|than|was|were|old|e\.?g|example|instead|at (?:least|most)|up to|max\w*|min\w*)\b")
 _OTHER_COUNT = Regex(
     r"(?i)\b(?:partition|queue|max\w*|min\w*|up to|at (?:least|most)|default\w*|has|have|of|or|if|than|was|were|old"
     r"|e\.?g|example|instead|multiple|total|cluster|about|each|every|request \d+ more)\b|[<>=~x*/]"
@@ -95,8 +109,10 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
-    comment, limit = _FORMAT.sub(" ", comment_on(job, setting)), times.minutes(text)
+    comment, limit = _POINTER.sub("", _FORMAT.sub(" ", comment_on(job, setting))), times.minutes(text)
     found = list(_LENGTH.finditer(comment))
+    if limit is not None and limit > 0 and not found:
+        yield from _of_clock(setting, text, limit, comment)
     if limit is None or limit <= 0 or not found or not _are_joined(comment, found):
         return
     numbers = [_number(each[1].lower()) for each in found]
@@ -107,7 +123,7 @@ def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     )
     if not meant or _OTHER.search(rest) or 0.9 * limit <= meant <= 1.1 * limit:
         return
-    if meant < limit and (_ESTIMATE.search(rest) or not _CLAIM.search(rest)):
+    if meant < limit and (_ESTIMATE.search(rest) or not _CLAIM.search(rest)) or meant > limit and _BOUND.search(rest):
         return
     mistyped = len(found) == 1 and meant > limit and limit in {numbers[0] * each for each in _MINUTES.values()}
     says = " and ".join(
@@ -121,6 +137,19 @@ def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
         f"--time={text} is {_shown(limit)}, but the comment says {says}; correct one of them",
         "warning" if mistyped else "info",
     )
+
+
+def _of_clock(setting: Setting, text: str, limit: int, comment: str) -> Iterator[Finding]:
+    """The finding on a limit beyond the one that a comment gives as sbatch reads it: `(48:00:00 max)`."""
+    found = _CLOCK.findall(comment)
+    rest = _FOR.sub(r"\1", _CLOCK.sub(" ", comment))
+    if len(found) != 1 or _OTHER.search(rest) or _ESTIMATE.search(rest) or not (bound := _BOUND.search(rest)):
+        return
+    meant = times.minutes(found[0])
+    if meant and limit > 1.1 * meant:
+        assert setting.value_span is not None
+        message = f"--time={text} is {_shown(limit)}, but the comment says {found[0]} {bound[0]}; correct one of them"
+        yield Finding(setting.value_span, message, "info")
 
 
 def _number(written: str) -> float:
@@ -144,6 +173,18 @@ def _shown(minutes: int) -> str:
 
 
 def _of_count(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
+    if setting.name == "nodes" and (setting.value_line or setting.line).comment is None:
+        said = _ON_NODES.findall(comment_on(job, setting))
+        if (
+            len(said) == 1
+            and _number(said[0].lower()) != parse_integer(text)
+            and not _CHOICE.search(comment_on(job, setting))
+        ):
+            assert setting.value_span is not None
+            yield Finding(
+                setting.value_span, f"--nodes={text}, but the comment says {said[0]}; correct one of them", "info"
+            )
+        return
     comment = comment_on(job, setting) if (setting.value_line or setting.line).comment is not None else ""
     found = _COUNTED[setting.name].findall(comment)
     if len(found) != 1 or _OTHER_COUNT.search(comment) or parse_integer(found[0]) == parse_integer(text):

@@ -8,8 +8,9 @@ SLURM_JOB_NUMNODES, SLURM_NODE_ID. Bash expands both kinds to nothing, or to 0 i
 An error in arithmetic, in a launcher's arguments, and for a name that Slurm does not know; a warning elsewhere; advice
 where no directive says how large the job is, so that the command line of sbatch may, where an option's variable is only
 printed, for the restart count before the first restart, and for an input variable of
-sbatch (SBATCH_GPUS_PER_NODE) used as if sbatch set it. Names that the script sets, tests or gives a default are not
-reported. The option may still come from the command line of sbatch. SLURM_GPUS_PER_TASK is gone since 23.11.
+sbatch (SBATCH_GPUS_PER_NODE) used as if sbatch set it. One of srun (SLURM_PARTITION) is a warning. Names that
+the script sets, tests or gives a default are not reported. The option may still come from the command line of sbatch.
+SLURM_GPUS_PER_TASK is gone since 23.11.
 
 ## Fix
 
@@ -35,7 +36,15 @@ from sbatchlint.bash.trace import VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.shell_environment import JobEnvironment
-from sbatchlint.slurm.environment import CURRENT_NAMES, Entry, find, glued_to, is_plain_misspelling, misspelling_of
+from sbatchlint.slurm.environment import (
+    CURRENT_NAMES,
+    Entry,
+    find,
+    glued_to,
+    is_plain_misspelling,
+    misspelling_of,
+    set_beside,
+)
 from sbatchlint.slurm.versions import are_old
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.shortening import MOST
@@ -66,6 +75,8 @@ def _findings(job: Job, read: VariableRead, environment: JobEnvironment) -> Iter
     entry = find(read.name)
     if read.name.startswith("SBATCH_"):
         yield from _input_of_sbatch(job, read, environment)
+    elif entry is None and (meant := set_beside(read.name)) is not None:
+        yield from _input_of_srun(job, read, meant)
     elif entry is None:
         yield from _misspelled(job, read, environment)
     elif entry.when in ("requeue", "array"):
@@ -130,6 +141,17 @@ def _input_of_sbatch(job: Job, read: VariableRead, environment: JobEnvironment) 
         "info",
         fix=fix,
     )
+
+
+def _input_of_srun(job: Job, read: VariableRead, meant: str) -> Iterator[Finding]:
+    """A variable that srun takes an option from, read where the one that Slurm sets was meant."""
+    kind = use_of(job, read).kind
+    if kind == "guard" or unclear_sources(job):
+        return
+    instead = _renamed(job, read, meant)
+    message = f"{read.name} is {_result(read)} here unless exported before, as only srun reads it"
+    fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)])
+    yield Finding(read.span, f"{message}; write `${meant}`", "info" if kind == "print" else "warning", fix=fix)
 
 
 def _not_yet(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:

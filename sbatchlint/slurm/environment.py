@@ -93,6 +93,12 @@ def is_input(name: str) -> bool:
     return name in _inputs()
 
 
+def set_beside(name: str) -> str | None:
+    """The variable of jobs beside one that only srun reads (`SLURM_PARTITION`: `SLURM_JOB_PARTITION`); else None."""
+    meant = f"SLURM_JOB_{name.removeprefix('SLURM_')}"
+    return meant if meant in variables() and name not in variables() and is_input(name) else None
+
+
 def find(name: str) -> Entry | None:
     """The variable of this name, also that of one component of a heterogeneous job; None for an unknown name."""
     for group in _GROUPS:

@@ -138,9 +138,10 @@ SYMPTOMS = (
         releases="all releases",
         near_end=200,
         role="cause",
-        literals=("No module named", "there is no package called", "DistributionNotFound", "PackageNotFoundError"),
-        patterns=(r"(?:ModuleNotFoundError|ImportError): No module named '?(?P<module>[\w.]+)", r"^\S*python[\d.]*: No module named (?P<module>[\w.]+)", r"there is no package called [‘'](?P<module>[\w.]+)", r"PackageNotFoundError: (?:No package metadata was found for )?(?P<module>[\w.-]+)"),
+        literals=("No module named", "Error while finding module specification", "there is no package called", "DistributionNotFound", "PackageNotFoundError"),
+        patterns=(r"(?:ModuleNotFoundError|ImportError): No module named '?(?P<module>[\w.]+)", r"^\S*python[\d.]*: No module named (?P<module>[\w.]+)", r"Error while finding module specification for '(?P<module>[^']+)'", r"there is no package called [‘'](?P<module>[\w.]+)", r"PackageNotFoundError: (?:No package metadata was found for )?(?P<module>[\w.-]+)"),
         causes=(
+            Cause("file-as-module", "script", "`-m` gets the name of a file in place of that of a module", "write the module's name, without `.py` and with dots for slashes", codes=("SB457",)),
             Cause("environment-not-active", "script", "the environment with {module} is not active where the program runs", "activate it inside the job, in the shell that starts the program", codes=("SB610", "SB607", "SB617", "SB608", "SB618", "SB422", "SB411", "SB508", "SB609", "SB619", "SB612")),
             Cause("other-r", "script", "the R that the script loads has no package {module}: it was installed for another release of R, or into another library", "load the release of R for which it was installed, or install it again with this one (`.libPaths()` shows where R looks)", script=_loads_r, log=lambda event: possible("no package called" in event.text)),
             Cause("inherited-environment", "submission", "the script activates an environment, and another Python ran: an environment was active already in the shell that submitted, or a module put its own Python first in PATH", "submit from a fresh shell (`conda deactivate`, `module reset`), or call the Python of the environment by its full path", script=_activates, log=_of_base),
@@ -153,6 +154,7 @@ SYMPTOMS = (
         matches="""\
 ModuleNotFoundError: No module named 'flash_attn'
 /usr/bin/python3: No module named torch.distributed
+/usr/bin/python3: Error while finding module specification for 'train.py' (ModuleNotFoundError: __path__ attribute not found on 'train' while trying to find 'train.py'). Try using 'train' instead of 'train.py' as the module name.
 Error in library(dplyr) : there is no package called ‘dplyr’
 importlib.metadata.PackageNotFoundError: No package metadata was found for bitsandbytes
 """,
