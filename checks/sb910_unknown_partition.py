@@ -18,6 +18,7 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.site.fit import CLOSED, stops
 from sbatchlint.analysis.site.names import instead_of, nearest, unknown_partitions
@@ -25,7 +26,11 @@ from sbatchlint.analysis.site.targets import named_partitions, place, requests, 
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.rewriting import replacement
+from sbatchlint.source.numbers import counted
 from sbatchlint.triggers import KnownCluster
+
+if TYPE_CHECKING:
+    from sbatchlint.site.model import Profile
 
 CARD = Card(
     "SB910", "unknown-partition", severity="error", fix="sometimes", since="0.1.0", when=KnownCluster(),
@@ -46,7 +51,7 @@ def check(job: Job) -> Iterator[Finding]:
         unknown = unknown_partitions(profile, request)
         closed = [name for name in names if name in profile.partitions and profile.partitions[name].state in CLOSED]
         if unknown:
-            yield _unknown(job, request, unknown[0], list(profile.partitions))
+            yield _unknown(job, request, unknown[0], profile)
         elif closed and len(closed) == len(names):
             state = profile.partitions[closed[0]].state
             yield Finding(
@@ -63,13 +68,15 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(place(job, stop.target.request), message, severity(job, stop.target, only_root))
 
 
-def _unknown(job: Job, request: Request, name: str, known: list[str]) -> Finding:
+def _unknown(job: Job, request: Request, name: str, profile: "Profile") -> Finding:
+    known = list(profile.partitions)
     setting, meant = request.setting("partition"), nearest(name, known)
     fix = None
     if setting is not None and setting.text and meant is not None and meant not in setting.text.split(","):
         value = ",".join(meant if each == name else each for each in setting.text.split(","))
         fix = Fix(f"write {value}", [replacement(job.directives, setting, value)])
-    message = f"sbatch refuses the job: the cluster has no partition `{name}`; {instead_of(meant, known)}"
+    sizes = {each: counted(one.nodes, "node") for each, one in profile.partitions.items() if one.nodes is not None}
+    message = f"sbatch refuses the job: the cluster has no partition `{name}`; {instead_of(meant, known, sizes=sizes)}"
     return Finding(place(job, request), message, severity(job), fix=fix)
 
 

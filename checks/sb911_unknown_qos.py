@@ -18,14 +18,19 @@ Writes the name that is most like it. Unsafe: another one may be meant.
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.site.fit import stops
 from sbatchlint.analysis.site.names import instead_of, listing, nearest
 from sbatchlint.analysis.site.targets import account_of, named, place, requests, severity, whose_account
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.request import Request
+from sbatchlint.site.profile import limit
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import KnownCluster
+
+if TYPE_CHECKING:
+    from sbatchlint.site.model import Profile
 
 CARD = Card(
     "SB911", "unknown-qos", severity="error", fix="sometimes", since="0.1.0", when=KnownCluster(),
@@ -43,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
     for request in requests(job):
         for name in (named(request, "qos") or "").split(","):
             if name and name not in profile.qos and "qos" in profile.complete:
-                yield _unknown(job, request, name, list(profile.qos), refused)
+                yield _unknown(job, request, name, profile, refused)
             elif name and name in profile.qos and "RequiresReservation" in profile.qos[name].flags:
                 if not request.has_option("reservation"):
                     message = f"sbatch refuses the job: the QOS `{name}` takes only jobs with a reservation; name yours"
@@ -66,14 +71,16 @@ def _not_of_account(job: Job, request: Request, name: str) -> Iterator[Finding]:
     yield Finding(place(job, request, "qos"), message, severity(job))
 
 
-def _unknown(job: Job, request: Request, name: str, known: list[str], refused: bool) -> Finding:
+def _unknown(job: Job, request: Request, name: str, profile: "Profile", refused: bool) -> Finding:
+    known = list(profile.qos)
     setting, meant = request.setting("qos"), nearest(name, known)
     fix = None
     if setting is not None and setting.text == name and meant is not None:
         fix = Fix(f"write {meant}", [replacement(job.directives, setting, meant)])
     effect = "sbatch refuses the job" if refused else "--qos has no effect"
     level = severity(job) if refused else "warning"
-    message = f"{effect}: the cluster has no QOS `{name}`; {instead_of(meant, known)}"
+    limits = {each: f"at most {one.max_time}" for each, one in profile.qos.items() if limit(one.max_time) is not None}
+    message = f"{effect}: the cluster has no QOS `{name}`; {instead_of(meant, known, sizes=limits)}"
     return Finding(place(job, request, "qos"), message, level, fix=fix)
 
 

@@ -16,15 +16,19 @@ one: a100, h100 and a10 are different GPUs.
 src/slurmctld/licenses.c; live runs of Slurm 22.05
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from sbatchlint.analysis.site.fit import stops
 from sbatchlint.analysis.site.names import UnknownName, correction, instead_of, listing, nearest, unknown_resources
 from sbatchlint.analysis.site.targets import named_partitions, place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.request import Request
-from sbatchlint.site.profile import gpu_types, nodes_of
+from sbatchlint.site.profile import gpu_types, gres_of, nodes_of
 from sbatchlint.triggers import KnownCluster
+
+if TYPE_CHECKING:
+    from sbatchlint.site.model import Nodes
 
 CARD = Card(
     "SB912", "unknown-resource", severity="error", fix="sometimes", since="0.1.0", when=KnownCluster(),
@@ -62,11 +66,25 @@ def _instead(job: Job, request: Request, unknown: UnknownName, meant: str | None
     """What to write: of types of GPU, those of the partition."""
     profile = job.site.profile
     names = named_partitions(request) if meant is None and unknown.kind == "type" else None
-    if profile is not None and names and "gpu" in unknown.option:
-        types = gpu_types(each for name in names for each in nodes_of(profile, name))
+    if profile is None:
+        return instead_of(meant, unknown.known)
+    if names and "gpu" in unknown.option:
+        own = [each for name in names for each in nodes_of(profile, name)]
+        sizes, types = _on_a_node(own), gpu_types(own)
         if types:
-            return f"partition `{','.join(names)}` has {listing(types)}"
-    return instead_of(meant, unknown.known, "there are no types" if unknown.kind == "type" else "there are none")
+            return f"partition `{','.join(names)}` has {listing([f'{each} ({sizes[each]})' for each in types])}"
+    sizes = {name: str(number) for name, number in (profile.licenses or {}).items()}
+    sizes = _on_a_node(profile.nodes) if unknown.kind == "type" else sizes if unknown.kind == "licence" else {}
+    none = "there are no types" if unknown.kind == "type" else "there are none"
+    return instead_of(meant, unknown.known, none, sizes)
+
+
+def _on_a_node(kinds: "Iterable[Nodes]") -> dict[str, str]:
+    """How many resources of each type a node has, at most: `4 a node`."""
+    found: dict[str, int] = {}
+    for each in (one for nodes in kinds for one in gres_of(nodes) if one.type):
+        found[each.type] = max(found.get(each.type, 0), each.number)
+    return {name: f"{number} a node" for name, number in found.items()}
 
 
 CASES = [

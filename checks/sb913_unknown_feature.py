@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from sbatchlint.analysis.site.names import correction, instead_of, nearest, unknown_features
 from sbatchlint.analysis.site.targets import place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.site.profile import total
+from sbatchlint.source.numbers import counted
 from sbatchlint.triggers import KnownCluster
 
 CARD = Card(
@@ -37,8 +39,10 @@ def check(job: Job) -> Iterator[Finding]:
         for unknown in unknown_features(profile, request):
             meant = nearest(unknown.name, unknown.known)
             fix = correction(job, request, unknown, meant)
-            instead = instead_of(meant, unknown.known, "its nodes have no features")
-            message = f"sbatch refuses the job: no node of the cluster has the feature `{unknown.name}`; {instead}"
+            having = {name: [each for each in profile.nodes if name in (each.features or ())] for name in unknown.known}
+            sizes = {name: counted(number, "node") for name, each in having.items() if (number := total(each))}
+            instead = instead_of(meant, unknown.known, "its nodes have no features", sizes)
+            message = f"sbatch refuses the job: no node has the feature `{unknown.name}`; {instead}"
             yield Finding(place(job, request, unknown.option), message, severity(job), fix=fix)
 
 

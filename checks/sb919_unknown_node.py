@@ -20,6 +20,7 @@ from sbatchlint.analysis.site.targets import named, place, requests, severity
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.site.profile import lists
 from sbatchlint.slurm.grammar.hosts import hosts
+from sbatchlint.source.numbers import counted
 from sbatchlint.triggers import KnownCluster
 
 CARD = Card(
@@ -44,7 +45,8 @@ def check(job: Job) -> Iterator[Finding]:
             unknown = [name for name in listed if name not in known]
             if unknown:
                 names = [each.names for each in profile.nodes]
-                message = f"sbatch refuses the job: the cluster has no node `{unknown[0]}`; it has {listing(names, 3)}"
+                others = f"its {counted(len(known), 'node')} {'is' if len(known) == 1 else 'are'} {listing(names, 3)}"
+                message = f"sbatch refuses the job: the cluster has no node `{unknown[0]}`; {others}"
                 yield Finding(place(job, request, option), message, severity(job))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint.analysis.site.demand import feature_names
@@ -107,16 +108,23 @@ def unknown_features(profile: Profile, request: Request) -> list[UnknownName]:
     ]
 
 
-def listing(names: tuple[str, ...] | list[str], most: int = 8) -> str:
+def listing(names: Sequence[str], most: int = 8) -> str:
     """Names in a message, as many as are read at a glance."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def instead_of(meant: str | None, known: tuple[str, ...] | list[str], none: str = "there are none") -> str:
-    """What to write, in a message. `meant`: by `nearest`; `none`: what is said where nothing is known."""
+def instead_of(
+    meant: str | None, known: Sequence[str], none: str = "there are none", sizes: Mapping[str, str] | None = None
+) -> str:
+    """What to write, in a message.
+
+    `meant`: by `nearest`; `none`: what is said where nothing is known; `sizes`: how many or how much there is of each.
+    """
+    named = {name: f" ({sizes[name]})" if sizes is not None and sizes.get(name) else "" for name in known}
     if meant is not None:
-        return f"write `{meant}`, if that is intended"
-    return f"available: {listing(known)}" if known else none
+        return f"write `{meant}`{named.get(meant, '')}, if that is intended"
+    said = [f"{name}{size}" for name, size in named.items()]
+    return f"available: {listing(said, 3 if any(named.values()) else 8)}" if known else none
 
 
 def correction(job: Job, request: Request, unknown: UnknownName, meant: str | None) -> Fix | None:
@@ -128,7 +136,7 @@ def correction(job: Job, request: Request, unknown: UnknownName, meant: str | No
     return Fix(f"write {value}", [replacement(job.directives, setting, value)])
 
 
-def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
+def nearest(name: str, known: Sequence[str]) -> str | None:
     """The name that is plainly meant; None if there is none.
 
     Another number is another thing, and so is another letter beside one: nobody who writes a100 means h100 or a10.
