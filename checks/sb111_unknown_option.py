@@ -36,7 +36,7 @@ from sbatchlint.triggers import Problems, Written
 
 # A name with a value right after it: `--account<project>`, `--mem4G`.
 _GLUED = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?=[<\[{\"'\d$/])")
-_WRITTEN_VALUE = re.compile(r"=[^\s#'\"`]{1,20}(?=\s|\Z)")
+_WRITTEN_VALUE = re.compile(r"=([\"']?)[^\s#'\"`]{1,20}\1(?=\s|\Z)")
 # A word after an option that may be its value.
 _VALUE = re.compile(r"[ \t]+([^\s#-]\S*)")
 

@@ -135,7 +135,7 @@ def check(job: Job) -> Iterator[Finding]:
                 message = f"line {line} sets `{later.name}` again, even without an argument; write `{default}` there"
                 yield Finding(earlier.name_span, message, "info")
             else:
-                message = f"this value is never used: line {line} sets `{later.name}` again; remove the first"
+                message = f"this value is never used: line {line} sets `{later.name}` again; remove this assignment"
                 yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "set again here")])
 
 

@@ -55,6 +55,7 @@ NOTHING = ("NONE", "NIL")
 # A module that sets up Slurm itself; not one of a program built for it (`hpl/2.3-slurm`).
 _OF_SLURM = Regex(r"(?i)[^/]*slurm")
 _STEP = Regex(r"(?m)^[^#\n]*\bsrun\b")
+_WRITTEN = Regex(r"--export[= ]([^\s\"'`;&|()]+)(?=[\s;&|)]|\Z)")
 _MOST_BYTES = 1 << 16
 
 
@@ -245,9 +246,8 @@ def _of_sbatch(job: Job) -> Iterator[Finding]:
 
 def _as_written(job: Job, setting: Setting) -> str:
     """The list as the script has it, with its variables."""
-    value = job.source.slice(setting.value_span or setting.span)
-    plain = setting.value_span is not None and not set(value) & set("`'\"\n")
-    return value if plain and "=" in value else setting.text or ""
+    written = _WRITTEN.match(job.source.text, setting.span.start)
+    return setting.text or "" if written is None else written[1]
 
 
 def _starts_steps(job: Job, setting: Setting) -> bool:

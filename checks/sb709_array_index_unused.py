@@ -72,6 +72,8 @@ _IDENTITY = ("array", "environ", "getenv", "random", "seed", "time", "subprocess
 _MOST_BYTES = 1 << 18
 _SAME = 2  # how many words of two commands are equal where they run the same program: `python train.py`
 
+_LONGEST = 15  # characters of a program's name that a message repeats
+
 
 def check(job: Job) -> Iterator[Finding]:
     array = several_elements(job)
@@ -114,7 +116,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             span,
             f"{all_of(array.tasks, 'array task')} do the same, unless {name} reads the index or shares out the work "
-            f"itself; pass `$SLURM_ARRAY_TASK_ID` to {name}",
+            f"itself; pass `$SLURM_ARRAY_TASK_ID` to {name if len(name) < _LONGEST else 'this program'}",
             "info",
             related=related,
         )

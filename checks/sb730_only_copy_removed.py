@@ -74,8 +74,10 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 def _copied(job: Job, transfer: Invocation) -> str:
     """What a command should have copied, as the script has it."""
     operands = [each for each in transfer.argv[1:-1] if each and not shown_text(each).startswith("-")]
-    written = job.source.slice(span_of(operands[0])) if len(operands) == 1 else ""
-    return f"`{written}`" if written and len(written) < _LONGEST and "\n" not in written else "these files"
+    span = span_of(operands[0]) if len(operands) == 1 else None
+    written = job.source.slice(span) if span is not None and transfer.span.contains(span) else ""
+    fits = written and len(written) < _LONGEST and "\n" not in written
+    return f"`{written}`" if fits else f"what `{transfer.name}` should keep"
 
 
 def _advice(job: Job, transfer: Invocation, removal: Invocation) -> str:

@@ -48,6 +48,7 @@ from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.slurm.environment import misspelling_of, variables
 from sbatchlint.source.numbers import has_between, others
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -262,10 +263,12 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
     ends = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
     advice = "`cd … || exit 1`" + (f", and `${{{empty[0].name}:?}}` in it" if empty else " there")
+    name = f"`{shortened(entered, 30)}`"
+    message = f"{name} on line {job.line(cd.span.start)} fails, this removes {what} in {_folder_before(job, cd)}"
+    message = f"if {message}; write {advice}"
     return Finding(
         command.span,
-        f"if `{shortened(entered, 30)}` on line {job.line(cd.span.start)} fails, this removes {what} in "
-        f"{_folder_before(job, cd)}; write {advice}",
+        message if len(message) <= MOST else message.replace(name, "`cd`", 1),
         "warning" if (here or _clears(job, cd)) and run.errexit is False else "info",
         related=[(cd.span, "may fail")],
         fix=Fix("stop the script if it fails", edits, safe=True) if ends else None,

@@ -37,8 +37,18 @@ def test_only_long_messages_and_words_of_the_script_are_shortened() -> None:
     assert shorten_message(f"{more}`{path}` is lost", "") == f"{more}`{path}` is lost"
 
 
-def test_the_fix_writes_the_whole_path() -> None:
-    script = f"#!/bin/bash\n#SBATCH --output={LONG}/logs/train.log\nsrun ./a.out\n"
+@pytest.mark.parametrize("folder", ["logs", "logs/of-all-runs/with-their-date"])
+def test_the_message_has_the_whole_path_where_it_fits_and_the_fix_always(folder: str) -> None:
+    script = f"#!/bin/bash\n#SBATCH --output={LONG}/{folder}/train.log\nsrun ./a.out\n"
     (found,) = lint_source(Source(script, "job.sh"), Settings.of_table({}, select=["log-without-job-id"]))
-    assert len(found.message) <= MOST and LONG not in found.message
-    assert found.fix is not None and found.fix.edits[0].content == f"{LONG}/logs/train-%j.log"
+    assert len(found.message) <= MOST and (LONG in found.message) == (folder == "logs")
+    assert found.fix is not None and found.fix.edits[0].content == f"{LONG}/{folder}/train-%j.log"
+
+
+def test_phrases_are_shortened_only_where_the_message_is_long() -> None:
+    message = (
+        "the job ends as COMPLETED even if `srun` fails; add `status=$?` on the next line and end with `exit $status`"
+    )
+    assert shorten_message(message, "") == message
+    long = message.replace("fails", "fails, as the last line of the script, line 420, replaces its status")
+    assert len(long) > MOST and ", end with `exit $rc`" in shorten_message(long, "")

@@ -9,6 +9,16 @@ MOST = 140
 _LONG = 45
 # Code in a message, after a word that asks to write exactly this.
 _CODE = Regex(r"(\b(?:write|run|add|append) )?`([^`]*)`")
+# Phrases and shorter ones of the same meaning.
+_PHRASES = (
+    (" and end with ", ", end with "),
+    (" the pipeline returns the status of ", " the status is that of "),
+    (" on the next line", " below it"),
+    ("the job ends as COMPLETED even if", "the job is COMPLETED even if"),
+    (" right after this command", " after this command"),
+    ("after each that matters", "after each"),
+    (" in Slurm 26.05 and later", " from Slurm 26.05 on"),
+)
 
 
 def shortened(written: str, most: int = _LONG) -> str:
@@ -45,7 +55,7 @@ def _end_of_path(path: str, most: int) -> str:
 
 
 def shorten_message(message: str, script: str) -> str:
-    """A message of more than `MOST` characters with the long words of the script in it shortened."""
+    """A message of more than `MOST` characters with the long words of the script, and some phrases in it, shortened."""
     if len(message) <= MOST:
         return message
 
@@ -53,4 +63,8 @@ def shorten_message(message: str, script: str) -> str:
         asks, written = found.groups()
         return found[0] if asks or written not in script else f"`{shortened(written)}`"
 
-    return _CODE.sub(code, message)
+    message = _CODE.sub(code, message)
+    for phrase, shorter in _PHRASES:
+        if len(message) > MOST:
+            message = message.replace(phrase, shorter)
+    return message
