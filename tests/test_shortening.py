@@ -46,9 +46,7 @@ def test_the_message_has_the_whole_path_where_it_fits_and_the_fix_always(folder:
 
 
 def test_phrases_are_shortened_only_where_the_message_is_long() -> None:
-    message = (
-        "the job ends as COMPLETED even if `srun` fails; add `status=$?` on the next line and end with `exit $status`"
-    )
+    message = "a failure of `srun` is ignored; append `|| rc=1` to this line and end with `exit $rc`"
     assert shorten_message(message, "") == message
-    long = message.replace("fails", "fails, as the last line of the script, line 420, replaces its status")
+    long = message.replace("ignored", "ignored" + ", and ignored" * 6)
     assert len(long) > MOST and ", end with `exit $rc`" in shorten_message(long, "")
