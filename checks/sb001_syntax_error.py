@@ -31,6 +31,7 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.source import lookups
 from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source
 from sbatchlint.triggers import SyntaxErrors
 
@@ -99,6 +100,10 @@ def check(job: Job) -> Iterator[Finding]:
     unexpected = UNEXPECTED.search(words)
     if unexpected is not None and (opened := _empty_body(string[:start], unexpected[1])) is not None:
         problem = f"there is no command between `{opened}` and `{unexpected[1]}`; write `:` there"
+    if len([each for each in _IMPORT.finditer(string, 0, start) if not job.in_quoted_text(each.start())]) > 1:
+        message = "bash stops here with a syntax error, as this is Python; write `#!/usr/bin/env python3` in line 1"
+        yield Finding(job.span(start, end), message)
+        return
     if job.is_embedded:  # `bash -n` takes a here-document for text
         problem = problem.replace(", and check with `bash -n`", "").replace("; check with `bash -n`", "; correct it")
     message = f"bash runs the lines above, then stops here with a syntax error: {problem}"
@@ -107,6 +112,11 @@ def check(job: Job) -> Iterator[Finding]:
     yield Finding(job.span(start, end), message, related=related)
 
 
+# Lines of Python, which bash would take for commands.
+_IMPORT = Regex(
+    r"(?m)^(?:import[ \t]+[A-Za-z_][\w.]*(?:[ \t]+as[ \t]+\w+)?"
+    r"|from[ \t]+[A-Za-z_.][\w.]*[ \t]+import[ \t]+[\w*(][^\n]*)$"
+)
 _LAST_WORD = re.compile(r"(?:^|[\s;])(then|else|do)[ \t]*(?:#[^\n]*)?\Z")
 
 

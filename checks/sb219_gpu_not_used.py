@@ -56,6 +56,9 @@ _KEPT = Regex(
     r"(?m)^[ \t]*#+[ \t]*(?:srun|mpi(?:run|exec)|python[\d.]*|torchrun|accelerate|deepspeed|Rscript|julia"
     r"|bash|sh|\./\S+)[ \t]+\S"
 )
+_TO_COME = Regex(
+    r"(?mi)^[ \t]*#(?!SBATCH|!)[^\n]{0,60}\b(?:put|insert|add|write|place|your|run)\b[^\n]{0,60}\b(?:here|below)\b"
+)
 # What sets up a shell, tells something, or makes a folder.
 _HARMLESS = frozenset(
     {"module", "ml", "cd", "export", "echo", "printf", "date", "hostname", "pwd", "mkdir", "set", "unset", "activate"}
@@ -88,7 +91,8 @@ def check(job: Job) -> Iterator[Finding]:
     prepares = _only_prepares(job)
     if prepares is not None:
         message = f"{idle}: the script only prepares an environment, and starts no program"
-        later = "info" if _KEPT.search(job.source.text) else None  # its programs are commented out
+        # its programs are commented out, or are still to be written
+        later = "info" if _KEPT.search(job.source.text) or _TO_COME.search(job.source.text) else None
         advice = f"remove `{settings[0].as_written}`" if len(settings) == 1 else "remove the request"
         yield Finding(settings[0].span, f"{message}; {advice}", later, related=[(prepares, "the script ends here")])
         return

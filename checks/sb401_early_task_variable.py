@@ -43,6 +43,7 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.programs import programs_with
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
 
 CARD = Card(
@@ -53,6 +54,7 @@ CARD = Card(
 # The pattern that srun replaces in a log name as the variable would be expanded in a task.
 _PATTERNS = {"SLURM_PROCID": "%t", "SLURM_LOCALID": "%t", "SLURM_NODEID": "%n", "SLURMD_NODENAME": "%N"}
 
+_NAME = Regex(r"\$\{?([A-Za-z_]\w*)")
 # How advice goes on where the command also needs a shell in each task.
 _SHELL_TOO = ", and `srun "
 CONSEQUENCE = {
@@ -165,7 +167,15 @@ def _repair(job: Job, use: EarlyUse) -> tuple[str, Fix | None]:
         return repair.text, Fix(title, repair.edits, repair.safe)
     if use.shells:
         return "expand it in each task's own shell", None
+    if _reads_others(job, use):  # single quotes would keep them from the batch shell, which alone knows them
+        return f'let each task expand it: `bash -c "… \\${name} …"`', None
     return f"let each task expand it: `bash -c '… ${name} …'`", None
+
+
+def _reads_others(job: Job, use: EarlyUse) -> bool:
+    """Whether the command also has variables that the batch shell sets and does not export."""
+    own = {each.name for each in job.assignments if not each.exported}
+    return not own.isdisjoint(_NAME.findall(job.source.slice(use.step.span)))
 
 
 CASES = [

@@ -316,7 +316,8 @@ def _lone_space(command: Simple, text: Text, file: str) -> Iterator[Finding]:
             message = f"a comment cannot stand inside a command: `{words[0]}` becomes an argument; remove it"
             exact = _is_exact(text, false, end, file)
             edit = remove(text.span(false, end - 1))
-            yield Finding(span, message, fix=Fix("remove the comment", [edit]) if exact else None)
+            fix = Fix("remove the comment", [edit]) if exact else None
+            yield Finding(span, message, "warning", fix=fix)  # some programs ignore what they do not expect
             return
         span = text.span(false, len(string[:end].rstrip()))
         exact = _is_exact(text, false, false + 3, file)

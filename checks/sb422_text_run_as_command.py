@@ -184,6 +184,11 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
         inside = word[0].expansion is None and command.span.contains(span_of(word[:1]))
         literal = _QUOTED.match(job.source.text, word[0].start - 1) if inside else None
         if literal is None:
+            if inside and command.kind == "srun" and job.source.text[word[0].start - 1] == '"' and not command.argv[1:]:
+                advice = "write `bash -c` before the quotes"  # what the batch shell expands in them stays
+                message = f"in quotes the command line is one word, and srun finds no such command; {advice}"
+                yield Finding(span_of(word), message)
+                return
             if written[:1] in ("'", '"') and not command.kind:  # `"$OPTIONS --more"`
                 what = "in quotes this is one word, and no command has that name"
                 advice = "assign it, or remove the quotes"

@@ -251,7 +251,8 @@ def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
             f"the invisible character U+{ord(invisible[0]):04X} is part of the command's name, which bash does not "
             "find; remove it"
         )
-        yield Finding(place, message, fix=Fix("remove the character", edits, safe=False))
+        severity = "warning" if command.context.conditional else None
+        yield Finding(place, message, severity, fix=Fix("remove the character", edits, safe=False))
         return
     name = known_prefix(command.argv[0])
     usual = _QUOTE.split(first, maxsplit=1)[0]

@@ -152,12 +152,11 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
     name = os.path.basename(path or "").removesuffix(".m")
     folder = os.path.dirname(path or "")
     if reader.stdin is not None and len(program.strip().splitlines()) > 1:
-        yield Finding(
-            command.name_span,
-            "after an error here MATLAB goes on, and exits with 0; put these lines into FILE.m, and write "
-            "`matlab -batch FILE` (R2019a or later)",
-            "warning",
-        )
+        advice = "put these lines into FILE.m, and write `matlab -batch FILE`"
+        if "$" in job.source.slice(reader.stdin.span(0, len(reader.stdin.string))):  # bash would not expand it there
+            advice = 'put these lines into the quotes of `matlab -batch "…"`'
+        message = f"after an error here MATLAB goes on, and exits with 0; {advice} (R2019a or later)"
+        yield Finding(command.name_span, message, "warning")
         return
     instead = " instead of `<`" if last.operator == "<" else " instead"
     advice = f"`-batch {name}`" if name.isidentifier() else '`-batch "STATEMENTS"`'
