@@ -42,6 +42,8 @@ from sbatchlint.bash.syntax.tree import If, Simple, While
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.job.once import once
+from sbatchlint.job.steps import Step
 from sbatchlint.programs import programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Steps
@@ -167,15 +169,20 @@ def _repair(job: Job, use: EarlyUse) -> tuple[str, Fix | None]:
         return repair.text, Fix(title, repair.edits, repair.safe)
     if use.shells:
         return "expand it in each task's own shell", None
-    if _reads_others(job, use):  # single quotes would keep them from the batch shell, which alone knows them
+    if _reads_others(job, use.step):  # single quotes would keep them from the batch shell, which alone knows them
         return f'let each task expand it: `bash -c "… \\${name} …"`', None
     return f"let each task expand it: `bash -c '… ${name} …'`", None
 
 
-def _reads_others(job: Job, use: EarlyUse) -> bool:
-    """Whether the command also has variables that the batch shell sets and does not export."""
-    own = {each.name for each in job.assignments if not each.exported}
-    return not own.isdisjoint(_NAME.findall(job.source.slice(use.step.span)))
+@once
+def _reads_others(job: Job, step: Step) -> bool:
+    """Whether the words of a step also have variables that the batch shell sets and does not export."""
+    return not _own_names(job).isdisjoint(_NAME.findall(job.source.slice(step.span)))
+
+
+@once
+def _own_names(job: Job) -> frozenset[str]:
+    return frozenset(each.name for each in job.assignments if not each.exported)
 
 
 CASES = [
