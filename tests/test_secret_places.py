@@ -85,6 +85,17 @@ PLACES = (
     "skopeo copy --src-creds ada:{secret} docker://a/b dir:c",
     "podman pull --creds=ada:{secret} reg.example.org/a",
     "oras pull -u ada -p '{secret}' reg/a:1",
+    "setup() {{ export {name}=\"${{1}}\"; }}; setup '{secret}'; srun ./a --api-key \"${name}\"",
+    "login_to() {{\n  local host=$1\n  {name}=$2 ./log_in\n}}\nlogin_to example.org {secret}",
+    "cat > pod.yaml <<E\nenv:\n  - name: {name}\n    value: \"{secret}\"\nE",
+    "cat > task.json <<E\n{{\"name\": \"{name}\", \"value\": \"{secret}\"}}\nE",
+    "srun ./x 'Driver=SQL;Server=h;Uid=ada;Pwd={secret};'",
+    "conda install -c 'https://conda.example.org/t/{secret}/chan' p",
+    "echo '{{\"username\":\"ada\",\"key\":\"{secret}\"}}' > ~/.kaggle/kaggle.json",
+    "vault login '{secret}'",
+    "wandb login --relogin '{secret}'",
+    "echo '{secret}|x' | sudo -S ls",
+    "echo \"a|{secret}\" | kinit ada",
 )  # fmt: skip
 
 
@@ -194,6 +205,14 @@ def test_a_place_tells_a_secret_whatever_it_looks_like(kind: str) -> None:
         "cat > ~/.bashrc <<E\nls\nE",
         "cat > tokens.txt <<E\nhello world\nE",
         "read -r A B <<'E'\nx y\nE",
+        "echo 'run wandb login first' | cat",
+        "wandb login",
+        "vault login -method=ldap username=ada",
+        "f() { local TOKEN=$1; }; f $TOKEN",
+        "f() { local path=$1; }; f /data/x",
+        "name: train\nvalue: 3",
+        "A=b; PWD=/x",
+        "conda install -c https://conda.anaconda.org/conda-forge p",
     ],
 )  # fmt: skip
 def test_what_has_no_secret_is_shown(text: str) -> None:
@@ -221,7 +240,8 @@ def test_a_name_of_a_user_is_hidden_in_its_address_only() -> None:
         "with password 'abc' ",
         "login('a', 'b'", "auth=('a', 'b'", "://a@b", "https://a@b", "https://a:x@b", "://a@b:c@d",
         "echo a:bcd | base64 ",
-        "base64 <<< a:b ", "[ $TOKEN = 'aB1c' ",
+        "base64 <<< a:b ", "f() { A_KEY=$1; }; f abcd; ", "A_KEY=$1 ", "a=b;Pwd=c; ",
+        "https://h/t/abcdefg/ ", "[ $TOKEN = 'aB1c' ",
     ],
 )  # fmt: skip
 def test_work_grows_as_the_text_does(piece: str) -> None:

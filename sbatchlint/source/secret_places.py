@@ -21,7 +21,10 @@ _READING = (
     r"|\bchpasswd\b|\bcryptsetup\b|-passphrase-fd\b)"
 )
 _PRINTED = r"\b(?:echo|printf)[ \t]+(?:(?:--?[neE]*|['\"]?%[sb](?:\\+n)?['\"]?)[ \t]+)*"
-_PIPED = rf"(?=['\"]?[^\s'\"]{{4}})(?=[^\n|]{{1,1000}}\|[^\n|]{{0,200}}{_READING})"
+_PIPED = (
+    r"(?=['\"]?[^\s'\"]{4})(?=(?:'[^'\n]{1,400}'|\"[^\"\n]{1,400}\"|[^\n|'\"])[^\n|]{0,1000}"
+    rf"\|[^\n|]{{0,200}}{_READING})"
+)
 # What is written to a file that is named for a secret.
 _TO_FILE = (
     r"(?=['\"]?[^\s'\"]{0,60}\d)(?=['\"]?[^\s'\"$]{6,400}['\"]?[ \t]*>>?[ \t]*[^\s;|&]{0,200}"
@@ -78,7 +81,10 @@ _OF_VERB = (
     r"[^\n;|&]{0,120}?[ \t][\w.-]{0,80}(?:token|_key|secret|passw(?:or)?d|_pass|passphrase)[ \t]+"
     r"(?=['\"]?[^\s'\"]{0,60}\d)(?=['\"]?[^\s'\"]{6})"
 )
-_OF_WANDB = r"\bwandb[ \t]+login(?:[ \t]+--[\w-]+(?:=\S+)?)*[ \t]+(?=['\"]?\w{0,60}\d)(?=['\"]?\w{8})"
+# A login that takes nothing but a secret; in a sentence words follow it.
+_ALONE = r"(?=['\"][^\s'\"$]{4}|(?=[^\s'\"$;|&<>#)=]{4})[^\s'\"$;|&<>#)=]{0,400}[0-9^!@%+_-])(?=\S)(?!-|\w+=)"
+_OF_WANDB = rf"\bwandb[ \t]+login(?:[ \t]+--[\w-]+(?:=\S+)?)*[ \t]+{_ALONE}"
+_OF_KAGGLE = r"\"username\\?\"[ \t]*:[ \t]*\\?\"[^\"\n]{1,80}\"[ \t]*,\s*\\?\"key\\?\"[ \t]*:[ \t]*(?=\\?\")"
 PLACES = tuple(
     (sign, Regex(pattern, re.IGNORECASE if fold else 0))
     for sign, pattern, fold in (
@@ -114,7 +120,9 @@ PLACES = tuple(
         ("swaks", rf"\bswaks{_OPTION}-ap[ \t]+(?=\S)", False),
         ("xfreerdp", rf"\bxfreerdp{_OPTION}/p:(?=\S)", False),
         ("ssh-keygen", rf"\bssh-keygen{_OPTION}-[NP][ \t]*(?=\S)", False),
-        ("vault", r"\bvault[ \t]+login[ \t]+(?:-[\w=-]+[ \t]+)*(?=['\"]?[\w.]{8})(?!\w+=)", False),
+        ("vault", rf"\bvault[ \t]+login[ \t]+(?:-[\w=-]+[ \t]+)*{_ALONE}", False),
+        ("pwd", r"=[^=;'\"\n]{1,200};[ \t]?pwd[ \t]?=[ \t]?(?P<value>(?![/$~.])[^;'\"\s]{1,400})", True),
+        ("/t/", r"https?://[^\s/'\"]{1,200}/t/(?P<value>[^\s/'\"$<{]{6,400})(?=/)", False),
         ("send", r"p?ass(?:word|wd|phrase)\b[^\n;]{0,40}[;\n][ \t]*send[ \t]+(?:--[ \t]+)?(?=\\?[\"'])", True),
         ("pgpass", r"(?m)^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w.*-]{1,80}:[\w.*@-]{1,80}:(?=\S)", False),
         ("-u", r"(?<!\S)-U[ \t]*['\"]?[^\s%'\"]{1,80}%(?=[^\s%'\"]{4})", False),
@@ -167,6 +175,7 @@ PLACES = tuple(
         ("sig=", r"[?&]sig=", False),
         ("x-amz-", r"x-amz-(?:signature|credential|security-token)=", True),
         ('"key"', r"\"key\"[ \t]*:[ \t]*(?=\"[a-f0-9]{32}\")", False),
+        ("username", _OF_KAGGLE, False),
         ('"auth"', r"\"auth\"[ \t]*:[ \t]*(?=\"[\w+/=]{8})", False),
     )
 )  # fmt: skip

@@ -147,9 +147,13 @@ _PREFIXED = Regex(
     r"(?:(?<![\w./-])|(?<=\w:-))[A-Za-z][A-Za-z0-9]{1,9}[_-](?:[A-Za-z0-9]{1,12}[_-]){0,3}(?P<drawn>[A-Za-z0-9]{20,200})(?![\w/])"
 )
 _LOOSE_NAME = Regex(r"-{0,2}[A-Za-z_][\w.-]*\Z")
+# What a function sets to one of its arguments, and where the function begins.
+_FROM_ARGUMENT = Regex(r"\b(?P<name>[A-Za-z_]\w{0,80})=['\"]?\$\{?(?P<number>[1-9])\b")
+_DEFINITION = Regex(r"(?s).*\b(?P<function>[A-Za-z_][\w-]{0,80})[ \t]*(?:\([ \t]*\))?\s*\{(?!.*\n\})")
 # What is between a name and its value.
 _SIGN = Regex(
     r"\\?['\"]?(?:\]|\[\w{1,40}\])?[ \t]*(?::[-=]|={1,3}|=>|\+=|:(?![/:?+]))[ \t]*\(?(?=[^\s=~])"
+    r"|\\?['\"]?,?[ \t]*(?:\r?\n[ \t]*)?\\?['\"]?value\\?['\"]?[ \t]*:[ \t]*(?=\S)"
     r"|\\?['\"],[ \t]*(?=\\?['\"])|[ \t]*<<<[ \t]*"
     r"|(?:['\"][ \t]+value[ \t]*=|</\w+>\s*<value>|['\"]?[ \t]+--value[ \t=])[ \t]*(?=\S)"
     r"|[ \t]+(?:\\\r?\n[ \t]*)?"
@@ -235,6 +239,7 @@ def _found(string: str) -> list[tuple[int, int]]:
             if value is not None and not _is_elsewhere(value[0]) and _NO_VALUE.fullmatch(value[0]) is None:
                 found.append(value[1])
     found += _named(string)
+    found += _given_to_functions(string)
     return found
 
 
@@ -282,6 +287,28 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
             yield given[1]
         elif given is not None and len(given[0]) > _LONG:
             done = given[1][1]  # no value is read again and again
+
+
+def _given_to_functions(string: str) -> Iterator[tuple[int, int]]:
+    """The arguments of functions that give them to the names of secrets: `f() { export API_KEY=$1; }; f abc`."""
+    wanted: dict[str, dict[int, str]] = {}
+    for match in _FROM_ARGUMENT.finditer(string) if "$" in string else ():
+        definition = _DEFINITION.search(string, max(match.start() - 1000, 0), match.start())
+        name = _name_of(match["name"])
+        if definition is not None and name is not None:
+            wanted.setdefault(definition["function"], {})[int(match["number"])] = name
+    if not wanted:
+        return
+    for call in re.finditer(rf"(?m)(?:^|[;&|{{(])[ \t]*(?P<function>{'|'.join(wanted)})(?=[ \t])", string):
+        at = call.end()
+        for number in range(1, max(wanted[call["function"]]) + 1):
+            word = _value(string, at + len(string[at : at + 80]) - len(string[at : at + 80].lstrip(" \t")))
+            if word is None:
+                break
+            name = wanted[call["function"]].get(number)
+            if name is not None and _may_be_secret(name, *word, string):
+                yield word[1]
+            at = word[1][1] + (string[word[1][1] : word[1][1] + 1] in ("'", '"'))
 
 
 def _name_of(written: str) -> str | None:
