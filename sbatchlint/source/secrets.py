@@ -13,6 +13,7 @@ from itertools import pairwise
 from math import log2
 from typing import Any, NamedTuple
 
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_addresses import LONG_USER, in_addresses
 from sbatchlint.source.secret_forms import LOOSE_TOKENS, TOKENS
@@ -296,7 +297,7 @@ def _given_to_functions(string: str) -> Iterator[tuple[int, int]]:
         definition = _DEFINITION.search(string, max(match.start() - 1000, 0), match.start())
         name = _name_of(match["name"])
         if definition is not None and name is not None:
-            wanted.setdefault(definition["function"], {})[int(match["number"])] = name
+            wanted.setdefault(definition["function"], {})[parse_integer(match["number"])] = name
     if not wanted:
         return
     for call in re.finditer(rf"(?m)(?:^|[;&|{{(])[ \t]*(?P<function>{'|'.join(wanted)})(?=[ \t])", string):

@@ -147,8 +147,12 @@ class ParameterExpansion:
                 segments.append(between)
             separated = separated or not vanishing
             if field and is_one_word:
-                # inside one word an unknown is one field
-                segments.append((tuple([piece.replace(open=False) for piece in field]), self.splitting))
+                # inside one word an unknown is one field; what a pattern of files matches is not known
+                unknown = self.scope.expanded(None, self.part.name, self.span)
+                pieces = [
+                    unknown if piece.open and piece.text is not None else piece.replace(open=False) for piece in field
+                ]
+                segments.append((tuple(pieces), self.splitting))
             elif field:
                 segments.append((field, self.splitting))
             elif not self.splitting:
