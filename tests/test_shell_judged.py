@@ -170,7 +170,7 @@ src=in dst=out; show {$src,$dst}_f {"$src",$dst}x {${src},${dst}}_f; dst_f=7; sh
 export X=f{1..3}; show "$X"; declare -x Y={a,b}; show "$Y"; f() { local z={1,2}; show "$z"; }; f; Z={a,b}; show "$Z"
 export P{1,2}=x; show "${P1-none}" "${P2-none}"; readonly -a v=(a{1,2}); show "${v[@]}"
 ## patterns of files that are joined
-set -- a *.q b; show "$*" "$@"; A=(x *.q y *.txt); show "${A[*]}"; f() { w=$*; show "$w"; }; f *.q [z]x; x="$*"; show "$x"
+set -- a *.q b; show "$*" "$@"; A=(x *.q y *.txt); show "${A[*]}"; f() { w=$*; show "$w"; }; f *.q [z]x
 ## commands after one that fails
 set -e; false; show never
 set -e; true && false; show never
