@@ -149,10 +149,8 @@ class ParameterExpansion:
             if field and is_one_word:
                 # inside one word an unknown is one field; what a pattern of files matches is not known
                 unknown = self.scope.expanded(None, self.part.name, self.span)
-                pieces = [
-                    unknown if piece.open and piece.text is not None else piece.replace(open=False) for piece in field
-                ]
-                segments.append((tuple(pieces), self.splitting))
+                known = [unknown if each.open and each.text is not None else each.replace(open=False) for each in field]
+                segments.append((tuple(known), self.splitting))
             elif field:
                 segments.append((field, self.splitting))
             elif not self.splitting:
