@@ -60,6 +60,7 @@ CARD = Card(
 # Variables that every shell has, in a job or not.
 _ALWAYS = frozenset({"HOME", "USER", "LOGNAME", "PWD", "OLDPWD", "PATH", "SHELL", "HOSTNAME", "UID", "EUID", "RANDOM"})
 # What remains of a word without its variables: the root, or everything in it.
+_SLASHES = Regex(r"//+")
 _EVERYTHING = Regex(r"/+(?:\.?\*)?/*|/+(?:home|scratch|work|data|projects?|users?)/*(?:\*)?")
 # Variables of folders that exist, and commands in between that create or test one.
 _EXISTING = frozenset({"SLURM_SUBMIT_DIR", "HOME", "PWD", "OLDPWD"})
@@ -117,14 +118,15 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     if command.guards if command.context.handler else depends_on_test(command):
         return None
     rest = "".join(piece.text or "" for piece in field)
+    rest = _SLASHES.sub("/", rest)
     if not found and _EVERYTHING.fullmatch(rest) and "home" not in rest and rest.strip("/*.") == "":
         if command.alternatives > 1 or command.phase is Phase.SUBMIT:
             return None
         return Finding(
             command.span, (f"this is `{command.name} … {rest}`, which removes everything it can; name the folder")
         )
-    if not found or field[0].text is not None or not _EVERYTHING.fullmatch(rest):
-        return None
+    if not found or (field[0].text or "").strip("/") or not _EVERYTHING.fullmatch(rest):
+        return None  # below a folder that is named
     if len(found) == 1 and _is_tmpdir(found[0], command) and "TMPDIR" not in _tested(job) and rest.strip("/*.") == "":
         return Finding(
             command.span,
