@@ -77,7 +77,7 @@ def _copied(job: Job, transfer: Invocation) -> str:
     span = span_of(operands[0]) if len(operands) == 1 else None
     written = job.source.slice(span) if span is not None and transfer.span.contains(span) else ""
     fits = written and len(written) < _LONGEST and "\n" not in written
-    return f"`{written}`" if fits else f"what `{transfer.name}` should keep"
+    return f"`{written}`" if fits else "the files"
 
 
 def _advice(job: Job, transfer: Invocation, removal: Invocation) -> str:

@@ -13,7 +13,7 @@ _CODE = Regex(r"(\b(?:write|run|add|append) )?`([^`]*)`")
 _PHRASES = (
     (" and end with ", ", end with "),
     (" the pipeline returns the status of ", " the status is that of "),
-    (" on the next line", " below it"),
+    (" on the next line", " right below"),
     ("the job ends as COMPLETED even if", "the job is COMPLETED even if"),
     (" right after this command", " after this command"),
     ("after each that matters", "after each"),
