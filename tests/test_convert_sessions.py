@@ -59,7 +59,6 @@ def test_elsewhere_it_is_a_todo(command: Converting, lines: str) -> None:
     [
         f"bash -c '{TORCHRUN} &'",
         f"({TORCHRUN} &)",
-        f"{TORCHRUN} & disown",
         f"tmux new -d '{TORCHRUN}'",
         f"screen -dmS x {TORCHRUN}",
         f"daemonize {TORCHRUN}",

@@ -12,12 +12,14 @@ from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.convert.allocation import asked_by_steps
 from sbatchlint.convert.container_differences import containers_of_starts, differences
 from sbatchlint.convert.containers import contain, has_container
+from sbatchlint.convert.disowned import keep_disowned
 from sbatchlint.convert.draft import Draft, as_job
 from sbatchlint.convert.goal import Goal, NotConvertible, at_line
 from sbatchlint.convert.header import gpus_of, header, tasks_of, unbound
 from sbatchlint.convert.launcher import start_by_variables, start_everywhere
 from sbatchlint.convert.launcher_in_file import LauncherInFile
 from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
+from sbatchlint.convert.lightning import tell_nodes
 from sbatchlint.convert.merging import merge
 from sbatchlint.convert.misfits import uneven_batches
 from sbatchlint.convert.names import write_names
@@ -121,7 +123,8 @@ class _Script(Draft):
         self._original = job
         self.goal = goal
         leave_out_sessions(self)
-        write_names(self)
+        keep_disowned(self)
+        write_names(self, goal.launcher)
         merge(self)
         merged = self.job
         contain(self, goal)
@@ -262,9 +265,8 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
                 todos += on_every_node(job, launch)
                 changed.append((job, launch))
                 known = {each.span for each in edits}
-                edits += [
-                    each for each in follow_nodes(job, launch, goal.nodes, script.nodes) if each.span not in known
-                ]
+                told = [*follow_nodes(job, launch, goal.nodes, script.nodes), *tell_nodes(job, launch)]
+                edits += [each for each in told if each.span not in known]
                 _leave_out(job, launch.invocation, edits, notes)
                 if launch.launcher.hostfile is not None and target != launch.launcher.kind:
                     notes.append("the hostfile is left out: Slurm says which nodes the job has")
@@ -358,6 +360,7 @@ def _of_program(script: _Script) -> Conversion:
     return script.conversion(after, proof, [decision, *notes, growth, *repairs], todos)
 
 
+_ASKED = Regex(r"\$\{?(\w+|[#@*])")
 _ARGUMENT = Regex(r"\$(?:[1-9#]|\{#?[1-9])")
 _ARRAY = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*)\[[@*]\]")
 _DEFAULT = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*):?-")
@@ -387,9 +390,16 @@ def _counted_by(job: Job, starts: list[Start]) -> str:
 def _by_argument(job: Job, starts: list[Start], gpus: int) -> Iterator[str]:
     """To-dos for launchers that only some arguments of the script start, of which one is the number of processes."""
     for launch, name in _counts(starts):
-        if name.isdigit() and launch.invocation.context.conditional:
+        if name.isdigit() and launch.invocation.context.conditional and not _asks_others(launch, name):
             line = job.line(launch.launcher.span.start)
             yield f"submit it with {gpus} as argument {name}: it decides whether line {line} is reached"
+
+
+def _asks_others(launch: Launch, argument: str) -> bool:
+    """Whether the tests before a launch ask for other arguments only."""
+    tests = [str(key[1]) for key, _ in launch.invocation.guards if isinstance(key, tuple) and key[0] in ("if", "case")]
+    asked = [set(_ASKED.findall(each)) for each in tests]
+    return bool(asked) and all(each and argument not in each and all(map(str.isdigit, each)) for each in asked)
 
 
 def _by_count(job: Job, launches: Iterable[Launch]) -> Iterator[str]:
@@ -523,6 +533,8 @@ def _changed_words_of(first: dict[str, Any], then: dict[str, Any]) -> list[str]:
             raise NotConvertible(f"{now} would run instead of {was}")
         return []  # a shell, and a command that it runs
     old, new = (each.get("argv") or [] for each in (first, then))
+    if len(new) > len(old):
+        new = [word for last, word in pairwise(["", *new]) if not _tells_nodes(last or "", word or "")]
     least = min(len(old), len(new))
     pairs = zip(old[len(old) - least :], new[len(new) - least :], strict=True)
     nodes = [
@@ -533,6 +545,10 @@ def _changed_words_of(first: dict[str, Any], then: dict[str, Any]) -> list[str]:
         for (was, pair), of_nodes in zip(pairs, nodes, strict=True)
         if None not in (was, pair) and was != pair and not of_nodes
     ]
+
+
+def _tells_nodes(last: str, word: str) -> bool:
+    return says_nodes(word) or says_nodes(last) and "=" not in last
 
 
 def _stale_prints(job: Job, launch: Launch, after: Job) -> list[str]:

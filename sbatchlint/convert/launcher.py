@@ -43,6 +43,8 @@ NAMES = {
 # What a refusal of another launcher names.
 CONVERTED = "torchrun, accelerate, deepspeed, composer, fabric, swift, llamafactory-cli, mpirun and srun"
 _STATIC = ("accelerate", "fabric", "composer")
+_OF_TORCH = ("torchrun", "torch.distributed.launch")
+_LAST_PORT = 65535
 
 
 def setting_of(launcher: Launcher, name: str) -> Setting | None:
@@ -65,7 +67,17 @@ def is_free_port(setting: Setting) -> bool:
 
 def holds_for_all(setting: Setting, is_address: bool) -> bool:
     """Whether all nodes can use an address or a port as it is written."""
-    return is_of_job(setting) if is_address else not is_free_port(setting)
+    return is_of_job(setting) if is_address else not is_free_port(setting) and (setting.number or 0) <= _LAST_PORT
+
+
+def _is_unread_port(launcher: Launcher, setting: Setting) -> bool:
+    """Whether an unknown port had no effect so far, so that nothing tells that it can be used.
+
+    torchrun takes that of its rendezvous with --standalone and c10d (torch/distributed/run.py, 2.5).
+    """
+    backend = launcher.setting("rdzv_backend")
+    is_static = "standalone" not in launcher.flags and (backend is None or backend.text == "static")
+    return launcher.kind in _OF_TORCH and setting.number is None and not is_static
 
 
 def start_everywhere(job: Job, launch: Launch, goal: Goal, gpus: int) -> list[Edit]:
@@ -187,7 +199,11 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
         if backend != "static":
             if setting is not None and not setting.from_environment:
                 yield words.without(name)
-        elif setting is not None and holds_for_all(setting, name == names.address):
+        elif (
+            setting is not None
+            and holds_for_all(setting, name == names.address)
+            and not (name == names.port and _is_unread_port(launcher, setting))
+        ):
             continue
         elif setting is None:
             added.append(option(name, f"${variable}"))

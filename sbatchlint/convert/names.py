@@ -3,6 +3,8 @@
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.convert.draft import Draft
+from sbatchlint.convert.launcher import NAMES
+from sbatchlint.job import Job
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -11,8 +13,16 @@ _VARIABLE = Regex(r'("?)\$(?:\w+|\{\w+\})\1(?=[ \t])')
 _PLAIN = Regex(r"[\w./-]+")
 
 
-def write_names(draft: Draft) -> None:
-    """Writes the name of a launcher where it is started, if a variable holds nothing else."""
+_DEFAULT = Regex(r".*\$\{\w+:?[-=]\"?")
+# Launchers that are told their node by variables.
+_BY_VARIABLES = ("swift", "llamafactory")
+
+
+def write_names(draft: Draft, target: str | None) -> None:
+    """Writes the name of a launcher where it is started, if a variable holds nothing else.
+
+    One that the user may set (`${PYTHON:-python}`) stays, unless another launcher is wanted: then that is to do.
+    """
     text = draft.source.text
     found: dict[Span, set[str]] = {}
     for launch in draft.job.launches:
@@ -25,7 +35,22 @@ def write_names(draft: Draft) -> None:
         if command.span.start <= held < command.span.end:
             continue
         if _PLAIN.fullmatch(name) and word.end() < following < command.span.end:
+            if _may_differ(draft.job, word.group(), held):
+                kind = launch.launcher.kind
+                if kind in NAMES and kind not in _BY_VARIABLES and target in (None, kind):
+                    continue
+                line = draft.job.line(command.span.start)
+                todo = f"line {line}: {word.group()} is written as {name}: see that it is not set to another command"
+                draft.todos += [todo] if todo not in draft.todos else []
             found.setdefault(Span(*word.span()), set()).add(name)
     edits = [Edit(span, names.pop()) for span, names in found.items() if len(names) == 1]
     if edits:
         draft.edit(edits)
+
+
+def _may_differ(job: Job, word: str, held: int) -> bool:
+    """Whether a variable may hold something else than the name at `held`, its default or one of several values."""
+    name = word.strip('"${}')
+    line = job.source.line_of(held)
+    before = job.source.text[line.start : held]
+    return _DEFAULT.fullmatch(before) is not None or sum(1 for each in job.assignments if each.name == name) > 1

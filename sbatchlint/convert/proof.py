@@ -5,9 +5,12 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
+from sbatchlint.analysis.expansion.reads import assigned_names
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.convert.container_differences import containers_of_starts, differences
+from sbatchlint.convert.disowned import still_disowned
 from sbatchlint.convert.goal import Goal
+from sbatchlint.convert.lightning import untold_nodes
 from sbatchlint.convert.once import spread
 from sbatchlint.convert.program_words import word_differences, words_of_starts
 from sbatchlint.convert.sessions import returning
@@ -19,11 +22,14 @@ from sbatchlint.engine import inspect_job
 from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv
 from sbatchlint.job.containers import Container
+from sbatchlint.job.launchers import Setting
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.registry import registry
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 
+# Variables that a node sets to its own name.
+_OF_HOST = ("HOSTNAME", "HOST")
 _GPUS_NOT_REQUESTED = "SB201"
 # A preview, which says what batches DeepSpeed refuses with another number of processes.
 _BATCHES = "SB334"
@@ -57,7 +63,9 @@ class Proof:
         self.faults += list(_faults(self.plan, goal, gpus, ranks, places, starts))
         self.faults += _apart(job, goal.nodes * gpus, goal.nodes)
         self.stale = list(dict.fromkeys(stale_counts(job, goal.nodes, gpus, were)))
-        self.stale += dict.fromkeys([*stale_devices(job), *returning(job)])
+        self.stale += dict.fromkeys(
+            [*stale_devices(job), *returning(job), *still_disowned(job), *untold_nodes(job, goal.nodes)]
+        )
         if goal.nodes > 1:
             self.stale += dict.fromkeys(stale_interfaces(job))
         self.faults += spread(job, once)
@@ -94,6 +102,9 @@ def _apart(job: Job, wanted: int, nodes: int) -> Iterator[str]:
     settings = [world.launcher.setting("master_addr", "main_process_ip", "rdzv_endpoint") for world in worlds]
     if nodes > 1 and any(each is not None and (each.text or "").split(":")[0] in LOOPBACK for each in settings):
         yield "each node would look for the others at its own address"
+    names = {name for each in settings if each is not None for name in _hosts(each)}
+    for name in sorted(names - assigned_names(job)) if nodes > 1 else ():
+        yield f"where the processes meet is not known: nothing sets {name}"
     meetings = [world.launcher.rendezvous for world in worlds]
     ports = [each.port for each in meetings if each is not None]
     if nodes > 1 and any(each is not None and each.number == 0 for each in ports):
@@ -101,6 +112,14 @@ def _apart(job: Job, wanted: int, nodes: int) -> Iterator[str]:
     texts = dict.fromkeys(each.text for each in settings if nodes > 1 and each is not None)
     for text in [each for each in texts if each not in (None, *LOOPBACK)]:
         yield f"the first node of the job need not be {text}"
+
+
+def _hosts(setting: Setting) -> list[str]:
+    """The variables that an address begins with, whose values nothing tells."""
+    field = setting.value or ()
+    first = field[0].expansion if field and field[0].text is None else None
+    known = first is None or not first.name.isidentifier() or first.name.startswith("SLURM") or first.name in _OF_HOST
+    return [] if known or first is None else [first.name]
 
 
 def without_variables(settings: Settings, names: frozenset[str]) -> Settings:

@@ -165,12 +165,14 @@ class CommandWords:
         if word is None or not launcher.program_words:
             return ""
         span = self.words.span(word)
-        quote = self.text[span.start : span.start + 1]
-        if self.reader is None:
-            whole = self.launch.invocation.span  # `$CMD`: its words stand in a string elsewhere
+        quote, whole = self.text[span.start : span.start + 1], self.launch.invocation.span
+        if self.reader is None:  # `$CMD`: its words stand in a string elsewhere
             in_string = not whole.start <= name.start < whole.end and span.start < span_of(launcher.argv[0]).start
         else:
             in_string = span.start < span_of(launcher.program_words[0]).start < span.end
+        if self.reader is None and quote not in ('"', "'"):
+            is_held = not whole.start <= name.start < whole.end and _VARIABLE.match(self.text, whole.start)
+            return '"' if is_held else ""  # `PYTHON=${PYTHON:-python}`, run by `$PYTHON`
         return quote if in_string and quote in ('"', "'") else ""
 
     def start(self, command: Invocation, name: Span) -> int:
