@@ -232,27 +232,27 @@ def _is_shown(job: Job, loss: Loss) -> bool:
 def _decides_later(job: Job, loss: Loss) -> Invocation | None:
     """Later work, in the same shell or the script's, that always runs after this and decides how the job ends."""
     command = loss.command
-    decisive = _decisive(job)
-    for work in chain(decisive.get(command.context.parent, []), decisive.get(None, [])):
-        if work.index > command.index:
-            always = not work.context.conditional or _branches(work) <= _branches(command)
-            if always or weight(job, work) > loss.weight:
-                return work
+    decisive, own = _decisive(job), _branches(command)
+    for work, branches in chain(decisive.get(command.context.parent, []), decisive.get(None, [])):
+        if work.index > command.index and (branches <= own or weight(job, work) > loss.weight):
+            return work
     return None
 
 
 @once
-def _decisive(job: Job) -> dict[Invocation | None, list[Invocation]]:
-    """The decisive work by the command whose program contains it (None for the script itself), the last one first."""
-    found: dict[Invocation | None, list[Invocation]] = {}
+def _decisive(job: Job) -> dict[Invocation | None, list[tuple[Invocation, frozenset[object]]]]:
+    """The decisive work by the command whose program contains it (None for the script itself), the last one first, and
+    the branches in which it runs."""
+    found: dict[Invocation | None, list[tuple[Invocation, frozenset[object]]]] = {}
     for command in reversed(exit_statuses(job).decisive):
-        found.setdefault(command.context.parent, []).append(command)
+        branches = _branches(command) if command.context.conditional else frozenset()
+        found.setdefault(command.context.parent, []).append((command, branches))
     return found
 
 
-def _branches(command: Invocation) -> set[object]:
+def _branches(command: Invocation) -> frozenset[object]:
     """The branches that contain a command; other guards are about alternatives for its words."""
-    return {guard for guard in command.guards if isinstance(guard[0], tuple) and guard[0][0] in ("if", "case")}
+    return frozenset(guard for guard in command.guards if isinstance(guard[0], tuple) and guard[0][0] in ("if", "case"))
 
 
 def _place(job: Job, loss: Loss) -> Span:

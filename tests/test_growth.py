@@ -140,6 +140,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "terms of a test": joined('"$A@" = x', " -o ", "if [ ", " ]; then srun ./a; fi\n"),
     "terms of a test in double brackets": joined("$A@ == x*", " || ", "if [[ ", " ]]; then srun ./a; fi\n"),
     "submissions that export": repeated("sbatch --export=T=@ run@.sh\n"),
+    "case: arms with loops": case("a@) for i in 1 2; do srun ./a@ $i; done ;;\n"),
     "variables made of each other": repeated('a="p ${f}.x $b"\nb="$c $a"\nc="$a $b"\neval $a @\n'),
     "passwords of commands": repeated(
         "export P@_PASSWORD=pw@xYz7q\nsrun ./a --password $P@_PASSWORD --token pw@xY7q\n"

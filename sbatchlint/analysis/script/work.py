@@ -62,6 +62,7 @@ def _steps_and_launchers(job: Job) -> frozenset[int]:
     return frozenset(map(id, [*steps, *(launch.invocation for launch in job.launches)]))
 
 
+@once
 def weight(job: Job, command: Invocation) -> Weight:
     """How much of the job's work a command does, with all that it starts."""
     name, calls = command.name, bool(command.state.functions)
