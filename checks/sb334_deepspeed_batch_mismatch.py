@@ -4,8 +4,9 @@ DeepSpeed wants `train_batch_size` to be `train_micro_batch_size_per_gpu` times 
 number of processes. A configuration written for 8 GPUs and started on 12 ends each rank with `AssertionError: Check
 batch related parameters`, after the job has waited for its nodes.
 
-The file is next to the script. Not reported where one of the numbers is `auto`, or options divide the model among
-ranks: then fewer replicas than processes share the batch. A warning, as a program may override the values of the file.
+The file is next to the script, or the script writes it by a heredoc. Not reported where one of the numbers is `auto`,
+or options divide the model among ranks: then fewer replicas than processes share the batch. A warning, as a program
+may override the values of the file.
 
 ## Fix
 
@@ -20,6 +21,7 @@ import json
 from collections.abc import Iterator
 from functools import lru_cache
 
+from sbatchlint.analysis.script.input_texts import written_text
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -84,10 +86,11 @@ def _read(job: Job, command: Invocation, value: Pieces, place: Span) -> tuple[Sp
     """The batch sizes in a file of a program, with the place that names it; None where they are not known."""
     if any(_SHARED.search(word) for word in command.words[1:]):
         return None
-    path = job.beside.path(command, value)
+    written = written_text(job, command, shown_text(value).rpartition("/")[2])
+    path = job.beside.path(command, value) if written is None else None
     data = None if path is None else lookups.read(path, _MOST_BYTES)
     try:
-        read = json.loads(data or b"")
+        read = json.loads((data or b"") if written is None else written.string[:_MOST_BYTES])
     except (ValueError, RecursionError):
         return None
     if not isinstance(read, dict) or any(each in read for each in ("elasticity", "tensor_parallel")):
