@@ -49,6 +49,7 @@ _FORMAT = Regex(rf"(?i)[(\[]?\b{_UNIT}(?:[-:]{_UNIT})+\b[)\]]?")
 _CLOCK = Regex(r"(?<![\w.:-])(?:\d{1,2}-)?\d{1,3}:[0-5]\d:[0-5]\d(?![\w.:-])")
 # Where else to look says nothing of the limit.
 _POINTER = Regex(r"(?i)[.;!,(] *(?:see|read|refer|check|look|consult)\b.*")
+_RUNS = Regex(r"(?i)\bruns?\b(?!-)")
 _BOUND = Regex(r"(?i)\b(?:max(?:imum)?|at most)\b")
 # What joins the parts of one length: `1 day and 12 hours`.
 _JOINING = Regex(r"(?:,|,? and)? ?")
@@ -123,7 +124,13 @@ def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     )
     if not meant or _OTHER.search(rest) or 0.9 * limit <= meant <= 1.1 * limit:
         return
-    if meant < limit and (_ESTIMATE.search(rest) or not _CLAIM.search(rest)) or meant > limit and _BOUND.search(rest):
+    if (
+        meant < limit
+        and (_ESTIMATE.search(rest) or not _CLAIM.search(rest))
+        or meant > limit
+        and _BOUND.search(rest)
+        and not _RUNS.search(rest)
+    ):
         return
     mistyped = len(found) == 1 and meant > limit and limit in {numbers[0] * each for each in _MINUTES.values()}
     says = " and ".join(
