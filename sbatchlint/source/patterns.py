@@ -25,11 +25,23 @@ class _Name:
     """What one name is to be."""
 
     def __init__(self, pattern: str) -> None:
-        self._text = pattern
-        self._expression = re.compile(_name(pattern)) if re.search(r"[*?\[\\]", pattern) else None
+        self._expression = re.compile(_name(pattern)) if re.search(r"[?\[\\]", pattern) else None
+        self._first, *self._between = re.split(r"\*+", pattern)
 
     def matches(self, name: str) -> bool:
-        return name == self._text if self._expression is None else self._expression.fullmatch(name) is not None
+        if self._expression is not None:
+            return self._expression.fullmatch(name) is not None
+        if not self._between:
+            return name == self._first
+        if not name.startswith(self._first):
+            return False
+        at = len(self._first)
+        *middle, last = self._between
+        for text in middle:
+            at = name.find(text, at) + len(text)
+            if at < len(text):
+                return False
+        return at <= len(name) - len(last) and name.endswith(last)
 
 
 class _Way:
@@ -149,7 +161,7 @@ class Patterns:
             self._lines.append(_Line(includes, for_folders, _Name(bare), -1))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4096)
 def patterns(lines: tuple[str, ...]) -> Patterns:
     return Patterns(lines)
 
