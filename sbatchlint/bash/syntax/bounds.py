@@ -6,6 +6,8 @@ MOST_NODES = 200_000
 MOST_CHAINED = 1_000
 # Compound commands in one another: what they change costs as much at the end of each as there is of it.
 MOST_NESTED = 24
+# What the parser of a range costs, in nodes.
+NODES_OF_A_RANGE = 8
 # Copying this many characters for the parser of a range counts as a node.
 CHARACTERS_OF_A_NODE = 1 << 14
 

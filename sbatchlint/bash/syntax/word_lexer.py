@@ -7,7 +7,7 @@ bash 5.2, parse.y (read_token_word, parse_matched_pair) and subst.c (parameter_b
 
 from typing import Self
 
-from sbatchlint.bash.syntax.bounds import CHARACTERS_OF_A_NODE, Room
+from sbatchlint.bash.syntax.bounds import CHARACTERS_OF_A_NODE, NODES_OF_A_RANGE, Room
 from sbatchlint.bash.syntax.characters import (
     BREAKS,
     END,
@@ -63,7 +63,7 @@ class WordLexer:
 
     def up_to(self, end: int, start: int) -> Self:
         """A parser of the text up to `end`, its cursor at `start`."""
-        self.room.take(end // CHARACTERS_OF_A_NODE)
+        self.room.take(NODES_OF_A_RANGE + end // CHARACTERS_OF_A_NODE)
         return type(self)(self.text[:end], start, self.room)
 
     def statements_until_parenthesis(self) -> tuple[Statement, ...]:
