@@ -171,6 +171,8 @@ WRONG = {
     "scontrol: error: Unable to contact slurm controller\n": "is not what one of these commands prints",
     "   State=UP TotalCPUs=8 TotalNodes=1\nName|Flags|MaxWall\n": "begins in the middle of an output",
     "SelectType              = select/cons_tres\nName|Flags|MaxWall\n": "begins in the middle of an output",
+    "Configuration data as of 2026-01-01T00:00:00\nPartitionName =batch\n": "has a blank before the `=`",
+    "NodeName=n\0ode1 CPUTot=4\n": "is not text",
     "uid=1(ada) gid=1(ada) groups=1(ada)\n": "says nothing of a cluster",
     "> PARTITION|AVAIL|TIMELIMIT|NODES\nbatch*|up|1:00|2\n": "has no column PARTITION",
     "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\nbatch* up\n": "fewer columns than its header",
@@ -188,6 +190,10 @@ def test_outputs_of_two_clusters_are_two_profiles() -> None:
     outputs = [Output(name, (SAVED / f"{name}.txt").read_text()) for name in ("22.05", "24.11")]
     with pytest.raises(InputError, match="is of the cluster rivers, and what came before of local"):
         profile_of(outputs)
+    later = outputs[0].text.replace("= 22.05", "= 23.02")
+    assert later != outputs[0].text
+    with pytest.raises(InputError, match=r"is of release 23\.02\.8, and what came before of 22\.05\.8"):
+        profile_of([outputs[0], Output("later", later)])
 
 
 def test_what_a_shell_and_standard_error_add_is_left_out() -> None:

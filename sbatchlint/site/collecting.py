@@ -158,6 +158,11 @@ class _Parts:
         known, name = self.fields.get("cluster"), fields["cluster"]
         if known and name and known != name:
             raise Damaged(f"is of the cluster {name}, and what came before of {known}; make a profile of each")
+        known, release = self.fields.get("release"), fields["release"]
+        if known and release and known[:5] != release[:5]:
+            raise Damaged(
+                f"is of release {release}, and what came before of {known}; save both again, from one release"
+            )
         self.fields |= fields
 
     def _take_nodes(self, read: Iterable[tuple[str, Nodes | None]]) -> None:

@@ -9,6 +9,7 @@ from sbatchlint.source.regex import Regex
 
 _USAGE = Regex(r"Usage: sbatch\b")
 _SLURM_CONF = Regex(r"^\s*(?:SlurmctldHost|ControlMachine|ClusterName|SlurmUser)=\w", re.MULTILINE)
+_APART = Regex(r"^(PartitionName|NodeName|LicenseName)[ \t]+=", re.MULTILINE)
 _NO_HEADER = Regex(r"^[^|\n]+(?:\|[^|\n]*){3,}$", re.MULTILINE)
 _COLOURS = Regex(r"\x1b\[[0-9;]*[A-Za-z]")
 _PAGE = Regex(r"(?i)\s*<(?:!doctype|html|\?xml)\b")
@@ -51,6 +52,10 @@ class Foreign(ValueError):
 def sections(text: str) -> list[Section]:
     """The outputs in a text. Raises `Foreign`."""
     text = _COLOURS.sub("", text)
+    if "\0" in text:
+        raise Foreign("is not text")
+    if apart := _APART.search(text):
+        raise Foreign(f"has a blank before the `=` of {apart[1]}, as Slurm does not print; was it edited?")
     if _SLURM_CONF.search(text):  # scontrol writes its names with blanks before the `=`
         raise Foreign("looks like a slurm.conf; save what `scontrol show config`, `partition` and `node` print")
     found: list[Section] = []
@@ -75,8 +80,6 @@ def sections(text: str) -> list[Section]:
 def _said_of(text: str) -> str:
     if not text.strip():
         return "is empty"
-    if "\0" in text:
-        return "is not text"
     if _PAGE.match(text):
         return "looks like a web page; save what the commands print"
     if text.lstrip().startswith(("{", "[")):
