@@ -25,8 +25,8 @@ from sbatchlint.source.text import Source, Span
 # A code or a hyphenated name; a single word may belong to the reason.
 _BARE_NAME = Regex(r"[\s:=,(\[\]]*(?P<name>(?i:SB\d{3}|[a-z]+(?:-\w+)+)(?![\w-]))[\])]?")
 _BETWEEN = Regex(r"[\s;]+")
-# Of a comment's unknown names, so many are compared with those that there are.
-MOST_NEAR = 20
+# Of the names in a file's comments, so many are compared with those that there are.
+MOST_NEAR = 40
 
 # A comment that applies to more rows than this is not listed by row.
 _MANY = 50
@@ -126,7 +126,8 @@ def _is_within(rows: Rows, diagnostic: Diagnostic) -> bool:
 
 def ignored_rows(source: Source) -> list[tuple[IgnoreComment, Rows]]:
     """The comments of a file with the rows they apply to; rows (1, 0) for none."""
-    comments = [_resolved(source, comment) for comment in ignore_comments(source)]
+    known: dict[str, Selector] = {}
+    comments = [_resolved(source, comment, known) for comment in ignore_comments(source)]
     commands = Commands(source) if comments else None
     following = _next_rows(source) if comments else []
     found = []
@@ -162,17 +163,15 @@ def _parsed(source: Source) -> Program:
     return parse(source.text.replace("\r\n", " \n"))  # as long as before
 
 
-def _resolved(source: Source, comment: IgnoreComment) -> IgnoreComment:
+def _resolved(source: Source, comment: IgnoreComment, known: dict[str, Selector]) -> IgnoreComment:
+    """A comment with the checks that it names; `known`: what was looked up for the comments before it."""
     if comment.verb not in VERBS:
         return comment._replace(selectors=(), near=nearest(comment.verb.lower(), VERBS) if comment.verb else "")
     if not comment.selectors or not comment.closed:
         return comment._replace(selectors=comment.selectors and (), meant=_meant(source, comment))
-    known: dict[str, Selector] = {}
-    unknown = 0
     for selector in comment.selectors:
         if selector.text not in known:  # each is looked up once
-            known[selector.text] = found = _with_codes(selector, unknown < MOST_NEAR)
-            unknown += not found.codes
+            known[selector.text] = _with_codes(selector, len(known) < MOST_NEAR)
     return comment._replace(selectors=tuple(known[each.text]._replace(span=each.span) for each in comment.selectors))
 
 

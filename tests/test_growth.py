@@ -135,6 +135,9 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "patterns of files": repeated('v@=(*.x@); srun a "${v@[@]}" *.q [ab]@\n'),
     "choices of a user": repeated("select x@ in a b; do srun a $x@; break; done\n"),
     "unknown codes of an ignore comment": joined("SB1@x", ",", "srun a # sbatchlint: ignore[", "]\n"),
+    "ignore comments of unknown codes": lambda size: (
+        repeated("# sbatchlint: ignore[SB1@x]\n")(size) + repeated("# sbatchlint: enable[no-@]\nsrun ./a\n")(size)
+    ),
     "codes of an ignore comment": joined("SB101", ",", "srun a # sbatchlint: ignore[", "]\n"),
     "loops that enter folders": repeated("for d in a@ b@; do cd $d; ./run; echo x > out.txt; cd ..; done\n"),
     "terms of a test": joined('"$A@" = x', " -o ", "if [ ", " ]; then srun ./a; fi\n"),
