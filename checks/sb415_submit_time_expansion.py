@@ -6,8 +6,8 @@ itself still has its value from outside, usually none; `$(hostname)` is the logi
 the wrapper. The job runs without an error, in a folder called `run-`, or on 0 steps.
 
 Variables that the wrapper sets are meant to be expanded there, and are not reported. Where the wrapper is a job itself,
-`$SLURM_JOB_ID` is that job's number, which may be meant: advice. An `echo` line that is to print when the job starts or
-ends with `$(date)` prints when it was submitted: a warning.
+`$SLURM_JOB_ID` is that job's number, which may be meant: advice. Where only a message of the job lacks the value, a
+warning: an `echo` line that is to print when the job starts or ends with `$(date)` prints when it was submitted.
 
 ## Fix
 
@@ -59,6 +59,8 @@ _DEFAULT = Regex(r"\$\{\w+:?[-+?=]")
 _COMMENT = Regex(r"(?:^|\s)#(?!SBATCH\b)")
 # A line that prints when something in the job happens.
 _PRINTS = Regex(r"\s*(?:echo|printf)\b")
+# What makes more of it than a message: another program gets it, or a file has nothing else.
+_WRITES = Regex(r"\||(?<![>0-9&])>(?![>&])|\$\(|`")
 _MOMENT = Regex(
     r"(?i)^(?!.*(?:submi|generat|creat)).*(?:\b(?:start|begin|began|end|finish|done|complet|stop|now)|running)"
 )
@@ -83,13 +85,14 @@ def check(job: Job) -> Iterator[Finding]:
     if submission.command is None and outer.phase is Phase.BATCH:
         return  # the job writes this file, but no command seen here submits it
     inside = outer.phase is not Phase.SUBMIT  # the submitting script is a job itself
-    for expansion, line in _expansions(job):
+    for expansion, line, rest in _expansions(job):
         kind, cause, certain = _fault(job, expansion, line)
         directive = line.startswith("#SBATCH")
         if kind is None or directive and (inside or kind != "slurm"):
             continue
         happens = HAPPENS[kind].format(_shown(cause))
-        severity = "warning" if inside or kind in ("once", "time") else "error"
+        is_message = _PRINTS.match(line) is not None and _WRITES.search(line + rest) is None
+        severity = "warning" if inside or is_message or kind in ("once", "time") else "error"
         if inside and kind == "slurm":
             happens = f"the job that submits this one expands {_shown(cause)}, so it is that of the first job"
             in_array = outer.request.has_option("array") or not cause.name.startswith("SLURM_ARRAY")
@@ -117,8 +120,8 @@ def _shown(expansion: Expansion) -> str:
     return expansion.name if expansion.name.startswith(("$(", "<(")) else f"${expansion.name}"
 
 
-def _expansions(job: Job) -> Iterator[tuple[Expansion, str]]:
-    """The expansions by the submitting shell, each place once, with the text of the line before them."""
+def _expansions(job: Job) -> Iterator[tuple[Expansion, str, str]]:
+    """The expansions by the submitting shell, each place once, with the text of the line before and after them."""
     seen: set[Span] = set()
     at = 0
     string = job.text.string
@@ -130,7 +133,8 @@ def _expansions(job: Job) -> Iterator[tuple[Expansion, str]]:
             continue
         seen.add(expansion.span)
         if not _COMMENT.search(line):
-            yield expansion, line
+            end = string.find("\n", at)
+            yield expansion, line, string[at : len(string) if end < 0 else end]
 
 
 def _fault(job: Job, expansion: Expansion, line: str) -> tuple[str | None, Expansion, bool]:

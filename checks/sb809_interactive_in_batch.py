@@ -42,7 +42,7 @@ SHELLS = ("bash", "sh", "zsh", "ksh", "csh", "tcsh", "fish", "python", "python3"
 CONTAINERS = ("apptainer", "singularity")
 # Full-screen programs, by the one that behaves the same without a terminal.
 SCREENS = {
-    "vi": "vim", "vim": "vim", "nano": "vim", "emacs": "vim", "htop": "top", "nvtop": "top", "top": "top",
+    "vi": "vim", "vim": "vim", "nano": "top", "emacs": "top", "htop": "top", "nvtop": "top", "top": "top",
     "watch": "watch", "screen": "top", "tmux": "top",
 }  # fmt: skip
 INSTALLERS = ("apt", "apt-get", "yum", "dnf", "zypper")

@@ -108,9 +108,10 @@ _DEFAULTS = {
 _ONE_THREAD = {
     **dict.fromkeys(("bwa mem", "bwa aln"), "-t"),
     **dict.fromkeys(("samtools sort", "samtools view", "samtools merge", "samtools fixmate", "samtools markdup"), "-@"),
+    **dict.fromkeys(("samtools flagstat", "samtools index"), "-@"),
     **dict.fromkeys(("bowtie", "bowtie2", "hisat2", "tophat", "tophat2", "cufflinks", "cuffdiff", "stringtie"), "-p"),
     **dict.fromkeys(("hisat2-build", "rsem-calculate-expression"), "-p"),
-    **dict.fromkeys(("cutadapt", "trim_galore"), "-j"),
+    "cutadapt": "-j",
     **dict.fromkeys(("bowtie2-build", "bowtie-build", "kraken2"), "--threads"),
     **dict.fromkeys(("blastn", "blastp", "blastx", "tblastn", "tblastx", "psiblast"), "-num_threads"),
     **dict.fromkeys(("cd-hit", "cd-hit-est", "featureCounts"), "-T"),
@@ -120,7 +121,7 @@ _ONE_THREAD = {
 }
 # Programs that have one thread in any case.
 _SERIAL = frozenset(
-    {"bwa index", "samtools faidx", "samtools flagstat", "samtools index", "vcftools", "bedtools", "FastTree", "seqtk"}
+    {"bwa index", "samtools faidx", "vcftools", "bedtools", "FastTree", "seqtk"}
     | {"exonerate", "augustus", "clustalw", "clustalw2", "codeml", "baseml", "makeblastdb", "htseq-count"}
 )
 _OF_ONE_THREAD = frozenset(name.partition(" ")[0] for name in (*_ONE_THREAD, *_SERIAL))
