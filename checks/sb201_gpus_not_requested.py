@@ -76,7 +76,9 @@ def check(job: Job) -> Iterator[Finding]:
         does = f"{'may use' if need.alone else 'uses'} one ({sign.words})"
         if sign.words.endswith(COMMUNICATION):  # a line that only sets a variable uses none itself
             does = f"configures communication between GPUs ({sign.words.removesuffix(COMMUNICATION)})"
-        write = f"{'if needed, ' if need.alone else ''}add `#SBATCH {option}`"
+        is_wrapped = job.submission is not None and job.submission.wrapped
+        write = f"add `{option}` to sbatch" if is_wrapped else f"add `#SBATCH {option}`"
+        write = f"{'if needed, ' if need.alone else ''}{write}"
         whole = "component" if job.request.heterogeneous else "job"
         advice = need.whole_nodes or gets_whole_nodes(job) or not need.certain or need.alone and job.site.gpus is None
         # who names a node of a partition for GPUs knows how it hands them out
