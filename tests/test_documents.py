@@ -114,7 +114,10 @@ def test_what_is_not_in_a_piece_may_stand_elsewhere() -> None:
         assert codes(text) == set(), text
     assert codes("```bash\n#!/bin/bash\n#SBATCH --mail-user=ada@example.org\nsrun ./a\n```") == {"SB131"}
     # a job on a command line is whole
-    assert codes('```bash\nsbatch -N2 --wrap="srun torchrun --nproc_per_node=8 --standalone t.py"\n```') == {"SB309"}
+    whole = 'sbatch -N2 --gpus-per-node=8 --wrap="srun torchrun --nproc_per_node=8 --standalone t.py"'
+    assert codes(f"```bash\n{whole}\n```") == {"SB309"}
+    without = whole.replace(" --gpus-per-node=8", "")
+    assert codes(f"```bash\n{without}\n```") == {"SB201", "SB309"}
 
 
 @pytest.mark.parametrize(
