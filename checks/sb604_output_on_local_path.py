@@ -60,7 +60,13 @@ READERS = Regex(r"litgpt|lit_gpt")
 TRANSFERS = programs_with("copies", "stores", "packs") | {"globus", "hf", "huggingface-cli"}
 
 
+# A drive of Windows, as its subsystem for Linux names it: Slurm and the one who submits are on the same machine.
+_ONE_MACHINE = Regex(r"(?<![\w.-])/mnt/[a-z]/")
+
+
 def check(job: Job) -> Iterator[Finding]:
+    if _ONE_MACHINE.search(job.source.text) is not None:
+        return
     seen: set[int] = set()
     for find in (_logs, _results, _made_for_tasks, _made_for_submitted):
         for finding in find(job):
