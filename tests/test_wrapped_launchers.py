@@ -40,6 +40,7 @@ OTHERWISE = {
     ("SB721", "bash"): "the string may test the status itself",
     ("SB619", "apptainer"): "the search path of the image",
     ("SB612", "apptainer"): "the Python of the image",
+    ("SB917", "numactl"): "who places memory on all sockets may use them all",
     ("SB328", "bash"): "the words that srun does not read are then those of the string",
 }
 
