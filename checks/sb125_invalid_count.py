@@ -49,8 +49,8 @@ def check(job: Job) -> Iterator[Finding]:
 
 # What to write, by what is wrong.
 _INSTEAD = {
-    "takes a whole number and nothing else": "write one",
-    "takes a number": "write one",
+    "takes a whole number and nothing else": "write the number",
+    "takes a number": "write the number",
     "is at least 1": "write 1 or more",
     "is at least 0": "write 0 or more",
     "the number is too large": "write a smaller one",

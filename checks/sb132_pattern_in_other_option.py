@@ -38,9 +38,9 @@ CARD = Card(
 
 _PATTERN = Regex(r"%[0-9]*[AJNajnstux](?![A-Za-z0-9%])")
 _HAPPENS = {
-    "mail-user": ("mail goes to an address with these characters", "write your address", "warning"),
+    "mail-user": ("no mail arrives", "write your address", "warning"),
     "chdir": ("no folder has such a name", "write the name of the folder", "error"),
-    "job-name": ("the name keeps these characters", "remove them", "info"),
+    "job-name": ("it stays in the name as it is", "remove it", "info"),
 }
 # The variables that bash has instead.
 _VARIABLES = {

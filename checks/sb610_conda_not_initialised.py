@@ -121,8 +121,8 @@ def _plain_source(job: Job) -> Finding | None:
                 return None
             return Finding(
                 command.span,
-                "this works only with conda in the PATH you submit from; source CONDA_DIR/etc/profile.d/conda.sh "
-                "above, and write `conda activate` here",
+                "`source activate` needs conda in your PATH at submission; source CONDA_DIR/etc/profile.d/conda.sh "
+                "above, and write `conda activate`",
                 "info",
             )
         loads = has_trait(command.name, "module", "software") or has_trait(command.name, "conda")

@@ -96,7 +96,7 @@ def check(job: Job) -> Iterator[Finding]:
     leave = exit_with_kept(first.command)
     empty = "; pids=()" if keep == "pids+=($!)" else "; pids="
     again = empty if _is_repeated(job, place) else ""
-    advice = f"add `{keep}` after each `&`, here `{loop}{again}`, end with `{leave}`"
+    advice = f"add `{keep}` after each `&`, replace `wait` by `{loop}{again}`, end with `{leave}`"
     if first.how == "wait" and _is_started_last(job, losses):
         advice = f"write `wait $! || rc=1`, and end with `{leave}`"
         if _ends(job, first):
