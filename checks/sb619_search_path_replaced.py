@@ -107,12 +107,19 @@ def _of_commands(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
             "write `PATH=FOLDER:$PATH`",
         )
         fix = None
+    elif _is_folder(job):  # with the old value, the paths that begin with it would be wrong
+        advice, fix = "give this folder a name of its own", None
     yield Finding(
         assignment.span,
         f"{happens}, so line {job.line(lost.span.start)} cannot find `{lost.name}`; {advice}",
         related=[(lost.name_span, "not found")],
         fix=fix,
     )
+
+
+def _is_folder(job: Job) -> bool:
+    """Whether the script begins paths with `$PATH`, as with a variable of its own."""
+    return any(job.source.text[each.span.end : each.span.end + 1] == "/" for each in reads_of(job).get("PATH", ()))
 
 
 def _is_lost(command: Invocation) -> bool:
