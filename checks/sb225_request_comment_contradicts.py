@@ -180,23 +180,14 @@ def _shown(minutes: int) -> str:
 
 
 def _of_count(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
-    if setting.name == "nodes" and (setting.value_line or setting.line).comment is None:
-        said = _ON_NODES.findall(comment_on(job, setting))
-        if (
-            len(said) == 1
-            and _number(said[0].lower()) != parse_integer(text)
-            and not _CHOICE.search(comment_on(job, setting))
-        ):
-            assert setting.value_span is not None
-            yield Finding(
-                setting.value_span, f"--nodes={text}, but the comment says {said[0]}; correct one of them", "info"
-            )
-        return
-    comment = comment_on(job, setting) if (setting.value_line or setting.line).comment is not None else ""
-    found = _COUNTED[setting.name].findall(comment)
-    if len(found) != 1 or _OTHER_COUNT.search(comment) or parse_integer(found[0]) == parse_integer(text):
-        return
-    if sum(each.isdigit() for each in comment.split()) != 1:
+    comment = comment_on(job, setting)
+    if (setting.value_line or setting.line).comment is not None:
+        found = _COUNTED[setting.name].findall(comment)
+        is_clear = not _OTHER_COUNT.search(comment) and sum(each.isdigit() for each in comment.split()) == 1
+    else:  # a line above tells of the whole request
+        found = _ON_NODES.findall(comment) if setting.name == "nodes" else []
+        is_clear = not _CHOICE.search(comment)
+    if len(found) != 1 or not is_clear or _number(found[0].lower()) == parse_integer(text):
         return
     assert setting.value_span is not None
     message = f"--{setting.name}={text}, but the comment says {found[0]}; correct one of them"

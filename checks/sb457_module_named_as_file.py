@@ -12,7 +12,7 @@ in that of the file.
 
 ## References
 
-https://docs.python.org/3/using/cmdline.html#cmdoption-m; runs of Python 3.9 to 3.13
+https://docs.python.org/3/using/cmdline.html#cmdoption-m; run with Python 3.11
 """
 
 from collections.abc import Iterator

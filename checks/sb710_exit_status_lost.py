@@ -163,7 +163,7 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     related = [(by, label), *((each, "this status is also lost") for each in others)]
     end, last = found.end, found.last
     if end is None and last is not None:
-        end = last.name_span if last.span.contains(last.name_span) else last.span
+        end = last.place
     if end is not None and replaced and end != by:
         one_line = job.line(end.start) == job.line(by.start)  # two labels would say the same
         related[:1] = [*([] if one_line else related[:1]), (end, "the script ends with this status")]

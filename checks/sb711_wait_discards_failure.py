@@ -31,7 +31,6 @@ from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import Loss
 from sbatchlint.analysis.script.status_uses import exit_with_kept, last_that_runs
 from sbatchlint.bash.syntax.tree import Pipeline
-from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import shown_program
@@ -131,7 +130,7 @@ def check(job: Job) -> Iterator[Finding]:
     so = "" if reader is None else f", and {reader.outcome}"
     if reader is None and _ends_with_zero(job):
         return
-    started = dict.fromkeys(_place(each.command) for each in losses)
+    started = dict.fromkeys(each.command.place for each in losses)
     message = f"{happens}{so}; {advice}"
     yield Finding(
         place,
@@ -144,11 +143,6 @@ def check(job: Job) -> Iterator[Finding]:
 def _is_repeated(job: Job, place: Span) -> bool:
     """Whether a loop repeats a `wait`, so that the PIDs of an iteration must not be kept for the next."""
     return any(each.context.loops for each in commands_named(job, "wait") if each.span == place)
-
-
-def _place(command: Invocation) -> Span:
-    """The name of a command; all of it where the name is the value of a variable."""
-    return command.name_span if command.span.contains(command.name_span) else command.span
 
 
 def _is_only_one(job: Job, loss: Loss) -> bool:

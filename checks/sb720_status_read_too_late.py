@@ -29,7 +29,6 @@ from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import If, Simple
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
-from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, shortened
 from sbatchlint.job.argv import shown_program
 from sbatchlint.programs import has_trait
@@ -57,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
                     late.read,
                     f"`$?` is the status of `{ends.name}`, which is 0 even if {name} fails; {instead}",
                     severity,
-                    related=[(_word(late.work), "the intended status"), (ends.name_span, "the status that is read")],
+                    related=[(late.work.place, "the intended status"), (ends.name_span, "the status that is read")],
                 )
             continue
         line = job.line(late.by.start)
@@ -72,13 +71,8 @@ def check(job: Job) -> Iterator[Finding]:
             f"`$?` is the status of {by}, which is 0 even if {name} on line "
             f"{job.line(late.work.span.start)} fails; {instead}",
             severity,
-            related=[(_word(late.work), "the intended status"), (late.by, "the status that is read")],
+            related=[(late.work.place, "the intended status"), (late.by, "the status that is read")],
         )
-
-
-def _word(command: Invocation) -> Span:
-    """The name of a command; all of it where the name is the value of a variable."""
-    return command.name_span if command.span.contains(command.name_span) else command.span
 
 
 def _decides_on_report(job: Job, read: Span) -> bool:

@@ -223,6 +223,11 @@ class Invocation:
         return span_of(self.argv[0]) if self.argv else self.span
 
     @property
+    def place(self) -> Span:
+        """Its name where it is written; all of it where the name is the value of a variable, and stands elsewhere."""
+        return self.name_span if self.span.contains(self.name_span) else self.span
+
+    @property
     def calls_function(self) -> bool:
         """Whether the shell calls a function of the script; what that runs are invocations of their own."""
         functions = self.state.functions

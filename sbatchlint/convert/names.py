@@ -1,5 +1,6 @@
 """Launchers whose name stands in a variable: `TORCHRUN=torchrun`, `$TORCHRUN train.py`."""
 
+from sbatchlint.analysis.expansion.reads import assignments_by_name
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.convert.draft import Draft
@@ -11,8 +12,6 @@ from sbatchlint.source.text import Span
 
 _VARIABLE = Regex(r'("?)\$(?:\w+|\{\w+\})\1(?=[ \t])')
 _PLAIN = Regex(r"[\w./-]+")
-
-
 _DEFAULT = Regex(r".*\$\{\w+:?[-=]\"?")
 # Launchers that are told their node by variables.
 _BY_VARIABLES = ("swift", "llamafactory")
@@ -53,4 +52,4 @@ def _may_differ(job: Job, word: str, held: int) -> bool:
     name = word.strip('"${}')
     line = job.source.line_of(held)
     before = job.source.text[line.start : held]
-    return _DEFAULT.fullmatch(before) is not None or sum(1 for each in job.assignments if each.name == name) > 1
+    return _DEFAULT.fullmatch(before) is not None or len(assignments_by_name(job).get(name, ())) > 1

@@ -118,8 +118,9 @@ def _hosts(setting: Setting) -> list[str]:
     """The variables that an address begins with, whose values nothing tells."""
     field = setting.value or ()
     first = field[0].expansion if field and field[0].text is None else None
-    known = first is None or not first.name.isidentifier() or first.name.startswith("SLURM") or first.name in _OF_HOST
-    return [] if known or first is None else [first.name]
+    if first is None or not first.name.isidentifier() or first.name.startswith("SLURM") or first.name in _OF_HOST:
+        return []
+    return [first.name]
 
 
 def without_variables(settings: Settings, names: frozenset[str]) -> Settings:

@@ -148,9 +148,14 @@ _PREFIXED = Regex(
     r"(?:(?<![\w./-])|(?<=\w:-))[A-Za-z][A-Za-z0-9]{1,9}[_-](?:[A-Za-z0-9]{1,12}[_-]){0,3}(?P<drawn>[A-Za-z0-9]{20,200})(?![\w/])"
 )
 _LOOSE_NAME = Regex(r"-{0,2}[A-Za-z_][\w.-]*\Z")
-# What a function sets to one of its arguments, and where the function begins.
+# Where a function begins, what it sets to one of its arguments within so many characters, and what may be its call.
+_DEFINITION = Regex(
+    r"(?:\bfunction[ \t]+(?P<name>[A-Za-z_][\w-]{0,80})|\b(?P<function>[A-Za-z_][\w-]{0,80})[ \t]*\([ \t]*\))\s{0,80}\{"
+)
 _FROM_ARGUMENT = Regex(r"\b(?P<name>[A-Za-z_]\w{0,80})=['\"]?\$\{?(?P<number>[1-9])\b")
-_DEFINITION = Regex(r"(?s).*\b(?P<function>[A-Za-z_][\w-]{0,80})[ \t]*(?:\([ \t]*\))?\s*\{(?!.*\n\})")
+_BODY = 1000
+_CALL = Regex(r"(?m)(?:^|[;&|{(])[ \t]*(?P<function>[A-Za-z_][\w-]{0,80})(?=[ \t])")
+_BLANKS = Regex(r"[ \t]*")
 # What is between a name and its value.
 _SIGN = Regex(
     r"\\?['\"]?(?:\]|\[\w{1,40}\])?[ \t]*(?::[-=]|={1,3}|=>|\+=|:(?![/:?+]))[ \t]*\(?(?=[^\s=~])"
@@ -292,22 +297,22 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
 
 def _given_to_functions(string: str) -> Iterator[tuple[int, int]]:
     """The arguments of functions that give them to the names of secrets: `f() { export API_KEY=$1; }; f abc`."""
+    begins = [(each.end(), each["name"] or each["function"]) for each in _DEFINITION.finditer(string)]
     wanted: dict[str, dict[int, str]] = {}
-    for match in _FROM_ARGUMENT.finditer(string) if "$" in string else ():
-        definition = _DEFINITION.search(string, max(match.start() - 1000, 0), match.start())
-        name = _name_of(match["name"])
-        if definition is not None and name is not None:
-            wanted.setdefault(definition["function"], {})[parse_integer(match["number"])] = name
-    if not wanted:
-        return
-    for call in re.finditer(rf"(?m)(?:^|[;&|{{(])[ \t]*(?P<function>{'|'.join(wanted)})(?=[ \t])", string):
-        at = call.end()
-        for number in range(1, max(wanted[call["function"]]) + 1):
-            word = _value(string, at + len(string[at : at + 80]) - len(string[at : at + 80].lstrip(" \t")))
+    for match in _FROM_ARGUMENT.finditer(string) if begins else ():
+        at, function = begins[max(bisect(begins, (match.start(),)) - 1, 0)]
+        is_inside = at <= match.start() < at + _BODY and "\n}" not in string[at : match.start()]
+        name = _name_of(match["name"]) if is_inside else None
+        if name is not None:
+            wanted.setdefault(function, {})[parse_integer(match["number"])] = name
+    for call in _CALL.finditer(string) if wanted else ():
+        names, at = wanted.get(call["function"], {}), call.end()
+        for number in range(1, max(names, default=0) + 1):
+            blanks = _BLANKS.match(string, at)
+            word = _value(string, at if blanks is None else blanks.end())
             if word is None:
                 break
-            name = wanted[call["function"]].get(number)
-            if name is not None and _may_be_secret(name, *word, string):
+            if number in names and _may_be_secret(names[number], *word, string):
                 yield word[1]
             at = word[1][1] + (string[word[1][1] : word[1][1] + 1] in ("'", '"'))
 

@@ -107,8 +107,7 @@ _DEFAULTS = {
 # Programs with one thread unless an option says more, and that option (their manuals and --help).
 _ONE_THREAD = {
     **dict.fromkeys(("bwa mem", "bwa aln"), "-t"),
-    **dict.fromkeys(("samtools sort", "samtools view", "samtools merge", "samtools fixmate", "samtools markdup"), "-@"),
-    **dict.fromkeys(("samtools flagstat", "samtools index"), "-@"),
+    **{f"samtools {each}": "-@" for each in ("sort", "view", "merge", "fixmate", "markdup", "flagstat", "index")},
     **dict.fromkeys(("bowtie", "bowtie2", "hisat2", "tophat", "tophat2", "cufflinks", "cuffdiff", "stringtie"), "-p"),
     **dict.fromkeys(("hisat2-build", "rsem-calculate-expression"), "-p"),
     "cutadapt": "-j",
