@@ -67,7 +67,6 @@ class State:
         self.files: LayeredDict[tuple[Alternative, ...]] = LayeredDict()  # that the script wrote: content by name
         self.positional: Fields | None = None  # None: not known (the arguments of the script)
         self.has_set_positional = False  # whether `set` may have replaced them
-        self.exports_partly = False  # whether some variable is exported in some branches only
         self.zero: Pieces | None = None  # $0, as far as a `bash -c` is told it
         self.sourced = False  # a file that cannot be read here ran in this shell
         # something may have failed before: the shell may have exited, or abandoned a command halfway
@@ -91,7 +90,6 @@ class State:
         new.files = self.files
         new.positional = self.positional
         new.has_set_positional = self.has_set_positional
-        new.exports_partly = self.exports_partly
         new.zero = self.zero
         new.sourced = self.sourced
         new.doubtful = self.doubtful
@@ -108,12 +106,8 @@ class State:
     def child(self) -> "State":
         """The state of a program that this shell starts: only what is exported; files stay."""
         new = State()
-        new.variables = Variables(
-            {name: each for name, each in self.variables.items() if each.exported or not each.alternatives}
-        )
-        if self.exports_partly:
-            for name, each in new.variables.items():
-                new.variables[name] = _handed_on(each)
+        kept = [item for item in self.variables.items() if item[1].exported or not item[1].alternatives]
+        new.variables = Variables({name: _handed_on(each) if each.flags else each for name, each in kept})
         new.functions = LayeredDict({name: each for name, each in self.functions.items() if each.exported})
         new.files = self.files
         new.positional = ()
@@ -286,12 +280,10 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
         joined, is_doubtful = _join_variable(name, sorted([*shared, *changed], key=itemgetter(0)), phase)
         result.variables[name] = joined
         result.doubtful = result.doubtful or is_doubtful
-        result.exports_partly = result.exports_partly or PARTLY_EXPORTED in joined.flags
     for state in states[1:]:
         if state.status != result.status:
             result.status = None
         result.escaped = result.escaped or state.escaped
-        result.exports_partly = result.exports_partly or state.exports_partly
         if state.restored is not None and state.restored.keys() != (result.restored or {}).keys():
             own = result.restored or {}
             result.mixed |= state.mixed | frozenset(own.keys() ^ state.restored.keys())
