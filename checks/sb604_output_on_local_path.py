@@ -21,6 +21,7 @@ job a /tmp of its own, which is removed with the job; pyxis removes an unnamed c
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.shell_history import commands_before
@@ -65,7 +66,7 @@ _ONE_MACHINE = Regex(r"(?<![\w.-])/mnt/[a-z]/")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if _ONE_MACHINE.search(job.source.text) is not None:
+    if _is_of_one_machine(job.source.text):
         return
     seen: set[int] = set()
     for find in (_logs, _results, _made_for_tasks, _made_for_submitted):
@@ -73,6 +74,11 @@ def check(job: Job) -> Iterator[Finding]:
             if finding.span.start not in seen:
                 seen.add(finding.span.start)
                 yield finding
+
+
+@lru_cache(maxsize=4)  # for all jobs in a file
+def _is_of_one_machine(text: str) -> bool:
+    return _ONE_MACHINE.search(text) is not None
 
 
 # --- logs --------------------------------------------------------------------------------------------

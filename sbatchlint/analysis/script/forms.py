@@ -91,6 +91,16 @@ def _emptied_variables(text: str) -> int:
 
 
 @lru_cache(maxsize=4)
+def _has_dotted_variables(text: str) -> bool:
+    return "..." in text and len(set(_DOTTED.findall(text))) >= _FEW
+
+
+@lru_cache(maxsize=4)
+def _says_what_to_write(text: str) -> bool:
+    return _HERE.search(text) is not None
+
+
+@lru_cache(maxsize=4)
 def _phrases(text: str) -> frozenset[str]:
     """What the script says is to be filled in."""
     return frozenset(_TO_FILL_IN.findall(text))
@@ -134,9 +144,9 @@ def is_form(job: Job) -> bool:
 
 def _has_unfilled_commands(job: Job) -> bool:
     """Whether the commands alone show that a script was published: several are to be filled in, and one fails so."""
-    if "..." in job.source.own.text and len(set(_DOTTED.findall(job.source.own.text))) >= _FEW:
+    if _has_dotted_variables(job.source.own.text):
         return True
-    if _HERE.search(job.source.own.text) is None:
+    if not _says_what_to_write(job.source.own.text):
         return False
     words, redirected = unfilled_words(job), _redirected(job)
     fails = bool(redirected) or any(map(_fails, words))
