@@ -109,7 +109,7 @@ def _finding(job: Job, place: Span, name: str, command: Invocation) -> Finding:
     fix = Fix("let the container expand it", [insert(place.start, "\\")], safe=False) if is_text else None
     return Finding(
         place,
-        f"the container gets the host's {name}, but may lack these folders; {advice}",
+        f"the container gets the host's {name}, whose folders may not exist in it; {advice}",
         "info" if _activates(command) and name == "PATH" or _gets_it_anyway(command, name) else None,
         fix=fix,
     )

@@ -44,11 +44,11 @@ def check(job: Job) -> Iterator[Finding]:
         if new is None or not assignment.exported or not any(a.fields for a in assignment.alternatives):
             continue
         if "HUGGINGFACE" in old:
-            message = f"`{old}` is the old name of `{new}`; write `{new}` for the same folder"
+            message = f"`{old}` is the deprecated name of `{new}`; use `{new}`"
         else:
-            message = f"`{old}` is ignored by Transformers 5; write `{new}` instead, or `HF_HOME` for all such caches"
+            message = f"`{old}` has no effect since Transformers 5; use `{new}`, or `HF_HOME` for all such caches"
             if "HF_HOME" in names:
-                message = f"`{old}` is ignored by Transformers 5, which uses `$HF_HOME/hub`; "
+                message = f"`{old}` has no effect since Transformers 5, which uses `$HF_HOME/hub`; "
                 message += f"to keep this folder, rename it to `{new}`"
         # another variable of the script may already have the new name, or would get it too
         taken = new in names or any(RENAMED.get(name) == new for name in names - {old})

@@ -233,13 +233,13 @@ def _of_sbatch(job: Job) -> Iterator[Finding]:
         own = block is job.directives
         names = " and ".join(each.partition("=")[0] for each in setting.text.split(",")[:2])
         names += " …" if setting.text.count(",") > 1 else ""
-        gets = f"{'this' if own else 'the submitted'} job gets only {names} and a login environment"
+        gets = f"{'this' if own else 'the submitted'} job gets only {names} and a fresh login environment"
         steps = "" if own and not job.steps else ", and its srun no PATH" if own else ", and any srun in it no PATH"
         advice = f"write `--export=ALL,{_as_written(job, setting)}`"
         message = f"{gets}{steps}; {advice}"
         yield Finding(
             setting.span,
-            message if len(message) <= MOST or not steps else f"{gets}; {advice}",
+            next((each for each in (message, f"{gets}; {advice}") if len(each) <= MOST), f"{gets}; put `ALL,` first"),
             "info" if own or not _starts_steps(job, setting) else "warning",
         )
 

@@ -83,7 +83,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(
                 command.span,
                 f"at some sites the module on line {job.line(module.span.start)} does not set up `{name} activate`; "
-                f"write `{hook}` {above}",
+                f"add `{hook}` {above}",
                 "info",
                 related=[(module.span, "may only put conda into PATH")],
                 fix=_with_hook(job, command, hook),
@@ -92,8 +92,8 @@ def check(job: Job) -> Iterator[Finding]:
         if personal is not None:
             yield Finding(
                 command.span,
-                f"`{name} activate` may fail, as many `.bashrc` files (line {job.line(personal.span.start)}) end early "
-                f"in a job; write `{hook}` {above}",
+                f"`{name} activate` may fail: many `.bashrc` files (line {job.line(personal.span.start)}) return early "
+                f"in a job; add `{hook}` {above}",
                 "info",
                 related=[(personal.span, "returns at once in a non-interactive shell")],
             )
@@ -102,7 +102,7 @@ def check(job: Job) -> Iterator[Finding]:
         ends = "the job ends" if command.state.option("errexit") else "the script goes on"
         yield Finding(
             command.span,
-            f"`{name} activate` is not set up, so it fails, and {ends}; write `{hook}` {above}",
+            f"`{name} activate` fails, as nothing sets it up in this shell, and {ends}; add `{hook}` {above}",
             "info" if (alone or _is_in_path(job, command)) and not command.state.option("errexit") else None,
             fix=_with_hook(job, command, hook),
         )
@@ -121,8 +121,8 @@ def _plain_source(job: Job) -> Finding | None:
                 return None
             return Finding(
                 command.span,
-                "`source activate` needs conda in your PATH at submission; source CONDA_DIR/etc/profile.d/conda.sh "
-                "above, and write `conda activate`",
+                "`source activate` works only if conda is in PATH when you run sbatch; write "
+                "`source CONDA_DIR/etc/profile.d/conda.sh; conda activate …`",
                 "info",
             )
         loads = has_trait(command.name, "module", "software") or has_trait(command.name, "conda")
@@ -152,8 +152,8 @@ def _early_call(job: Job) -> Iterator[Finding]:
             if first is not None and (own or not context.conditional):
                 yield Finding(
                     first.name_span,
-                    f"`{first.name}` is called above line {job.line(command.span.start)}, which puts it into PATH, so "
-                    "it may not be found; move that line up",
+                    f"`{first.name}` may not be found here: only line {job.line(command.span.start)} adds it to PATH; "
+                    "move that line above this one",
                     "info",
                     related=[(command.span, "puts it into PATH")],
                 )

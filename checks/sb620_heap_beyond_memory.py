@@ -105,15 +105,19 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             setting = next(each for name in ("mem", "mem-per-cpu") if (each := job.request.setting(name)) is not None)
             larger = megabytes > memory
-            happens = "larger than" if larger else "as large as"
+            happens = "more than" if larger else "all of"
             what, option = _named(command)
             yield Finding(
                 seen[0],
-                f"{what} {happens} the job's memory (`{setting.as_written}`), so Slurm may kill the job; "
-                f"lower {option}",
+                f"{what} {_size(megabytes)}, {happens} the job's {_size(memory)} (`{setting.as_written}`), so Slurm "
+                f"may kill the job; lower {option}",
                 "warning" if larger and not _hangs_on_cpus(job) else "info",
                 related=[(setting.span, "the memory")],
             )
+
+
+def _size(megabytes: float) -> str:
+    return f"{megabytes / 1024:.4g} GB" if megabytes >= 1024 else f"{megabytes:.4g} MB"
 
 
 def _hangs_on_cpus(job: Job) -> bool:
@@ -144,19 +148,20 @@ def _is_dask(command: Invocation) -> bool:
 def _named(command: Invocation) -> tuple[str, str]:
     """What may grow, with its verb, and the option that limits it."""
     if _is_dask(command):
-        return "the limits of all workers together are", _LIMIT
+        return "the limits of all workers add up to", _LIMIT
     if any(each.startswith(_DRIVER) for each in command.words):
-        return "the limit of the driver's heap is", _DRIVER
+        return "the driver's heap may grow to", _DRIVER
     if command.name in ORCA:
-        return "the memory of all processes is", "%maxcore"
+        return "the memory of all processes adds up to", "%maxcore"
     if command.name in GAUSSIAN:
         return "the memory limit is", "%mem"
     if command.name == "snakemake":
-        return "the memory of all rules together is", _OF_RULES
+        return "the memory of all rules adds up to", _OF_RULES
     buffer = _buffer(command)
     if buffer is not None:
-        return "the buffers of all threads are" if command.name == "samtools" else f"`{buffer[0]}` is", buffer[0]
-    return "the limit of the Java heap is", "-Xmx"
+        what = "the buffers of all threads add up to" if command.name == "samtools" else f"`{buffer[0]}` allows"
+        return what, buffer[0]
+    return "the Java heap may grow to", "-Xmx"
 
 
 def _heap(command: Invocation) -> tuple[Pieces, float] | None:

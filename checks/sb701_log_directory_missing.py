@@ -151,7 +151,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         if is_made_before_job(job, folder):
             return None
         row = job.line(maker.span.start)
-        message = f"line {row} creates this folder too late: {slurm} opens the log first, and the job fails at once"
+        message = f"line {row} creates this folder too late: without it, {slurm} fails the job at its start"
         message = f"{message}; run that `mkdir` before sbatch"
         return Finding(span, message, related=[(maker.span, "runs after the log is opened")], versions=old)
     if _SLOT.fullmatch(folder.partition("/")[0]):
@@ -160,8 +160,9 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         return None
     if is_made_before_job(job, folder):
         return None
-    advice = f"run `mkdir -p {folder}` before sbatch" if len(folder) < 36 else "create it before sbatch"
-    return Finding(span, f"{slurm} does not create this folder, so the job fails without it; {advice}", "info")
+    advice = f"run `mkdir -p {folder}` before sbatch" if len(folder) < 28 else "create it before sbatch"
+    message = f"{slurm} does not create this folder: if it is missing, the job fails at once"
+    return Finding(span, f"{message}; {advice}", "info")
 
 
 def _of_each_job(job: Job, span: Span, folder: str, of_job: str) -> Finding:
@@ -268,8 +269,8 @@ def _logs_of_script(job: Job) -> Iterator[Finding]:
             continue
         if not has_makers and opening.is_option and _is_never_made(job, opening):
             seen.add(folder)
-            message = f"srun{job.versions.suffix(_old(job))} does not create this folder, and the step fails without it"
-            message = f"{message}; run `mkdir -p {folder}` before it"
+            message = f"srun{job.versions.suffix(_old(job))} does not create this folder: if it is missing, the step"
+            message = f"{message} fails; run `mkdir -p {folder}` before srun"
             yield Finding(opening.span, message, "warning", versions=_old(job))
             continue
         maker = next((maker for maker in by_folder.get(folder, ()) if is_too_late(maker, opening)), None)

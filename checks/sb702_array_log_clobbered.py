@@ -81,7 +81,7 @@ def check(job: Job) -> Iterator[Finding]:
     if numbered:
         instead = [_with_index_for_number(each.text or "") for each in numbered]
         sign = "%j" if patterns.uses(numbered[0].text or "", "j") else "%J"
-        message = f"`{sign}` is not the ID that squeue shows for an array task (such as 123_4)"
+        message = f"`{sign}` is not the ID that squeue shows for array tasks (such as 123_4)"
         message = f"{message}; write `{shortened(instead[0])}`"
         yield Finding(numbered[0].value_span or numbered[0].span, message, "info", fix=_fix(job, numbered, instead))
 
@@ -94,13 +94,13 @@ def _clobbered(
     mode = (job.request.value("open-mode") or "").lower()
     severity = "info" if mode.startswith("a") else None
     if severity is not None:
-        happens = f"all array tasks mix their lines in `{path}`{when}"
+        happens = f"the lines of all array tasks are mixed in `{path}`{when}"
     elif array is None:
-        happens = f"submitted with --array, all tasks write `{path}`{when}, and each empties it when it starts"
+        happens = f"submitted with --array, all tasks write to `{path}`{when}, and each empties the file at its start"
     elif array.throttle == 1:
-        happens = f"each array task empties `{path}`{when} when it starts, so only the last log is left"
+        happens = f"each array task empties `{path}`{when} at its start, so only the last log is left"
     else:
-        happens = f"{all_of(array.tasks, 'array task')} write `{path}`{when}, and each empties it when it starts"
+        happens = f"{all_of(array.tasks, 'array task')} write to `{path}`{when}, and each empties the file at its start"
     message = f"{happens}; write `{instead}`"
     if len(message) > MOST:
         message = f"{happens.replace(f'`{path}`', 'this log')}; write `{shortened(instead)}`"

@@ -61,11 +61,11 @@ def check(job: Job) -> Iterator[Finding]:
         fix = None
         if all(job.source.slice(span) == path for span in spans):
             fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
-        message = "`%a` becomes 4294967294 in the log's name, as the job is not an array"
-        message = f"{message}; write `{shortened(instead)}`, or add --array"
+        message = "the job is not an array, so `%a` in the log's name becomes 4294967294"
+        message = f"{message}; write `{shortened(instead, 40)}`, or add --array"
         if reads_index:
-            always = "unless sbatch is called with --array, `%a` in the log's name is 4294967294"
-            message = f"{always}; add #SBATCH --array, or write `{shortened(instead, 30)}`"
+            always = "unless sbatch is called with --array, `%a` in the log's name becomes 4294967294"
+            message = f"{always}; add `#SBATCH --array`, or write `{shortened(instead, 25)}`"
         meant = reads_index or is_turned_off(job, "array")
         # a sweep is often submitted as an array
         # with an id the name is unique, and only ugly

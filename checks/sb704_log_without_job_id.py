@@ -47,6 +47,8 @@ CARD = Card(
 
 # Patterns that differ from job to job.
 _OWN = frozenset("jJAaS")
+# Patterns that differ from node to node.
+_OF_NODE = frozenset("nN")
 # Variables in file names with the same value in every run.
 _FIXED = frozenset({"HOME", "USER", "SLURM_SUBMIT_DIR", "SLURM_JOB_NAME", "SCRATCH", "WORK", "PROJECT", "PWD"})
 
@@ -82,15 +84,21 @@ def _logs_of_job(job: Job, array: bool = False) -> Iterator[Finding]:
     first = found[0]
     instead = [_with_array_id(each.text or "") if array else _with_job_id(each.text or "") for each in found]
     edits = [replacement(job.directives, each, text) for each, text in zip(found, instead, strict=True)]
-    runs = f"every run of this {'array' if array else 'job'} overwrites"
-    message = f"{runs} `{first.text}`; write `{instead[0]}`"
-    if len(message) > MOST:
-        message = f"every run overwrites the log of the last one; write `{instead[0]}`"
-    if len(message) > MOST:
-        message = f"every run overwrites the log of the last one; write `{shortened(instead[0])}`"
+    runs = f"every run of this {'array' if array else 'job'}"
+    if any(use.letter in _OF_NODE for use in patterns.found(first.text or "")):
+        runs = "every run on the same node"
+    names, new = dict.fromkeys(f"`{each.text}`" for each in found), dict.fromkeys(f"`{each}`" for each in instead)
+    logs = "the previous logs" if len(names) > 1 else "the previous log"
+    short = dict.fromkeys(f"`{shortened(each)}`" for each in instead)
+    messages = [
+        f"{runs} overwrites {' and '.join(names)}; write {' and '.join(new)}",
+        f"{runs} overwrites {logs}; write {' and '.join(new)}",
+        f"{runs} overwrites {logs}; write {' and '.join(short)}",
+        f"{runs} overwrites {logs}; put `{'%A' if array else '%j'}` into the name{'s' * (len(names) > 1)}",
+    ]
     yield Finding(
         first.value_span or first.span,
-        message,
+        next((each for each in messages if len(each) <= MOST), messages[-1]),
         fix=Fix(f"write {instead[0]}", edits, safe=False),
     )
 

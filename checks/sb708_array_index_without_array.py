@@ -268,7 +268,7 @@ def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> 
     fix = None
     if single is not None and job.source.slice(span) == setting.text:
         fix = Fix("match the range to the list", [replace(span, good)], safe=False)
-    entries = "has one entry, number 0"
+    entries = "has one entry (index 0)"
     if choice.length != 1:
         entries = f"has {choice.length} entries (0 to {choice.length - 1})"
     row = job.line(choice.read.span.start)
@@ -444,14 +444,14 @@ def _no_array(job: Job) -> Iterator[Finding]:
         instead = f"write `${{{_ID}:-0}}`" if default else stopping(read)
         if shown is not None:
             offset, written_there = shown
-            message = f"{_ID} is empty{_consequence(use)} unless sbatch is called as line {job.line(offset)} says; "
+            message = f"{_ID} is empty{_consequence(use)} unless sbatch is called as in line {job.line(offset)}; "
             # what is counted when the job is submitted cannot stand in a directive
-            advice = stopping(read) if written_there is None else f"write #SBATCH --array={written_there}"
+            advice = stopping(read) if written_there is None else f"write `#SBATCH --array={written_there}`"
             yield Finding(read.span, f"{message}{advice}", severity)
             return
         begin = f"{_ID} is empty{_consequence(use)} unless sbatch is called with --array; "
         ends = "" if default else " to stop the job"
-        forms = (f"add #SBATCH --array, or {instead}{ends}", f"add #SBATCH --array, or {instead}")
+        forms = (f"add `#SBATCH --array`, or {instead}{ends}", f"add `#SBATCH --array`, or {instead}")
         advice = next((each for each in forms if len(begin + each) <= MOST), f"add --array, or {instead}")
         yield Finding(
             read.span,

@@ -72,8 +72,6 @@ _IDENTITY = ("array", "environ", "getenv", "random", "seed", "time", "subprocess
 _MOST_BYTES = 1 << 18
 _SAME = 2  # how many words of two commands are equal where they run the same program: `python train.py`
 
-_LONGEST = 15  # characters of a program's name that a message repeats
-
 
 def check(job: Job) -> Iterator[Finding]:
     array = several_elements(job)
@@ -106,8 +104,8 @@ def check(job: Job) -> Iterator[Finding]:
     if off is not None:
         yield Finding(
             span,
-            f"{all_of(array.tasks, 'task')} of this array do the same: line {job.line(off.start)}, which passes the "
-            "index, is commented out; pass it on, or remove --array",
+            f"{all_of(array.tasks, 'task')} of this array do the same work: line {job.line(off.start)}, which passes "
+            "the index, is commented out; pass the index, or remove --array",
             "warning",
             [(off, "not run"), *related],
         )
@@ -115,16 +113,16 @@ def check(job: Job) -> Iterator[Finding]:
         name = _name(works[known.index(None)]).rpartition("/")[2]
         yield Finding(
             span,
-            f"{all_of(array.tasks, 'array task')} do the same, unless {name} reads the index or shares out the work "
-            f"itself; pass `$SLURM_ARRAY_TASK_ID` to {name if len(name) < _LONGEST else 'this program'}",
+            f"{all_of(array.tasks, 'array task')} run the same command; unless `{name}` splits the work itself, "
+            "pass it `$SLURM_ARRAY_TASK_ID`",
             "info",
             related=related,
         )
     else:
         yield Finding(
             span,
-            f"{all_of(array.tasks, 'task')} of this array do the same: nothing uses SLURM_ARRAY_TASK_ID; use it, or "
-            "remove --array",
+            f"{all_of(array.tasks, 'task')} of this array do the same work: nothing uses SLURM_ARRAY_TASK_ID; use it, "
+            "or remove --array",
             "warning",
             related,
         )
@@ -145,7 +143,7 @@ def _overwritten(job: Job, tasks: int) -> Iterator[Finding]:
             happens = f"{all_of(tasks, 'task')} of this array do the work of number {value}"
             yield Finding(
                 assignment.span,
-                (f"{happens}: this overwrites the index that Slurm sets; remove the line"),
+                f"{happens}: this overwrites the index that Slurm sets; remove this line",
             )
 
 
@@ -216,7 +214,9 @@ def _commented_out(job: Job, works: list[Invocation]) -> Span | None:
 
 def _is_only_printed(use: Use) -> bool:
     command = use.command
-    return use.kind == "print" and command is not None and not command.piped_to and not command.redirects
+    if command is None or command.name == "printf" and "-v" in command.words[1:2]:
+        return False  # into a variable
+    return use.kind == "print" and not command.piped_to and not command.redirects
 
 
 def _name(command: Invocation) -> str:

@@ -85,6 +85,7 @@ _VARIABLE = Regex(r"\$\{?(\w+)")
 _TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
 _RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
 _END_OF_WORD = Regex(r"[\s;&|)]|\Z")
+_STRANGE = Regex(r"\A\$\(…\)\Z|\A[^\"]*\"[^\"]*\Z|[^!-~… ]")  # a word that names no program to a reader
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
 
@@ -152,7 +153,7 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     others.pop(place, None)
     message, fix = _advice(job, found, main, len(others), _outcome(job, main, best[0]))
     if len(message) > MOST:
-        message = message.replace(f"(or {other_things(len(others), 'command')})", f"(or {max(len(others), 1)} more)")
+        message = message.replace(f"(or {other_things(len(others), 'command')})", _few_words(len(others)))
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
     if found.last is not None and main.how == "replaced" and _cancels_itself(found):
@@ -174,9 +175,9 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
 
 
 def _outcome(job: Job, loss: Loss, loud: bool) -> str:
-    """What happens though the work fails, as a clause."""
+    """What happens though the work fails, as a clause after "if it fails,"."""
     reader = state_reader(job, loss.command) if loud and loss.how not in _DECEIVING else None
-    return "the job ends as COMPLETED" if reader is None else reader.outcome
+    return "the job still ends COMPLETED" if reader is None else reader.outcome
 
 
 _LABELS = {
@@ -271,7 +272,7 @@ def _word(job: Job, loss: Loss) -> Span:
         span = invocation.name_span
         written = job.source.slice(span) if span.end <= len(job.source.own.text) else ""
         inside = command.span.start <= span.start < command.span.end
-        if written[-1:] == "/":  # a program in a known folder: `bin/$NAME`
+        if written[-1:] == "/" or job.source.text[span.end : span.end + 1] == "$":  # `bin/$NAME`, `bin/run_$KIND`
             end = _END_OF_WORD.search(job.source.text, span.end)
             span = Span(span.start, end.start() if end is not None else span.end)
         if written and (inside or command.context.calls and written == text_of(invocation.argv[0])):
@@ -285,6 +286,8 @@ def _word(job: Job, loss: Loss) -> Span:
 
 def _unwrapped(command: Invocation) -> Invocation:
     while command.name in WRAPPERS - _REPEATERS and len(command.children) == 1 and command.children[0].argv:
+        if (command.children[0].name or "").startswith("-"):
+            break  # an option of what an image runs by itself
         command = command.children[0]
     return command
 
@@ -309,11 +312,11 @@ def _giving_up(job: Job, found: ExitStatuses) -> Iterator[Finding]:
         return
     message, first = next(iter(places.values()))
     before = job.invocations[first.index - 1]
-    status = "0" if len(first.argv) > 1 else f"the status of `{before.name}`, which is 0"
+    status = "status 0" if len(first.argv) > 1 else f"the status of `{before.name}`, which is 0"
     plain = [each for each in places if job.source.slice(each) in ("exit", "exit 0")]
     yield Finding(
         first.span,
-        f"the job stops here with {status}, so it ends as COMPLETED, not FAILED; write `exit 1`",
+        f"the script stops here with {status}, so the job ends COMPLETED; write `exit 1`",
         "warning" if state_reader(job, first) is not None else "info",
         related=[(message.span, "the message"), *((each, "also here") for each in [*places][1:])][:4],
         fix=Fix("exit 1", [replace(each, "exit 1") for each in plain], safe=False) if plain else None,
@@ -325,12 +328,12 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     read = bool(found.work) and state_reader(job, found.work[0]) is not None
     for end in dead_ends(found):
         if end.message:
-            message = "after this message nothing runs, but the job ends as COMPLETED; write `exit 1` after it"
+            message = "nothing runs after this message, but the job ends COMPLETED; add `exit 1` after the message"
             severity = "warning" if read and not end.chosen else "info"
             yield Finding(end.span, message, severity, related=[(end.test, "the work runs only in other branches")])
         else:
             branch = "`*)` with `exit 1`" if end.kind == "Case" else "`else` with `exit 1`"
-            message = f"if no branch matches, nothing runs and the job ends as COMPLETED; add {branch}"
+            message = f"if no branch matches, nothing runs and the job ends COMPLETED; add {branch}"
             yield Finding(end.span, message, "warning" if read else "info")
 
 
@@ -339,13 +342,16 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
 
 def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str) -> tuple[str, Fix | None]:
     """The message on a loss, and its fix. `outcome`: what happens though the work fails."""
-    name = f"`{shortened(job.source.slice(_word(job, loss)), 20)}`"
+    word = shortened(job.source.slice(_word(job, loss)), 20)
+    strange = _STRANGE.search(word) is not None
+    name = f"the command on line {job.line(loss.command.span.start)}" if strange else f"`{word}`"
     many = f" (or {other_things(others, 'command')})" if others else ""
-    many_places = "after each that matters" if others > _FEW else "after each" if others else ""
+    many_places = "to each that matters" if others > _FEW else "to each" if others else ""
 
     def after(written: str) -> str:
-        return f"add `{written}` {many_places}" if others else where_to_append(job, written, loss.command)
+        return f"append `{written}` {many_places}" if others else where_to_append(job, written, loss.command)
 
+    fails = f"if {name}{many} fails, {outcome}"
     leave = after("|| exit") if found.risky else "add `set -e` near the top"
     # an iteration needs no other, but what follows may take each for done
     goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
@@ -355,16 +361,16 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         return _of_pipeline(job, found, loss, name, many, leave)
     if loss.how == "overwritten":
         text = job.source.slice(loss.by).strip()
-        happens = f"`{text}` in the loop keeps the status of the last iteration only"
-        return f"{happens}; write `{name[1:-1]} … || {text.partition('=')[0]}=$?`", None
+        happens = f"`{text}` in the loop keeps only the status of the last iteration"
+        return f"{happens}; write `{word} … || {text.partition('=')[0]}=$?`", None
     if loss.how == "again":
         text, line = job.source.slice(loss.by).strip(), job.line(loss.by.start)
-        happens = f"`{text}` on line {line} replaces the status of {name} before anything reads it"
+        happens = f"`{text}` on line {line} overwrites the status of {name} before anything reads it"
         return f"{happens}; write `|| {text}` after both", None
     if loss.how == "iterations":
-        return f"an earlier failure of {name}{many} is ignored: only the last iteration counts; {leave}", None
+        return f"a failure of {name}{many} in any but the last iteration is ignored; {leave}", None
     if loss.how == "ignored":
-        return f"{outcome} even if {name}{many} fails; {after('|| exit')}", None
+        return f"{fails}; {after('|| exit')}", None
     if loss.how == "trap":
         exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
@@ -375,7 +381,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         in_double_quotes = setting is not None and '"' in job.source.slice(setting.span)[: len('trap "')]
         dollar = "\\$" if in_double_quotes else "$"  # else expanded when the trap is set
         advice = f"begin the trap with `status={dollar}?`, end it with `exit {dollar}status`"
-        return f"{outcome} even if {name}{many} fails, as {ends}; {advice}", None
+        return f"{fails}: {ends}; {advice}", None
     if loss.how == "tested":
         kept, equals, _ = job.source.slice(loss.by).strip().partition("=$?")
         if equals:
@@ -383,46 +389,40 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
             advice = leave if others else f"end with `exit ${kept}`"
             if local and local != "export" and not others:
                 advice = f"write `{kept}=$?` without `{local}`, and end with `exit ${kept}`"
-            message = f"{outcome} even if {name}{many} fails, although `{kept}` keeps its status; {advice}"
-            return message, _return(job, found, kept)
-        message = (
-            f"the script tests the exit status of {name}{many}, but {outcome} even if it fails; "
-            "put `exit 1` in the failure branch"
-        )
-        return message, None
+            return f"{fails}, although `{kept}` holds its status; {advice}", _return(job, found, kept)
+        return f"{fails}, although the script tests the status; put `exit 1` in the failure branch", None
     if loss.command.context.parent is not None:
-        begin = f"{outcome} even if {name}{many} fails, as its shell runs another command after it"
-        return f"{begin}; {after('|| exit')}", None
+        return f"{fails}: a later command in the same shell sets the exit status; {after('|| exit')}", None
     if _cancels_itself(found):
-        return f"the job cancels itself, so it is CANCELLED with exit code 0 even if {name}{many} fails; {leave}", None
+        return f"if {name}{many} fails, the job still cancels itself, so it does not end as FAILED; {leave}", None
     later = _decides_later(job, loss)
     if later is not None:
         line = job.line(later.span.start)
         begin = f"a failure of {name}{many} is ignored: only line {line}"
-        message = f"{begin}'s status counts; {leave}"
-        return message if len(message) <= MOST else f"{begin} counts; {leave}", None
+        whole, short = f"{begin} sets the job's exit status; {leave}", f"{begin}'s exit status counts; {leave}"
+        return whole if len(whole) <= MOST else short, None
     last = found.last if not others and not found.decisive else None
     if last is not None and _removes_data_after(loss, last):
         line, rest = job.line(last.span.start), " …" if len(loss.command.argv) > 1 else ""
-        begin = f"`rm` on line {line} runs, and {outcome}, even if {name} fails"
-        return f"{begin}; write `{name[1:-1]}{rest} && rm …`", None
+        begin = f"if {name} fails, `rm` on line {line} still runs, and {outcome.replace('still ', '')}"
+        return f"{begin}; write `{word}{rest} && rm …`", None
     goes_on = outcome.startswith("line ")  # as if the work had succeeded, before the script ends
     fix = None if last is None else _keep(job, loss, last)
     advice = leave
     if fix is not None and goes_on:
         fix, advice = append(job, "|| exit", loss.command), after("|| exit")
     elif fix is not None:
-        row = last_line(job, loss.command)
-        below = "on the next line" if row == job.line(loss.command.span.start) else f"right below line {row}"
-        advice = f"add `status=$?` {below} and end with `exit $status`"
-    begins = [f"{outcome} even if {name}{many} fails"]
+        advice = f"add `status=$?` below line {last_line(job, loss.command)} and end with `exit $status`"
+    begins = [fails]
     if found.last is not None and id(loss.command) in needed_producers(job):
-        begins.insert(0, f"{begins[0]} after writing what `{found.last.name}` needs")
-    reasons = [f", as {reason}" for reason in _last_line(job, found, loss)]
-    if found.last is not None and f"line {job.line(found.last.span.start)} " in outcome:
-        reasons = [""]
+        begins.insert(0, f"if {name}{many} fails after writing what `{found.last.name}` needs, {outcome}")
+    reasons = [""] if goes_on else [f": {reason}" for reason in _last_line(job, found, loss)]
     messages = [f"{begin}{reason}; {advice}" for begin in begins for reason in reasons]
     return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
+
+
+def _few_words(others: int) -> str:
+    return f"(or {max(others, 1)} other{'s' * (others > 1)})"
 
 
 def _removes_data_after(loss: Loss, last: Invocation) -> bool:
@@ -453,14 +453,13 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
     """Clauses that say which command gives the script's status instead, the most telling one first."""
     last = found.last
     if last is None or found.end is not None or last.index <= loss.command.index:
-        return [f"line {job.line(loss.by.start)} replaces its status"]
+        place = found.end if found.end is not None and found.end.start > loss.by.start else loss.by
+        return [f"line {job.line(place.start)} sets the exit status"]
     line = job.line(last.span.start)
-    if last.name in ("[", "[[", "test"):
-        return [f"the test on line {line} runs last", f"line {line} runs last"]
-    names = [] if last.name is None else [shortened(job.source.slice(last.span) if last.name == "exit" else last.name)]
-    if last.name == "exit":
-        return [*(f"`{name}` on line {line} ends the script" for name in names), f"line {line} ends the script"]
-    return [*(f"`{name}` on line {line} runs last" for name in names), f"line {line} runs last"]
+    name = last.name and shortened(job.source.slice(last.span) if last.name == "exit" else last.name)
+    what = "the test" if name in ("[", "[[") else f"`{name}`"
+    named = [] if name is None else [f"{what} on line {line} sets the exit status"]
+    return [*named, f"line {line} sets the exit status"]
 
 
 def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:

@@ -88,14 +88,16 @@ def check(job: Job) -> Iterator[Finding]:
     losses = places[min(places)]
     first = losses[0]
     place = first.by
-    name = f"`{shown_program(first.command)}`" if first.command.name else "a command"
+    if not first.command.name:
+        return
+    name = f"`{shown_program(first.command)}`"
     keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
     each = "${pids[@]}" if keep == "pids+=($!)" else "$pids"
     loop = f"for p in {each}; do wait $p || rc=1; done"
     leave = exit_with_kept(first.command)
     empty = "; pids=()" if keep == "pids+=($!)" else "; pids="
     again = empty if _is_repeated(job, place) else ""
-    advice = f"add `{keep}` after each `&`, replace `wait` by `{loop}{again}`, end with `{leave}`"
+    advice = f"add `{keep}` after each `&`, then write `{loop}{again}` and `{leave}`"
     if first.how == "wait" and _is_started_last(job, losses):
         advice = f"write `wait $! || rc=1`, and end with `{leave}`"
         if _ends(job, first):
@@ -105,10 +107,10 @@ def check(job: Job) -> Iterator[Finding]:
     if first.how == "wait":
         happens = f"`wait` hides a failure of {name}"
         if server is not None:
-            happens += f", and does not end while `{server.name}` runs"
+            happens += f", and never returns while `{server.name}` runs"
             advice = f'write `wait "$pid" || rc=1` for {name}, then end `{server.name}`'
     elif first.how == "waits":
-        happens = "this `wait` returns only the status of the last process"
+        happens = "this `wait` returns only the last process's status"
         written = job.source.slice(place)
         awaits = [each for each in job.invocations if each.span == place and not _in_subshell(first)]
         if awaits and written.startswith("wait ") and " -" not in written:
@@ -117,17 +119,17 @@ def check(job: Job) -> Iterator[Finding]:
                 advice = f"write `{written} || rc=1`, and end with `{leave}`"
     elif first.how == "pipeline" and first.filter is not None:
         place = first.filter.name_span
-        happens = f"a failure of {name} is lost: only the status of `{first.filter.name}` counts"
+        happens = f"`{first.filter.name}` hides a failure of {name}"
         if _ends_script(job, first):
             advice = 'add `wait "$pid" || status=1` for each, `exit ${status:-0}` before the pipe, and '
             advice += "`set -o pipefail`"
     else:
-        happens = f"this replaces the status of `wait`, so a failure of {name} is lost"
+        happens = f"this replaces the status of `wait`, and so hides a failure of {name}"
     if first.how not in ("wait", "waits", "pipeline") and not _in_subshell(first):
         advice = 'write `wait "$pid" || status=1` and end with `exit ${status:-0}`'
     follows = first.how == "wait" and last > waits.get(first.by, len(job.invocations))
     reader = None if _in_task(first) or follows else state_reader(job, first.command)
-    so = "" if reader is None else f", and {reader.outcome}"
+    so = "" if reader is None else f", and {reader.outcome.replace('still ', '')}"
     if reader is None and _ends_with_zero(job):
         return
     started = dict.fromkeys(each.command.place for each in losses)
@@ -160,7 +162,7 @@ def _ends_with_zero(job: Job) -> bool:
 
 
 # The status has to leave the subshell, and then the loop or the script.
-_FOR_SUBSHELL = "write `wait $p || exit 1` for each PID here, `|| rc=1` after the `)`, and `exit $rc` at the end"
+_FOR_SUBSHELL = "write `wait $p || exit 1` for each PID, `|| rc=1` after the `)`, `exit $rc` at the end"
 
 
 def _is_started_last(job: Job, losses: list[Loss]) -> bool:

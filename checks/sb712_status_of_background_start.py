@@ -41,7 +41,7 @@ def check(job: Job) -> Iterator[Finding]:
     for status in exit_statuses(job).empty:
         yield Finding(
             status.read,
-            f"`$?` is 0 here: the command on line {job.line(status.started.start)} is only started; "
+            f"`$?` is 0 here: the command on line {job.line(status.started.start)} has only been started; "
             f"{_advice(job, status)}",
             severity="warning" if status.acted_on else "info",
             related=[(status.started, "started in the background")],
@@ -54,8 +54,8 @@ def _advice(job: Job, status: EmptyStatus) -> str:
     start = bisect_right(_loops(job), at, key=lambda each: each.start)
     if any(each.contains(status.read) for each in _loops(job)[max(0, start - _NESTED) : start]):
         if _NEVER_ENDS.search(job.source.slice(status.started)):
-            return "ask below the loop whether each runs: `kill -0 PID`"
-        return "get its status after the loop, with `wait PID` for each PID"
+            return "below the loop, check whether each still runs: `kill -0 PID`"
+        return "get each status after the loop, with `wait PID`"
     return "`wait $!` returns its status, and `kill -0 $!` tells you if it is still running"
 
 

@@ -238,7 +238,7 @@ def _finding(job: Job, command: Invocation, written: Written) -> Finding:
         advice, fix = f"did you mean {meant.name} (line {job.line(meant.span.start)})?", None
     return Finding(
         written.place,
-        f"{what}, so only the content of one task is left{why}; {advice}",
+        f"{what}, so only one task's output is left{why}; {advice}",
         "warning" if _is_log(command, word) else None,
         related=[] if job.line(written.place.start) == row else [(command.span, "writes it")],
         fix=fix,

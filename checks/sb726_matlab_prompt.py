@@ -155,16 +155,16 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
         advice = "put these lines into FILE.m, and write `matlab -batch FILE`"
         if "$" in job.source.slice(reader.stdin.span(0, len(reader.stdin.string))):  # bash would not expand it there
             advice = 'put these lines into the quotes of `matlab -batch "…"`'
-        message = f"after an error here MATLAB goes on, and exits with 0; {advice} (R2019a or later)"
+        message = f"MATLAB goes on after an error here and exits with 0; {advice} (R2019a or later)"
         yield Finding(command.name_span, message, "warning")
         return
     instead = " instead of `<`" if last.operator == "<" else " instead"
     advice = f"`-batch {name}`" if name.isidentifier() else '`-batch "STATEMENTS"`'
-    if folder and name.isidentifier():
+    if folder and name.isidentifier() and len(folder) < 24:
         advice = f"`-batch \"addpath('{folder}'), {name}\"`"
     yield Finding(
         command.name_span,
-        f"after an error in its input MATLAB goes on, and exits with 0; write {advice}{instead} (R2019a or later)",
+        f"MATLAB goes on after an error in its input and exits with 0; write {advice}{instead} (R2019a or later)",
         "warning",
     )
 

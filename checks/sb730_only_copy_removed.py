@@ -86,7 +86,7 @@ def _advice(job: Job, transfer: Invocation, removal: Invocation) -> str:
         return f"write `{transfer.name} … && rm …`"
     line = job.line(transfer.span.start)
     advice = where_to_append(job, "|| exit 1", transfer)
-    return advice.replace("this line", f"line {line}").replace("this command", f"`{transfer.name}` on line {line}")
+    return advice.replace("this command", f"`{transfer.name}` on line {line}")
 
 
 def _is_for_debugging(command: Invocation) -> bool:

@@ -52,7 +52,7 @@ def _of_pair(job: Job, text: Text, before: Simple, after: Simple) -> Iterator[Fi
     if name not in _DEAF or reads:
         return
     if name in _LEAVING:
-        what = f"`{name}` ends only its side of the pipe, and what writes to it dies; write `||` in place of `|`"
+        what = f"after a pipe, `{name}` ends only its side of the pipe, not the script; write `||` instead of `|`"
     elif name in ("cd", "export"):
         what = f"`{name}` in a pipe changes nothing for the script; write `&& {name}`, or put it on its own line"
     else:

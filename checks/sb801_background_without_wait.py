@@ -441,8 +441,8 @@ def _place(job: Job, work: Invocation) -> Span:
 def _message(job: Job, group: list[Abandoned], place: Span) -> str:
     lost, name = group[-1], job.source.slice(place)
     kind = "script" if lost.home.parent is None else lost.home.kind
-    still = f"while `{name}` runs" if lost.certain else f"even if `{name}` still runs"
-    begin = f"the job ends{'' if _fails(job, lost) else ' as COMPLETED'} {still} in the background, and Slurm kills it"
+    still = f"while `{name}` still runs" if lost.certain else f"even if `{name}` still runs"
+    begin = f"the job ends{'' if _fails(job, lost) else ' COMPLETED'} {still} in the background, and Slurm kills it"
     if lost.first.phase is Phase.TASK:
         return f"the task ends {still} in the background, and Slurm kills it; end the task's shell with `wait`"
     if lost.elsewhere is not None:

@@ -396,7 +396,7 @@ def _report(
         happens = f"this step never starts, as the one on line {job.line(first.place.start)} does not end"
         severity = "warning" if depends_on_test(first.step.invocation) else "error"
     else:
-        happens = f"this step waits for line {job.line(first.place.start)} to end"
+        happens = f"this step waits until the one on line {job.line(first.place.start)} ends"
     looks = _only_looks(later.step)
     beside = first.step is not later.step and _covers_job(later.step, total) and _never_ends(job, first.step)
     options = [] if looks or beside else _advice(job, total, group, first, later, releases[-1], reasons)
@@ -405,7 +405,7 @@ def _report(
         advice = "request `--ntasks=N` to run N at a time, with `--exact`"
     elif options:
         unsure = "whole" in reasons and not total.cpus and job.request.exclusive is None
-        advice = f"add `{' '.join(options)}` to each srun" + (", and request CPUs for all" if unsure else "")
+        advice = f"add `{' '.join(options)}` to each srun" + (", and request enough CPUs for all" if unsure else "")
     elif looks:
         instead = " instead of `--exclusive`" if "exclusive" in later.step.options else ""
         advice = f"add `--overlap`{instead} to it"

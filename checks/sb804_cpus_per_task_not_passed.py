@@ -76,21 +76,22 @@ def check(job: Job) -> Iterator[Finding]:
     if not reason and binds is False:
         return
     others = {step.place: step for step in steps if step.place != main.place}
+    each_task = "the task" if main.tasks == 1 else "each task"
     if reason:
         if reason.startswith("--cpu-bind") and main.option("cpu-bind") is None:
             reason = f"SLURM_CPU_BIND={reason.partition('=')[2]}"  # exported
-        consequence = f", and `{reason}` binds {'the' if main.tasks == 1 else 'each'} task to one CPU"
+        consequence = f", so `{reason}` binds {each_task} to one CPU"
     elif binds is None:
-        consequence = ": a task bound to cores gets one CPU"
+        consequence = f", so {each_task} may get only one CPU"
     else:
-        consequence = ", and this cluster binds each task to one CPU"
-    begins = f"srun in Slurm {' and '.join(releases)} ignores {setting.shown}"
+        consequence = f", so this cluster binds {each_task} to one CPU"
+    begins = f"srun in Slurm {' and '.join(releases)} does not inherit {setting.shown}"
     if len(begins + consequence) > _LONGEST:
         consequence = consequence.replace(f"`{reason}` binds", "srun binds")
     dollar = "\\$" if job.directives_expand else "$"  # the shell that submits it expands another
     yield Finding(
         main.place,
-        f"{begins}{consequence}; give srun `-c {dollar}SLURM_CPUS_PER_TASK`",
+        f"{begins}{consequence}; add `-c {dollar}SLURM_CPUS_PER_TASK`{' to each' * bool(others)}",
         "error" if reason or binds else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
         fix=partial(_fix, job, steps),

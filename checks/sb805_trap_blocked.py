@@ -64,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(
                 work.span,
                 f"bash runs the trap on line {row} only after this command, so {trap.signal}{first} is not handled "
-                f"in time; {where_to_append(job, '&', work)}, and `wait` below it",
+                f"in time; {where_to_append(job, '&', work)}, and add `wait` below",
                 severity,
                 related=[(trap.command.span, "runs too late")],
             )

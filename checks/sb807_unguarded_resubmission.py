@@ -130,8 +130,8 @@ def _never_satisfied(job: Job) -> Iterator[Finding]:
         if waits and not any(word.startswith("--kill-on-inv") for word in shown):
             yield Finding(
                 command.span,
-                "if the previous job fails, this one stays pending until someone or the site cancels it; "
-                "add --kill-on-invalid-dep=yes",
+                "if the job named here fails, the new one stays pending until someone cancels it; "
+                "add `--kill-on-invalid-dep=yes`",
                 "info",
             )
             return

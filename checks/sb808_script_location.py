@@ -35,6 +35,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.launchers.python import is_python
 from sbatchlint.job.launches import container_of
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Variables
 
 CARD = Card(
@@ -108,10 +109,12 @@ def check(job: Job) -> Iterator[Finding]:
         fix = None if other else _fix(job, read)
         folder = _submission_folder(job, read)
         advice = "build the path from `$SLURM_SUBMIT_DIR`" if other else f"write `{folder}`"
+        line = job.line(use.command.span.start)
+        message = f"Slurm runs a copy of the script from its spool folder, so line {line} {use.what}"
+        message += f"; {advice}" if len(message + advice) <= MOST - 2 else "; use `$SLURM_SUBMIT_DIR`"
         yield Finding(
             read,
-            "Slurm runs a copy of the script from its spool folder, so line "
-            f"{job.line(use.command.span.start)} {use.what}; {advice}",
+            message,
             None if use.certain else "warning",
             related=[(use.command.span, "needs the folder")],
             fix=fix,

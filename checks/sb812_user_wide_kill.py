@@ -93,7 +93,7 @@ def _of_user(job: Job, command: Invocation) -> tuple[str, str | None] | None:
             return None
         if not {(word or "").removeprefix("-").removeprefix("SIG") for word in rest[:1]}.isdisjoint(_NOTIFYING):
             return None
-        return _message("all your processes" if is_everything else "all your processes with this name"), None
+        return _message("all your processes" if is_everything else "all your matching processes"), None
     if any((text_of(field) or "").removeprefix("-").removeprefix("SIG") in _NOTIFYING for field in command.argv[1:2]):
         return None
     words = [field for field in command.argv if not _SIGNAL.fullmatch(text_of(field) or "")]
@@ -132,7 +132,8 @@ def _is_narrow(reading: Reading) -> bool:
 
 
 def _message(what: str) -> str:
-    return f"this kills {what} on the node, even in other jobs; use `kill` with the PID (`$!`), or request --exclusive"
+    advice = "kill only this job's PIDs (`$!`), or add --exclusive"
+    return f"this kills {what} on the node, in your other jobs too; {advice}"
 
 
 def _of_scancel(command: Invocation) -> tuple[str, str | None] | None:

@@ -32,6 +32,7 @@ from sbatchlint.job.launchers import python_of
 from sbatchlint.job.python.program import python_program
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -74,10 +75,11 @@ def check(job: Job) -> Iterator[Finding]:
         may_stop = "dask" in (name or "") and python_of(client) is not None
         unread = may_stop and python_program(job, client) is None
         unless = " if nothing else ends it" if may_stop else ""
+        message = f"`wait` lasts until the time limit{lost}, as `{name}` never ends; "
+        message += f"{_advice(job, started, client)}{unless}"
         yield Finding(
             wait.span,
-            f"`wait` lasts until the time limit{lost}, as `{name}` never ends; "
-            f"{_advice(job, started, client)}{unless}",
+            message if len(message) <= MOST else message.removesuffix(unless),
             "info" if unread else None,
             related=[(server.name_span, "never ends by itself"), (work.name_span, "the work")],
         )

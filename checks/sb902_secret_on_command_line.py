@@ -33,6 +33,7 @@ from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Context, Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase, Piece, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
+from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.containers import Container
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named, commands_with_option
@@ -166,8 +167,9 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
                 continue
             seen.add((name, span))
             instead, fix = _repair(secrets.job, command, number, name, span)
-            starter = command.name or "a command"
-            kept = ", and `sacct` keeps it" if starter in ("srun", "sbatch", "salloc") else ""
+            shown = next((each for each in command.descendants() if command.name in WRAPPERS), command)
+            starter = shown.name or command.name or "a command"
+            kept = ", and `sacct` keeps it" if command.name in ("srun", "sbatch", "salloc") else ""
             yield Finding(
                 span,
                 f"anyone on the node can see `{name}` in `ps`, as an argument of {starter}{kept}; {instead}",
@@ -436,7 +438,7 @@ def _printed(secrets: Secrets) -> Iterator[Finding]:
             seen.add(read.name)
             yield Finding(
                 read.span,
-                f"this writes the value of `{read.name}` into the job's log, which others can often read; write it to "
+                f"this prints the value of `{read.name}` into the job's log, which others can often read; write it to "
                 "a file with mode 600",
                 "info" if is_session or secrets.are_generated_here(read.name) else "warning",
             )

@@ -264,7 +264,8 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     what = "everything" if here else names if len(one) == 1 else f"{names} and {others(len(one) - 1, 'name')}"
     edits = [_checked(each) for each in empty] + [insert(cd.span.end, " || exit 1")]
     ends = re.match(r"[ \t]*(?:;(?!;)|#|\n|$)", job.source.text[cd.span.end : cd.span.end + 40])
-    advice = "`cd … || exit 1`" + (f", and `${{{empty[0].name}:?}}` in it" if empty else " there")
+    where = f", and `${{{empty[0].name}:?}}` in it" if empty else f" on line {job.line(cd.span.start)}"
+    advice = f"`cd … || exit 1`{where}"
     name = f"`{shortened(entered, 30)}`"
     message = f"{name} on line {job.line(cd.span.start)} fails, this removes {what} in {_folder_before(job, cd)}"
     message = f"if {message}; write {advice}"

@@ -52,7 +52,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     mode = words[at] or ""
     # to a new folder, `-m g+w` gives what the mask takes from others as well
     advice = "`g+w`" if command.name == "chmod" else f"`-m {mode[:-1]}{0 if mode[-2:-1] == '0' else 5}`"
-    message = f"mode `{mode}` lets anyone with an account write there; allow only a group, with {advice}"
+    message = f"mode `{mode}` lets every user of the system write there; to share with your group only, use {advice}"
     if command.name == "umask":
         message = "with this mask anyone can change the job's files; write `umask 027`"
     yield Finding(span_of(command.argv[at]), message)

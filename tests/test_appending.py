@@ -11,17 +11,17 @@ from sbatchlint.source.text import Source
 
 # The commands after the directives, with the line and the advice for `false`.
 PLACES = [
-    ("false", 2, "append `|| exit` to this line", "false || exit"),
+    ("false", 2, "append `|| exit` to line 2", "false || exit"),
     ("false \\\n  --x 1 \\\n  --y 2", 4, "append `|| exit` to line 4", "false \\\n  --x 1 \\\n  --y 2 || exit"),
     (
         "false \\\n  --x 1 \\\n",
         3,
-        "write `|| exit` in place of the `\\` that ends line 3",
+        "replace the `\\` that ends line 3 with `|| exit`",
         "false \\\n  --x 1 || exit\n",
     ),
-    ("false # no", 2, "add `|| exit` to this line, before its comment", "false || exit # no"),
-    ("true; false; true", 2, "add `|| exit` right after this command", "true; false || exit; true"),
-    ("false <<END\ntext\nEND", 2, "append `|| exit` to this line", "false <<END || exit\ntext\nEND"),
+    ("false # no", 2, "add `|| exit` to line 2, before the comment", "false || exit # no"),
+    ("true; false; true", 2, "add `|| exit` after this command", "true; false || exit; true"),
+    ("false <<END\ntext\nEND", 2, "append `|| exit` to line 2", "false <<END || exit\ntext\nEND"),
     ("x=$(false)", 2, "add `|| exit` after the `)`", "x=$(false) || exit"),
 ]
 

@@ -13,10 +13,9 @@ _CODE = Regex(r"(\b(?:write|run|add|append) )?`([^`]*)`")
 _PHRASES = (
     (" and end with ", ", end with "),
     (" the pipeline returns the status of ", " the status is that of "),
-    (" on the next line", " right below"),
-    ("the job ends as COMPLETED even if", "the job is COMPLETED even if"),
-    (" right after this command", " after this command"),
-    ("after each that matters", "after each"),
+    (" other commands) fails", " others) fails"),
+    (" the job still ends COMPLETED", " the job ends COMPLETED"),
+    ("to each that matters", "to each"),
     (" in Slurm 26.05 and later", " from Slurm 26.05 on"),
 )
 
@@ -51,7 +50,7 @@ def _end_of_path(path: str, most: int) -> str:
     at = path.find("/", max(len(path) - most + 1, 0), len(path) - 1)
     if at < 0:
         at = path.rfind("/", 0, len(path) - 1)
-    return f"…{path[at:]}" if at > 0 else path
+    return f"…{path[at:]}".rstrip("\"'" if path[0] in "\"'" else "") if at > 0 else path
 
 
 def shorten_message(message: str, script: str) -> str:

@@ -27,8 +27,8 @@ _OWN_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
 class Reader(NamedTuple):
     """Something that takes a job that ends COMPLETED for a success.
 
-    `outcome`: what it makes of that, as a clause that "even if … fails" completes. `place`: where it is written, None
-    for another file.
+    `outcome`: what it makes of that, as a clause after "if … fails,". `place`: where it is written, None for another
+    file.
     """
 
     outcome: str
@@ -39,7 +39,7 @@ def state_reader(job: Job, work: Invocation) -> Reader | None:
     """What takes the job for a success though this work failed; None if nothing does that the script shows."""
     found = _of_whole_job(job) or _after(job, work)
     if found is None and names_dependent(job):
-        return Reader("the jobs that depend on it start", None)
+        return Reader("jobs that depend on this one still start", None)
     return found
 
 
@@ -58,18 +58,18 @@ def _of_whole_job(job: Job) -> Reader | None:
     # Who names FAIL waits for that mail. END and ALL are habits (one script in ten), and bring mail in any case.
     named = "FAIL" in events and "FAIL" in value.upper().split(",")
     if named and find_placeholder("mail-user", address) is None:
-        outcome = "the mail says COMPLETED" if "END" in events else "no FAIL mail is sent"
+        outcome = "the mail still says COMPLETED" if "END" in events else "no FAIL mail is sent"
         setting = request.setting("mail-type")
         return Reader(outcome, setting.span if setting is not None else None)
     for command in job.invocations:
         if command.name == "sbatch" and _depends_on(command, _OWN_IDS):
-            return Reader(f"the job on line {job.line(command.span.start)} starts", command.span)
+            return Reader(f"the job on line {job.line(command.span.start)} still starts", command.span)
     outer, submission = job.outer, job.submission
     if outer is not None and submission is not None and submission.command is not None:
         dependents = _dependents(outer)
         later = bisect_right(dependents, submission.command.index, key=lambda each: each.index)
         for command in dependents[later : later + 1]:
-            return Reader(f"the job on line {job.line(command.span.start)} starts", command.span)
+            return Reader(f"the job on line {job.line(command.span.start)} still starts", command.span)
     return None
 
 
@@ -93,7 +93,7 @@ def _after(job: Job, work: Invocation) -> Reader | None:
     first = bisect_right(continuing, work.index, key=lambda each: each.index)
     for command in continuing[first : first + _FAR]:
         if not depends_on_test(command, work) and not _ends_before(work, command):
-            does = "submits the next job" if command.name == "sbatch" else "marks the work as done"
+            does = "still submits a job" if command.name == "sbatch" else "still marks the work as done"
             return Reader(f"line {job.line(command.span.start)} {does}", command.span)
     return None
 

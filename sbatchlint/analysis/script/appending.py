@@ -11,7 +11,7 @@ from sbatchlint.source.text import Span
 def where_to_append(job: Job, written: str, command: Invocation) -> str:
     """The advice to append something to a command, or to the pipeline that it is a part of, without a verb twice.
 
-    It names the last line of a command of several lines, and a backslash there that continues nothing.
+    It names the line, as a message mostly names others, too, and a backslash there that continues nothing.
     """
     text = f"`{written}`"
     command = _started_by(command)
@@ -19,16 +19,15 @@ def where_to_append(job: Job, written: str, command: Invocation) -> str:
         return f"add {text} after the `)`"
     end = end_of(job, command)
     if end is None:
-        return f"add {text} right after this command"
+        return f"add {text} after this command"
     source = job.source.own
     rest = source.text[end : source.line_of(end).end].strip()
-    line = job.line(end - 1)
-    place = "this line" if line == job.line(command.span.start) else f"line {line}"
+    place = f"line {job.line(end - 1)}"
     if rest == "\\":
-        return f"write {text} in place of the `\\` that ends {place}"
+        return f"replace the `\\` that ends {place} with {text}"
     if rest and rest[0] == "#":
-        return f"add {text} to {place}, before its comment"
-    return f"append {text} to {place}" if not rest else f"add {text} right after this command"
+        return f"add {text} to {place}, before the comment"
+    return f"append {text} to {place}" if not rest else f"add {text} after this command"
 
 
 def append(job: Job, written: str, command: Invocation) -> Fix | None:

@@ -13,7 +13,10 @@ from sbatchlint.job import Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import key
 from sbatchlint.job.steps import Step, enclosing_step
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
+
+_PARENTS = Regex(r"-[a-zA-Z]*p|--parents\Z")
 
 
 class Opening(NamedTuple):
@@ -81,11 +84,13 @@ def _targets(command: Invocation, step: Step | None, of_steps: bool) -> Iterator
 
 
 def makers_by_folder(job: Job) -> dict[str, list[Invocation]]:
-    """The commands that make each folder, or one in it, in order, without those in traps."""
+    """The commands that make each folder, alone or with one in it, in order, without those in traps."""
     found: dict[str, list[Invocation]] = {}
     for maker, made in makers(job):
         if not maker.context.handler:
-            for folder in {folder for path in made for folder in accumulate(path.split("/"), "{}/{}".format)}:
+            parents = maker.name == "install" or any(_PARENTS.match(word) for word in maker.words[1:])
+            paths = {folder for path in made for folder in accumulate(path.split("/"), "{}/{}".format)}
+            for folder in paths if parents else {*made}:  # without -p the folders above have to exist
                 found.setdefault(folder, []).append(maker)
     return found
 
