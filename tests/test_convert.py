@@ -130,7 +130,7 @@ def test_the_difference_of_a_plain_script_is_short(command: Converting) -> None:
         ("C='torchrun --nproc-per-node=8 a'\n[ $X ] && C='torchrun --nproc-per-node=8 b'\n$C\n", "", "one command"),
         ("docker run x torchrun --nproc-per-node=8 a.py\n", "", "line 2: docker is converted to"),
         ("#PBS -l walltime=1:00:00\ntorchrun --nproc-per-node=8 a.py\n", "", "another scheduler"),
-        ("#SBATCH -w node[1-2]\ntorchrun --nproc-per-node=8 a.py\n", "", "--nodelist on line 2 places it"),
+        ("#SBATCH -F nodes\ntorchrun --nproc-per-node=8 a.py\n", "", "--nodefile on line 2 places it"),
         ("#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n2\ntorchrun --nproc-per-node=8 a.py\n", "", "heterogeneous"),
         ("torchrun --nproc-per-node=8 --max-restarts 3 a.py\n", "--to accelerate", "of torchrun: leave it out"),
         ("accelerate launch --num_processes 8 --mixed_precision bf16 a.py\n", "--to torchrun", "of --mixed_precision"),

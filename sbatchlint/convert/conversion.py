@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import expansions, shown_text
+from sbatchlint.bash.values import shown_text
 from sbatchlint.convert.allocation import asked_by_steps
 from sbatchlint.convert.container_differences import containers_of_starts, differences
 from sbatchlint.convert.containers import contain, has_container
 from sbatchlint.convert.disowned import keep_disowned
 from sbatchlint.convert.draft import Draft, as_job
 from sbatchlint.convert.goal import Goal, NotConvertible, at_line
-from sbatchlint.convert.header import gpus_of, header, tasks_of, unbound
+from sbatchlint.convert.header import changes, chosen_nodes, gpus_of, header, tasks_of, unbound
 from sbatchlint.convert.launcher import start_by_variables, start_everywhere
 from sbatchlint.convert.launcher_in_file import LauncherInFile
 from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
@@ -24,6 +24,7 @@ from sbatchlint.convert.merging import merge
 from sbatchlint.convert.misfits import uneven_batches
 from sbatchlint.convert.names import write_names
 from sbatchlint.convert.once import branches_without, commands_once, single_steps
+from sbatchlint.convert.outside import by_argument, by_count, counted_by
 from sbatchlint.convert.processors import hidden_gpus, other_devices, processor_sign, undecided
 from sbatchlint.convert.program_words import IMPLIED_MODULES, words_of_starts
 from sbatchlint.convert.programs import program_of, start_program, todos_of
@@ -159,13 +160,16 @@ class _Script(Draft):
         goal = self.goal._replace(options=asked.options | dict(self.goal.options))
         edits, todos = header(job, goal, tasks, gpus, of_one_cpu=not gpus and tasks > 1)
         self.todos += [f"fill in, and write #SBATCH: {todo}" for todo in todos]
-        self.todos += [*asked.todos, *unbound(job, tasks, gpus)]
+        self.todos += [*asked.todos, *unbound(job, tasks, gpus), *chosen_nodes(job, self.goal.nodes)]
         once, alone = single_steps(self.job, job, keep) if self.goal.nodes > 1 else ([], [])
         if once:
             lines = ", ".join(dict.fromkeys(str(job.line(each.span.start)) for each in once))
             self.decisions.append(f"the srun of line {lines} keeps its one task: --nodes=1 --ntasks=1")
         self.todos += alone
-        return changed_job(job, [*edits, *asked.edits, *once])
+        changed = changed_job(job, [*edits, *asked.edits, *once])
+        told = ", ".join(changes(job.request, changed.request))
+        self.decisions += [f"#SBATCH: {told}"] if told else []
+        return changed
 
     def proven(self, job: Job, workers: int, ranks: bool, starts: int = 1) -> tuple[Source, Proof, list[str]]:
         """The script with its proof, and the repairs made; see `Proof`. Raises `NotConvertible`."""
@@ -211,7 +215,7 @@ def _converted(job: Job, goal: Goal, settings: Settings) -> Conversion:
             "how many processes a node has is not known; say "
             + ("--set ntasks-per-node=N, or --gpus-per-node" if by_srun else "it to the launcher")
             if cpu_only
-            else f"how many GPUs a node has is not known{_counted_by(script.job, starts)}; say --gpus-per-node"
+            else f"how many GPUs a node has is not known{counted_by(script.job, starts)}; say --gpus-per-node"
         )
     if gpus > _MOST:
         raise NotConvertible(f"{gpus} processes on a node are more than a node has CPUs: say --gpus-per-node")
@@ -238,11 +242,11 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
     """The conversion of a script whose launchers or steps have to change; `job`: it with the new option block."""
     first, goal, before, kind = job, script.goal, script.before, starts[0].kind
     notes, todos, changed = list[str](), list[str](), list[tuple[Job, Launch]]()
-    todos += dict.fromkeys(_by_argument(script.job, starts, gpus))
+    todos += dict.fromkeys(by_argument(script.job, starts, gpus))
     if gpus == 1:
         launches = [each.launch for each in starts if each.launch is not None]
         todos += dict.fromkeys(branches_without(script.job, [each.invocation for each in launches]))
-        todos += dict.fromkeys(_by_count(script.job, launches))
+        todos += dict.fromkeys(by_count(script.job, launches))
     if not cpu_only:
         commands = [(each.launch.invocation, each.launch.launcher) for each in starts if each.launch]
         todos += hidden_gpus(script.job, commands)
@@ -360,7 +364,6 @@ def _of_program(script: _Script) -> Conversion:
     return script.conversion(after, proof, [decision, *notes, growth, *repairs], todos)
 
 
-_ASKED = Regex(r"\$\{?(\w+|[#@*])")
 _ARGUMENT = Regex(r"\$(?:[1-9#]|\{#?[1-9])")
 _ARRAY = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*)\[[@*]\]")
 _DEFAULT = Regex(r"\$\{((?!SLURM)[A-Za-z_]\w*):?-")
@@ -379,48 +382,6 @@ _LAUNCHED = {
 }
 
 
-def _counted_by(job: Job, starts: list[Start]) -> str:
-    """The unknown variable or argument that sets the number of processes of a launcher, as a clause; "" if none."""
-    for launch, name in _counts(starts):
-        what = "an argument of the script" if name.isdigit() else name
-        return f", as line {job.line(launch.launcher.span.start)} takes it from {what}"
-    return ""
-
-
-def _by_argument(job: Job, starts: list[Start], gpus: int) -> Iterator[str]:
-    """To-dos for launchers that only some arguments of the script start, of which one is the number of processes."""
-    for launch, name in _counts(starts):
-        if name.isdigit() and launch.invocation.context.conditional and not _asks_others(launch, name):
-            line = job.line(launch.launcher.span.start)
-            yield f"submit it with {gpus} as argument {name}: it decides whether line {line} is reached"
-
-
-def _asks_others(launch: Launch, argument: str) -> bool:
-    """Whether the tests before a launch ask for other arguments only."""
-    tests = [str(key[1]) for key, _ in launch.invocation.guards if isinstance(key, tuple) and key[0] in ("if", "case")]
-    asked = [set(_ASKED.findall(each)) for each in tests]
-    return bool(asked) and all(each and argument not in each and all(map(str.isdigit, each)) for each in asked)
-
-
-def _by_count(job: Job, launches: Iterable[Launch]) -> Iterator[str]:
-    """To-dos for launchers that a test may leave out where it counts one GPU, as they do."""
-    for launch in launches:
-        told = any(each.name in _COUNTS for each in launch.launcher.all_options)
-        if told and launch.invocation.context.conditional and workers_of(launch) is None:
-            line = job.line(launch.launcher.span.start)
-            yield f"see that line {line} is reached with one GPU on a node: a test before it decides"
-
-
-def _counts(starts: list[Start]) -> Iterator[tuple[Launch, str]]:
-    """The launches whose number of processes an unknown variable or argument sets, with its name."""
-    for launch in (each.launch for each in starts if each.launch is not None):
-        for option in launch.launcher.all_options:
-            names = [each.name for each in expansions(option.value or ()) if each.name]
-            if names and option.name in _COUNTS:
-                yield launch, names[0]
-
-
-_COUNTS = ("nproc_per_node", "num_processes", "num_gpus", "np")
 _MOST = 4096
 # No node has more GPUs.
 _MOST_GPUS = 16

@@ -5,6 +5,7 @@ from collections.abc import Container, Iterator, Mapping
 from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.job import Job
 from sbatchlint.job.request import Request
+from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.rewriting import insertion, quote, removal, replacement
 from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -14,7 +15,10 @@ _COUNTING = (
     "ntasks", "ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "gpus", "gpus-per-task", "gpus-per-socket",
 )  # fmt: skip
 # Options that choose nodes, or distribute tasks in their own way.
-_PLACING = ("nodelist", "nodefile", "distribution", "tres-per-task", "batch")
+_PLACING = ("nodefile", "tres-per-task", "batch")
+# Distributions by which each node gets as many tasks as it is to have (`slurm_verify_dist_option`, 25.11).
+_EVEN = frozenset({"block", "cyclic", "fcyclic", "*", "pack", "nopack", ""})
+_TOLD = ("ntasks-per-node", "cpus-per-task", "gpus-per-node", "gres", "cpus-per-gpu", "mem-per-gpu")
 # Options that determine the number of CPUs, so that none needs to be added.
 _GRANTING = ("exclusive", "cpus-per-gpu", "mincpus")
 
@@ -36,6 +40,11 @@ def header(job: Job, goal: Goal, tasks: int, gpus: int, of_one_cpu: bool = False
         if (setting := request.setting(name)) is not None:
             line = job.line(setting.span.start)
             raise NotConvertible(f"--{name} on line {line} places it on nodes of its own choice: leave it out")
+    spread = request.setting("distribution")
+    if spread is not None and not _EVEN.issuperset((spread.text or "?").lower().replace(",", ":").split(":")):
+        raise NotConvertible(
+            f"--distribution on line {job.line(spread.span.start)} places tasks in its own way: leave it out"
+        )
     own = [option.text or "" for step in job.steps if (option := step.option("cpus-per-task")) is not None]
     cpus, todos = _cpus(request, goal, tasks, max((parse_integer(each) for each in own if is_number(each)), default=1))
     if of_one_cpu:
@@ -62,6 +71,29 @@ def _keeps_per_task(request: Request, tasks: int, gpus: int) -> bool:
     per_task = request.gpus.per_task
     counts = request.gpus.total, request.gpus.per_node
     return tasks > 1 and per_task is not None and per_task * tasks == gpus and counts == (None, None)
+
+
+def chosen_nodes(job: Job, nodes: int) -> Iterator[str]:
+    """To-dos for nodes that the script names."""
+    setting = job.request.setting("nodelist")
+    named = None if setting is None else hosts(setting.text)
+    if setting is None or nodes == 1 or named is not None and len(named) == nodes:
+        return
+    option = f"--nodelist on line {job.line(setting.span.start)}"
+    if named is None:
+        yield f"see that {option} names {nodes} nodes"
+    elif len(named) < nodes:
+        yield f"{option} names {len(named)} of {nodes} nodes, and Slurm chooses the others: leave it out, or name all"
+    else:
+        yield f"{option} names {len(named)} nodes, and the job is to have {nodes}"
+
+
+def changes(before: Request, after: Request) -> Iterator[str]:
+    """What other values the options that count tasks, CPUs and GPUs get, as clauses."""
+    for name in (*_TOLD, *_COUNTING):
+        old, new = before.value(name), after.value(name)
+        if old is not None and old != new and not (new is None and old in ("0", "1")):
+            yield f"--{name} {old} becomes {new}" if new is not None else f"--{name}={old} is left out"
 
 
 def unbound(job: Job, tasks: int, gpus: int) -> Iterator[str]:

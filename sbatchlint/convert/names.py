@@ -1,18 +1,17 @@
 """Launchers whose name stands in a variable: `TORCHRUN=torchrun`, `$TORCHRUN train.py`."""
 
-from sbatchlint.analysis.expansion.reads import assignments_by_name
+from sbatchlint.analysis.editing.options import name_span
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.convert.draft import Draft
 from sbatchlint.convert.launcher import NAMES
-from sbatchlint.job import Job
+from sbatchlint.convert.user_values import ends_at, may_differ
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 _VARIABLE = Regex(r'("?)\$(?:\w+|\{\w+\})\1(?=[ \t])')
 _PLAIN = Regex(r"[\w./-]+")
-_DEFAULT = Regex(r".*\$\{\w+:?[-=]\"?")
 # Launchers that are told their node by variables.
 _BY_VARIABLES = ("swift", "llamafactory")
 
@@ -33,8 +32,14 @@ def write_names(draft: Draft, target: str | None) -> None:
         held, following = span_of(command.argv[0]).start, span_of(command.argv[1]).start
         if command.span.start <= held < command.span.end:
             continue
+        named = name_span(launch).end
+        outside = not command.span.start <= named <= command.span.end
+        if outside and not ends_at(text, named) and may_differ(draft.job, word.group(), held):
+            line = draft.job.line(command.span.start)
+            todo = f"line {line}: {word.group()} is read as it is set here: see that it is not set to another command"
+            draft.todos += [todo] if todo not in draft.todos else []
         if _PLAIN.fullmatch(name) and word.end() < following < command.span.end:
-            if _may_differ(draft.job, word.group(), held):
+            if may_differ(draft.job, word.group(), held):
                 kind = launch.launcher.kind
                 if kind in NAMES and kind not in _BY_VARIABLES and target in (None, kind):
                     continue
@@ -45,11 +50,3 @@ def write_names(draft: Draft, target: str | None) -> None:
     edits = [Edit(span, names.pop()) for span, names in found.items() if len(names) == 1]
     if edits:
         draft.edit(edits)
-
-
-def _may_differ(job: Job, word: str, held: int) -> bool:
-    """Whether a variable may hold something else than the name at `held`, its default or one of several values."""
-    name = word.strip('"${}')
-    line = job.source.line_of(held)
-    before = job.source.text[line.start : held]
-    return _DEFAULT.fullmatch(before) is not None or len(assignments_by_name(job).get(name, ())) > 1

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.editing.options import name_span
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import Expansion, Pieces, expansions, text_of
+from sbatchlint.bash.values import Expansion, Pieces, text_of
 from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, exports_before, without_geometry
 from sbatchlint.job import Job, Launch
@@ -78,7 +78,7 @@ def start_other(job: Job, launch: Launch, target: str, goal: Goal, gpus: int) ->
         raise NotConvertible("a launcher that replaces another meets by a static rendezvous only: leave out --rdzv")
     words = CommandWords(job, launch)
     yield from without_geometry(job, launch.step)
-    lines = meeting(launch.invocation, _port(launch))
+    lines = meeting(launch.invocation, _port(words))
     if target == "deepspeed":
         lines.append(_HOSTFILE.format(gpus=gpus))
     yield from exports_before(job, launch, lines)
@@ -111,7 +111,7 @@ def start_module(job: Job, launch: Launch, goal: Goal, gpus: int) -> Iterator[Ed
     if goal.rendezvous == "c10d":
         raise NotConvertible("accelerate is converted to a static rendezvous only: leave out --rdzv")
     yield from without_geometry(job, launch.step)
-    yield from exports_before(job, launch, meeting(launch.invocation, _port(launch)))
+    yield from exports_before(job, launch, meeting(launch.invocation, _port(words)))
     for name in ("num_processes", "main_process_port"):
         if name in launcher.options:
             yield words.without(name)
@@ -140,19 +140,20 @@ def meeting(command: Invocation, port: str = PORT) -> list[str]:
     return found
 
 
-def _port(launch: Launch) -> str:
+def _port(words: CommandWords) -> str:
     """The port of the launcher, as a shell word."""
+    launch = words.launch
     setting: Setting | None = launch.launcher.setting("master_port", "main_process_port")
     if setting is None or setting.value is None or setting.from_environment:
         return PORT
     if _values(setting.value) == _values(exported(launch.invocation, "MASTER_PORT") or ()):
         return PORT  # the script exports it already
     text = setting.text
+    written = None if text == "0" else words.moved(setting)
+    if written is not None:
+        return f'"{written}"' if "(" in written else written
     if text is not None:
         return PORT if text == "0" else text
-    names = {each.name for each in expansions(setting.value)}
-    if len(names) == 1 and (name := names.pop()).isidentifier():
-        return f'"${name}"'
     return PORT  # drawn or looked for when the script runs, so any port does
 
 

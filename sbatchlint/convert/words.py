@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator
 
 from sbatchlint.analysis.editing.options import lines_above, lines_before, name_span, place_of, remove_step_option
 from sbatchlint.analysis.editing.words import reaches_only, words_of
+from sbatchlint.analysis.expansion.reads import assignments_by_name
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of
 from sbatchlint.convert.container_differences import written_at
 from sbatchlint.convert.goal import NotConvertible
+from sbatchlint.convert.user_values import ends_at, may_differ
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, Setting
@@ -26,12 +28,18 @@ _DEFAULT = Regex(r"\$\{\w+:?-$")
 _EXPANDED = Regex(
     r"--?[\w-]+(?:=|(?:[ \t]|\\\n)+)(\"?\$(?:\w+|\{\w+\}|\(\([^()\n]*\)\)|\([^()\n]*\))\"?)(?=[\s;&|)\"']|$)"
 )
+_WRITTEN = Regex(
+    r"--?[\w-]+(?:=|(?:[ \t]|\\\n)+)"
+    r"(\"?\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*(?::?-[\w.]*)?\}|\(\([^()\n]*\)\)|\([^()\n\"]*\))\"?)(?=[\s;&|)\"']|$)"
+)
+_NAME = Regex(r"[A-Za-z_]\w*")
 _CONTINUED = Regex(r"[ \t]*\\\n[ \t]*")
 _GLOBS = Regex(r"shopt -s [a-z ]*(?:nullglob|failglob)")
 _PRODUCT = Regex(r"\$\(\((\w+) \* (\w+)\)\)")
 # A command whose output is the value of an option: `--rdzv_id=$(uuidgen)`.
 _SUBSTITUTED = Regex(r"\$\([^()\n]*\)")
 _VARIABLE = Regex(r'"?\$(?:(\w+)|\{(\w+)\})"?')
+_UNQUOTED = Regex(r"\$(?:\w+|\{\w+\})(?=[ \t])")
 # Options of srun that the new option block sets.
 _GEOMETRY = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gpus-per-task", "gpus-per-node", "gpus", "gres")
 
@@ -157,6 +165,7 @@ class CommandWords:
         refuse_daemon(launch.container)
         self.prefix = Span(self.start(command, name), name.end)
         self.srun = "" if launch.step is not None else f"{srun_of(job)} "
+        self._moved = ""
 
     def _quote(self) -> str:
         """The quote of the string that contains the words; "" if there is none."""
@@ -199,11 +208,8 @@ class CommandWords:
         if any(not whole.start <= each <= whole.end for each in ends):
             return start
         end = max(ends)
-        name = self.words.at(self.launch.invocation.name_span.start)
-        row = None if name is None else self.words.row(name)
-        if row is not None and not self.quote:  # `${N:-2}` ends behind its default
-            spans = [self.job.span(word.start, word.end) for word in row.words]
-            end = next((span.end for span in spans if span.start < end < span.end), end)
+        if not self.quote:  # `${N:-2}` ends behind its default
+            end = next((span.end for span in self._row_of_command() if span.start < end < span.end), end)
         end += self.text[end : end + 1] in ('"', "'")
         return end + len(self.text[end:]) - len(self.text[end:].replace("\\\n", "  ").lstrip())
 
@@ -245,6 +251,26 @@ class CommandWords:
         if span is None or name is None:
             return None
         return self._replaced(span, f"$((SLURM_JOB_NUM_NODES * {name.group(1) or name.group(2)}))")
+
+    def moved(self, setting: Setting) -> str | None:
+        """A value as it is written, with variables or a command, to be read above the command; None for others.
+
+        Its variables have to have it there: those that a loop or a function sets do not.
+        """
+        line = lines_before(self.job, self.launch, ["true"])
+        place = place_of(self.launcher, setting).start if setting.at is not None else len(self.text)
+        found = _WRITTEN.match(self.text, place) if place < len(self.text) else None
+        if found is None or line is None:
+            return None
+        for name in _NAME.findall(found.group(1)):
+            assigned = assignments_by_name(self.job).get(name, ())
+            if any(each.span.start > line.span.start for each in assigned):
+                return None
+            if self.launch.invocation.context.loops and not assigned and name != "RANDOM":
+                return None
+        self._moved = found.group()
+        written: str = found.group(1)
+        return written.strip('"')
 
     def _expanded(self, setting: Setting) -> Span | None:
         """The span of a variable or an arithmetic expansion that is the whole value of an option; None if none."""
@@ -310,7 +336,16 @@ class CommandWords:
         word = self.words.at(value.start)
         if word is None or value.end > len(self.text):
             return value.start
-        return value.end if self.words.quote_around(value.start) else self.job.span(word.start, word.end).end
+        if self.words.quote_around(value.start):
+            return value.end
+        around = [each for each in self._row_of_command() if each.start <= value.start < each.end]
+        return max(each.end for each in [self.job.span(word.start, word.end), *around])
+
+    def _row_of_command(self) -> list[Span]:
+        """The words of the command as written; a variable with its default is one, `${N:-2}`."""
+        name = self.words.at(self.launch.invocation.name_span.start)
+        row = None if name is None else self.words.row(name)
+        return [] if row is None else [self.job.span(each.start, each.end) for each in row.words]
 
     def started(self, rank: str | None, added: list[str]) -> list[Edit]:
         """The edits that start the launcher by srun with more options; `rank`: one that a shell of the task expands."""
@@ -377,7 +412,9 @@ class CommandWords:
                 raise NotConvertible(
                     "the words of the srun and of the launcher are in different places: write both where they start"
                 )
-            return insert(start, self.srun + _passed_on(self.command, self.prefix.end, options))
+            return self._split_again(options) or insert(
+                start, self.srun + _passed_on(self.command, self.prefix.end, options)
+            )
         if not self.srun or plain:
             end = Span(self.prefix.end, self.prefix.end)
             if self.srun:
@@ -385,6 +422,25 @@ class CommandWords:
             return Edit(end, self.escaped(f" {options}"))
         command = f'exec {self.written(self.prefix)} {options} "$@"'
         return Edit(self.prefix, self.escaped(f"{self.srun}bash -c '{command}' {self.launcher.kind}"))
+
+    def _split_again(self, options: str) -> Edit | None:
+        """The edit for `$PYTHON -m torch.distributed.run`, where the user may set PYTHON to any number of words.
+
+        A shell of the task splits it, as the script does. None where the variable holds the same in each job, or more
+        than the name of a launcher.
+        """
+        start, end = self.command.span.start, self.prefix.end
+        word = _UNQUOTED.match(self.text, start)
+        held = span_of(self.command.argv[0]).start
+        if word is None or not may_differ(self.job, word.group(), held):
+            return None
+        named = end if start <= end <= self.command.span.end else word.end()
+        if named == word.end() and not ends_at(self.text, end):
+            return None  # options of the launcher, or its program, stand in the string too
+        self._must_be_plain(Span(word.end(), named))
+        rest = self._on_one_line(Span(word.end(), named))
+        shell = f'{self.srun}bash -c \'exec $0{rest} {options} "$@"\' "{word.group()}"'
+        return Edit(Span(start, named), shell)
 
     def escaped(self, content: str) -> str:
         """The content, escaped for the string, on one line."""
@@ -415,7 +471,7 @@ class CommandWords:
         gap = self.text[self.prefix.end : end]
         if self.text[end - 1] in "\"'":
             end -= 1
-        if "$(" in gap.replace("$((", "") or "`" in gap:
+        if "$(" in gap.replace(self._moved, "").replace("$((", "") or "`" in gap:
             raise NotConvertible("the options of the launcher run commands: set variables to what they print, before")
         before = self.written(Span(self.prefix.start, name_span(self.launch).start))
         if self.command.name in SHELLS:
