@@ -256,7 +256,7 @@ def _in_command(command: Simple, names: list[str], string: str, absent: str, def
 def _in_braces(words: Iterable[Word], string: str) -> Iterator[Bashism]:
     for word in words:
         if BRACES.search("".join(_brace_text(part, string) for part in word.parts)):
-            yield _at(word, "a brace expansion", "left unchanged", WRONG)
+            yield _at(word, "brace expansion", "left unchanged", WRONG)
 
 
 def _in_node(node: Node, string: str, absent: str) -> Iterator[tuple[str, str, str]]:

@@ -77,7 +77,7 @@ def check(job: Job) -> Iterator[Finding]:
         descriptions = _joined(list(dict.fromkeys(part.description for part in parts)))
         message = f"sbatch reads #{foreign.dialect} lines too, {_effect_of(descriptions)}"
         if all(part.adds for part in parts):
-            advice = "remove it, or write it as an #SBATCH line if you want it"
+            advice = "remove this line, or write it as an #SBATCH line if you want it"
             set_here = {each.name for each in foreign.settings if each.span == span}
             sized = set_here & _SIZES and any(job.directives.last(name) is not None for name in _SIZES)
             yield Finding(span, f"{message}; {advice}", "warning" if sized else "info")
@@ -124,9 +124,9 @@ def _refusals(job: Job, foreign: Foreign) -> Iterator[Effect]:
     for problem in foreign.problems:
         effect = f"it refuses the script: {shortened(problem.message.replace('`', ''))}"
         if problem.kind == "unmatched-quote":
-            effect = "it refuses the script, as a quote on this line is not closed"
+            effect = "it refuses the script: a quote on this line is not closed"
         if problem.kind == "unknown-option":
-            effect = f"it refuses the script, as it has no option {problem.written}"
+            effect = f"it refuses the script: there is no option {problem.written}"
         effect += job.versions.in_brackets(problem.versions)
         yield Effect(problem.span, "", effect, problem.versions)
     for setting, refusal in foreign.refused:

@@ -113,7 +113,7 @@ WANTED = {
 }
 OPENING = frozenset("<{[")
 # A placeholder that says that it stands for a secret.
-_NO_LOG = "the job fails before it starts, as its log would be a folder"
+_NO_LOG = "the job fails at the start, as Slurm cannot open its log"
 # What follows from an empty value; Slurm 22.05 and 26.05, live: the other options of a name do without one.
 _EMPTIED = {
     "output": (_NO_LOG, "error"),
@@ -183,7 +183,7 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     ]
     yield from _one_of([*redirected, *found])
     if paths:
-        message = f"`{paths[0].text}` is an example path that was never replaced; write your own"
+        message = f"`{paths[0].text}` is an example path; write your own"
         further = [Finding(each.span, "", "info") for each in paths[1:]]
         yield from _one_of([Finding(paths[0].span, message, "info"), *further])
 
@@ -207,7 +207,7 @@ def _one_of(findings: list[Finding]) -> Iterator[Finding]:
         others = list(dict.fromkeys(each.span for each in findings if each.span != first.span))
         begin, _, advice = first.message.rpartition("; ")
         if others:
-            advice = f"replace it, and {counted(len(others), 'more placeholder')}, with real values"
+            advice = f"replace it and {counted(len(others), 'more placeholder')} with real values"
         related = [(span, "another placeholder") for span in others[:7]]
         yield first._replace(message=f"{begin}; {advice}", related=related)
 
@@ -242,7 +242,7 @@ def _in_value(
     elif found is None:
         return
     elif found.kind == "path":
-        message = f"`{found.text}` is an example path that was never replaced; write your own --{setting.name}"
+        message = f"`{found.text}` is an example path; write your own --{setting.name}"
         yield Finding(job.directives.text.span(left, right), message, "info")
         return
     if setting.name == "mail-user" and (job.request.value("mail-type") or "").strip().lower() == "none":
@@ -302,13 +302,13 @@ def _end_of_words(job: Job, line: DirectiveLine, end: int) -> int:
 
 # What happens to a command with a placeholder, and what to write instead.
 USES = {
-    "run": ("no program has that name", "write the program to run"),
-    "source": ("no file has that name", "write the file to source"),
-    "folder": ("no folder has that name", "write the folder you want"),
-    "image": ("no image has that name", "write the image to use"),
+    "run": ("no such program exists", "write the program to run"),
+    "source": ("no such file exists", "write the real path"),
+    "folder": ("no such folder exists", "write the real path"),
+    "image": ("no such image exists", "write the image to use"),
     "login": ("the login fails", "read it from a file that only you can read"),
-    "argument": ("the program gets it literally", "write the value"),
-    "environment": ("programs read it literally", "write the value"),
+    "argument": ("it is passed on literally", "write the real value"),
+    "environment": ("programs read it literally", "write the real value"),
 }
 
 
@@ -337,7 +337,7 @@ def _in_word(found: Unfilled) -> Finding:
 def _how_to_write(owner: str, text: str) -> str:
     """What to write for a placeholder in the value of an option or a variable: a secret must not be written down."""
     if not is_secret(owner.lstrip("-").replace("-", "_")) and _SECRET.search(text) is None:
-        return "write the value"
+        return "write the real value"
     if not owner or owner.startswith("-"):
         return "read it from a file that only you can read"
     return f"write `{owner}=$(cat FILE)`, with a FILE only you can read"

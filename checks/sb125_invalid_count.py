@@ -49,8 +49,8 @@ def check(job: Job) -> Iterator[Finding]:
 
 # What to write, by what is wrong.
 _INSTEAD = {
-    "takes a whole number and nothing else": "write the number",
-    "takes a number": "write the number",
+    "takes only a whole number": "write one",
+    "takes a number": "write one",
     "is at least 1": "write 1 or more",
     "is at least 0": "write 0 or more",
     "the number is too large": "write a smaller one",
@@ -83,8 +83,8 @@ def _too_many_hosts(job: Job) -> Iterator[Finding]:
         separator = "=" if nodes.written.startswith("--") else " "
         enough = f"{nodes.written}{separator}{len(named)}"
         message = (
-            f"this names {len(named)} hosts, but `{nodes.as_written}` on line {job.line(nodes.span.start)} allows"
-            f" {allowed.maximum}, and sbatch{releases} refuses that; shorten the list, or write {enough}"
+            f"{len(named)} nodes are listed, but `{nodes.as_written}` (line {job.line(nodes.span.start)}) allows"
+            f" {allowed.maximum}: sbatch{releases} refuses the script; shorten the list, or write {enough}"
         )
         span = listed.value_span or listed.span
         yield Finding(span, message, related=[(nodes.span, "--nodes")], versions=versions)

@@ -51,7 +51,7 @@ def _step_after_limit(job: Job) -> Iterator[Finding]:
         moved = indexes(intended, job.versions.last)
         if moved is not None and moved.tasks < array.tasks:
             tasks = all_of(array.tasks, "task")
-            message = f"the step `{step}` after the limit is dropped, so {tasks} run; write {intended}"
+            message = f"Slurm ignores `{step}` after the limit `%{limit}`, so {tasks} run; write {intended}"
             fix = Fix(f"write {intended}", [replacement(job.directives, setting, intended)])
             yield Finding(setting.value_span or setting.span, message, "warning", fix=fix)
 

@@ -39,8 +39,8 @@ CARD = Card(
 _PATTERN = Regex(r"%[0-9]*[AJNajnstux](?![A-Za-z0-9%])")
 _HAPPENS = {
     "mail-user": ("no mail arrives", "write your address", "warning"),
-    "chdir": ("no folder has such a name", "write the name of the folder", "error"),
-    "job-name": ("it stays in the name as it is", "remove it", "info"),
+    "chdir": ("no such folder exists", "write the name of the folder", "error"),
+    "job-name": ("the name contains it literally", "remove it from the name", "info"),
 }
 # The variables that bash has instead.
 _VARIABLES = {
@@ -88,9 +88,9 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     assert match is not None
     ends = ends_script(job, command)
     holder = next(each.expansion for each in field if each.text and _IN_COMMAND.search(each.text))
-    where = f"only sbatch and srun replace `{match[0]}`, in log names"
+    where = f"Slurm replaces `{match[0]}` only in the names of logs"
     if holder is not None:
-        where = f"`{match[0]}` in the value of {holder.name} stays as it is"
+        where = f"`{match[0]}` in {holder.name} is not replaced"
     what = f"`{command.name}` finds no file with this name"
     if creates:
         what = "all jobs use the same literal name"

@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.directives.turned_off import is_turned_off
 from sbatchlint.analysis.expansion.array_elements import rests_on_array
-from sbatchlint.analysis.gpus.gpu_signs import COMMUNICATION
+from sbatchlint.analysis.gpus.gpu_signs import COMMUNICATION, Sign
 from sbatchlint.analysis.gpus.gpu_use import GpuNeed, allocation_needs, component_needs, gpu_need, unseen_gpus
 from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
@@ -43,12 +43,16 @@ from sbatchlint.job.containers import Container
 from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.rewriting import insertion
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, NoGpus
 
 CARD = Card(
     "SB201", "gpus-not-requested", severity="warning", fix="sometimes", since="0.1.0",
     when=NoGpus() | Commands("salloc"), absent=True,
 )  # fmt: skip
+
+# The words of a sign that is a module or a variable.
+_PREPARED = Regex(r"(?:the module (\S+)|(\w+)) is for (NVIDIA|AMD) GPUs")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -71,11 +75,10 @@ def check(job: Job) -> Iterator[Finding]:
         return  # the batch shell has all GPUs of its nodes
     for need in needs:
         option = f"--gpus-per-node={need.per_node or 'N'}"
-        sign = need.signs[0]
+        sign = next((each for each in need.signs if _prepared(each) is None), need.signs[0])
         effect = ": at many sites it sees none" if need.whole_nodes else ""
         does = f"{'may use' if need.alone else 'uses'} one ({sign.words})"
-        if sign.words.endswith(COMMUNICATION):  # a line that only sets a variable uses none itself
-            does = f"configures communication between GPUs ({sign.words.removesuffix(COMMUNICATION)})"
+        does = _prepared(sign) or does
         is_wrapped = job.submission is not None and job.submission.wrapped
         write = f"add `{option}` to sbatch" if is_wrapped else f"add `#SBATCH {option}`"
         write = f"{'if needed, ' if need.alone else ''}{write}"
@@ -97,6 +100,17 @@ def check(job: Job) -> Iterator[Finding]:
             related=[(each.span, each.words) for each in need.signs],
             fix=Fix("request GPUs", edits) if need.per_node and not by_command_line else None,
         )
+
+
+def _prepared(sign: Sign) -> str | None:
+    """What a line does that uses no GPU itself: it loads a module, or sets a variable; None for other signs."""
+    if sign.words.endswith(COMMUNICATION):
+        return f"configures communication between GPUs ({sign.words.removesuffix(COMMUNICATION)})"
+    prepared = _PREPARED.fullmatch(sign.words)
+    if prepared is None:
+        return None
+    module, variable, vendor = prepared.groups()
+    return f"loads {module}, a module for {vendor} GPUs" if module else f"sets {variable}, which is for {vendor} GPUs"
 
 
 def _in_partition_without(job: Job, need: GpuNeed, with_gpus: Sequence[str]) -> Finding:

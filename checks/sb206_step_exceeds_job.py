@@ -45,7 +45,6 @@ from sbatchlint.job.steps import Step, missing_nodes
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import whole
-from sbatchlint.source.numbers import counted
 from sbatchlint.triggers import Launchers, Options, StepOptions, Variables
 
 CARD = Card(
@@ -173,10 +172,11 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
         option = step.option("ntasks") or option
     option = found.variable or option
     words = "srun" if option is None else option.as_written
-    tasks = counted(found.tasks, "task")
-    wants = f"{tasks} of {found.per_task} CPUs" if found.per_task > 1 else f"{found.requested} CPUs"
+    wants = f"{found.requested} CPUs"
+    if found.per_task > 1:
+        wants = f"{found.tasks} × {found.per_task} = {wants}" if found.tasks > 1 else f"{found.per_task} CPUs"
     line = job.line(found.setting.span.start)
-    refuses = f"srun{job.versions.suffix(found.versions)} refuses" + ("" if option is None else f" `{words}` for")
+    refuses = f"srun{job.versions.suffix(found.versions)} refuses {'this step' if option is None else f'`{words}`'}"
     written = (step.request.effective_tasks() or 0) * (whole(step.request.value("cpus-per-task")) or 1)
     has = f"has {found.available} (line {line})"
     if of_site is not None:
@@ -189,14 +189,14 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     else:
         advice = "request more in the job"
     if found.variable is not None:
-        refuses = f"srun reads `{words}`, and{job.versions.suffix(found.versions)} refuses it for"
+        refuses = f"srun reads `{words}`, and{job.versions.suffix(found.versions)} refuses it"
     # who asks for nodes alone, and for tasks only here, has whole nodes
     is_of_nodes = step.request.has_option("nodes") and not step.request.has_any_option(("ntasks", "ntasks-per-node"))
     unless = ", unless it gets whole nodes" if gives_whole is None else ""
     advice_only = (is_of_nodes or gets_whole_nodes(job)) and gives_whole is not False and of_site is None
     return Finding(
         step.place if option is None else option.span,
-        f"{refuses} {wants} because the job {has}{unless}; {advice}",
+        f"{refuses}: it needs {wants}, but the job {has}{unless}; {advice}",
         "info" if advice_only else "warning" if gives_whole is None else None,
         related=[(found.setting.span, "what the job has")],
         versions=found.versions,

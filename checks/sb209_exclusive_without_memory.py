@@ -49,8 +49,8 @@ def check(job: Job) -> Iterator[Finding]:
     faulty = any(problem.line.start == setting.line.start for problem in job.directives.problems)
     if faulty or typo(job.directives, setting) is not None:
         return
-    message = "--exclusive gives the job all CPUs, but maybe only the site's default memory; "
-    message += "add --mem=0 to get all memory"
+    message = "--exclusive gives the job all CPUs of its nodes, but possibly only the site's default memory; "
+    message += "add --mem=0 for all of it"
     least = None
     for target in targets(job):
         shares = [default_share(target, name) for name in target.partitions]

@@ -60,6 +60,8 @@ _INDEX = Regex(r"[0-9]{1,3}")
 IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
 # The number of commands before an assignment that are looked at: those in substitutions, and the one that it is for.
 MOST_NESTED = 8
+# Variables that name GPUs by their indices on the node.
+_NODE_INDICES = frozenset({"SLURM_JOB_GPUS", "SLURM_STEP_GPUS"})
 
 
 class Choice(NamedTuple):
@@ -107,7 +109,9 @@ def check(job: Job) -> Iterator[Finding]:
         elif max(ids) >= available:
             first = min(each for each in ids if each >= available)
             gpus = "only GPU 0" if available == 1 else f"GPUs 0 to {available - 1}"
-            visible = "no GPU" if ids[0] >= available else "fewer GPUs"  # CUDA stops at the first that does not exist
+            # CUDA stops at the first that does not exist
+            at = ids.index(first)
+            visible = "no GPU" if at == 0 else "one GPU" if at == 1 else "only those before it"
             message = (
                 f"the job has {gpus}, but {name} names GPU {first}: programs find {visible}, or use another job's; "
                 "remove this assignment"
@@ -117,10 +121,10 @@ def check(job: Job) -> Iterator[Finding]:
         elif len(ids) == available and ids == tuple(range(available)):
             gpus = "GPU" if available == 1 else f"{available} GPUs"
             nodes = job.request.effective_nodes()
-            where = " of the job" if nodes is None or nodes.maximum == 1 else " of each node"
-            message = (
-                f"Slurm already sets {name} for the {gpus}{where}, and this value may differ; remove this assignment"
-            )
+            other = "another index" if available == 1 else "other indices"
+            one_node = nodes is None or nodes.maximum == 1
+            whose = f"the job's {gpus}" if one_node else f"the {gpus} of each node"
+            message = f"Slurm already sets {name} to {whose}, possibly with {other}; remove this assignment"
             severity = "info"
         elif _are_all(ids, available) or choice.command is not None:
             continue
@@ -203,8 +207,8 @@ def _computed(job: Job) -> Iterator[Finding]:
         fields = [field for each in assigned.alternatives for field in each.fields or ()]
         sources = [source for field in fields for each in expansions(field) for source in each.all()]
         names = {each.name for each in sources}
-        if names & {"SLURM_JOB_GPUS", "SLURM_STEP_GPUS"}:
-            message = "these indices count all GPUs of the node, but where Slurm hides some, programs count from 0"
+        if names & _NODE_INDICES:
+            message = f"{min(names & _NODE_INDICES)} counts all GPUs of the node, programs only those that they see"
         elif any(_looks_for_idle_gpus(each.name) for each in sources) or names & _found_with_nvidia_smi(job):
             message = (
                 "Slurm has already chosen this job's GPUs: those that nvidia-smi finds idle may belong to another job"
@@ -243,7 +247,8 @@ def _all_in_tasks(job: Job, available: int) -> Iterator[Finding]:
             ids = _ids(field) if name in DEVICE_VARIABLES else None
             if ids is not None and len(ids) == available and ids == tuple(range(available)):
                 gpus = all_of(available, "GPU")
-                yield Finding(span, f"each task sees {gpus} of its node anyway; remove {name}", "info")
+                who = "the task sees" if step.tasks == 1 else "each task sees"
+                yield Finding(span, f"{who} {gpus} of the job on its node anyway; remove {name}", "info")
 
 
 @once

@@ -81,6 +81,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.request.asks_for_gpus is not True or not settings:
         return
     one = job.request.gpus.total == 1 or job.request.gpus_per_node() == 1 and job_nodes(job.request) == 1
+    one = one or job.request.value("gpus-per-task") == "1" and job.request.effective_tasks() == 1
     idle = "the requested GPU stays idle" if one else "the requested GPUs stay idle"
     copying = _copying(job)
     if copying is not None:
@@ -90,7 +91,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     prepares = _only_prepares(job)
     if prepares is not None:
-        message = f"{idle}: the script only prepares an environment, and starts no program"
+        message = f"{idle}: the script only prepares an environment and starts no program"
         # its programs are commented out, or are still to be written
         later = "info" if _KEPT.search(job.source.text) or _TO_COME.search(job.source.text) else None
         advice = f"remove `{settings[0].as_written}`" if len(settings) == 1 else "remove the request"
@@ -98,7 +99,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     sleep = _only_sleep(job)
     if sleep is not None:
-        message = f"{idle}: the job only sleeps; use salloc or srun --pty for a session"
+        message = f"{idle}: the job only sleeps; use salloc or srun --pty for an interactive session"
         yield Finding(settings[0].span, message, "info", [(sleep.span, "all that the job does")])
         return
     programs: list[PythonProgram] = []

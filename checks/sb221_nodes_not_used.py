@@ -85,10 +85,7 @@ def check(job: Job) -> Iterator[Finding]:
             cpus = f" --cpus-per-task={number // nodes}" if number and number % nodes == 0 and number > nodes else ""
             given = job.request.has_any_option(("cpus-per-task", "ntasks-per-node", "cpus-per-gpu"))
             advice = f"--nodes=1 --ntasks=1{'' if given else cpus}"
-        # srun would start as many copies as there are tasks
-        copies = many or (job.request.effective_tasks() or nodes) > nodes
-        use = "use both nodes" if nodes == 2 else "use all nodes"
-        either = f"write {advice}, or {use if copies else 'start it with srun'}"
+        either = f"write {advice}, or use {'both' if nodes == 2 else 'all'} nodes"
         unless = f"unless `{name}` on line {line} starts work there; {either}"
         if step is not None:
             unless = f"as `{name}` on line {line} runs on one; write {advice}, or let srun use all nodes"
@@ -98,7 +95,7 @@ def check(job: Job) -> Iterator[Finding]:
         wanted = number * (whole(job.request.value("cpus-per-task")) or 1)
         yield Finding(
             tasks.span,
-            f"these {number} tasks may be on several nodes, but `{name}` on line {line} runs only on the first; "
+            f"`{tasks.as_written}` may get CPUs on several nodes, but `{name}` on line {line} runs only on the first; "
             f"write --ntasks=1 --cpus-per-task={wanted}",
             None if _is_sure(job, first, number) else "info",
             related=related,

@@ -115,8 +115,8 @@ def check(job: Job) -> Iterator[Finding]:
         return
     yield Finding(
         most.span,
-        f"`{most.shown}` leaves {cpus - most.number} of the {cpus} CPUs of `{setting.as_written}` idle; use the "
-        "same number in both options",
+        f"`{most.shown}` leaves {cpus - most.number} of the {cpus} CPUs of `{setting.as_written}` idle; use {cpus} "
+        f"here, or request {most.number}",
         "info",
         related=[(setting.span, f"requests {cpus}")],
     )
@@ -184,8 +184,8 @@ def _tasks_of_steps(job: Job) -> Iterator[Finding]:
     several = "no step starts more than" if working > 1 else "the step starts"
     yield Finding(
         option.span,
-        f"{several} {number} of the {tasks} tasks of `{setting.as_written}`, so {tasks - number} CPUs stay idle; use "
-        "the same number in both options",
+        f"{several} {number} of the {tasks} tasks of `{setting.as_written}`, so {tasks - number} CPUs stay idle; "
+        f"start {tasks} tasks, or request {number}",
         "warning" if working == 1 else "info",
         related=[(setting.span, f"requests {tasks}")],
     )
@@ -219,11 +219,11 @@ def _tasks_of_one_process(job: Job) -> Finding | None:
     cpus = request.setting("cpus-per-task")
     more = f"add -c {tasks}" if cpus is None else f"-c {tasks} on line {job.line(cpus.span.start)}"
     advice = (
-        f", which has no threads; write {one}" if serial else f"; write {one}, and {more} if it uses {tasks} threads"
+        f" without threads; write {one}" if serial else f"; write {one}, and {more} if it uses {tasks} threads"
     )
     return Finding(
         setting.span,
-        f"only one of these {tasks} tasks starts: `{name}` on line {line}{advice}",
+        f"the job has {tasks} tasks, but `{name}` on line {line} is only one process{advice}",
         "warning" if serial and request.asks_for_gpus is False else "info",
         related=[(works[0].name_span, "one process")],
     )

@@ -190,7 +190,7 @@ def _of_count(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     if len(found) != 1 or not is_clear or _number(found[0].lower()) == parse_integer(text):
         return
     assert setting.value_span is not None
-    message = f"--{setting.name}={text}, but the comment says {found[0]}; correct one of them"
+    message = f"--{setting.name} is {text}, but the comment says {found[0]}; correct one of them"
     yield Finding(setting.value_span, message, "info")
 
 
@@ -206,7 +206,7 @@ def _of_gpus(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     if sum(each.isdigit() for each in comment.split()) != 1:
         return
     assert setting.value_span is not None
-    asks = f"--{setting.name}={text}{'' if number else ' requests none'}"
+    asks = f"--{setting.name}={text} requests {counted(number, 'GPU') if number else 'none'}"
     message = f"{asks}, but the comment says {counted(parse_integer(found[0]), 'GPU')}; correct one of them"
     yield Finding(setting.value_span, message, "info" if number else "warning")
 

@@ -23,6 +23,7 @@ from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rendezvous import HEAD_NODE, UnsharedAddress, starts_alone, unshared_addresses
 from sbatchlint.bash.values import expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers, Variables
 
 CARD = Card(
@@ -39,6 +40,7 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(found.place, _message(job, found), severity, related=[(span, "gets the address")], fix=fix)
 
 
+_HOSTNAME = Regex(r"hostname[^|);]*")
 _HEAD = "write the first node's name"
 
 
@@ -51,8 +53,10 @@ def _message(job: Job, found: UnsharedAddress) -> str:
             "shell, and export it"
         )
     if found.kind == "loopback":
-        happens = f"so line {job.line(found.world.span.start)} cannot find the first node"
-        return f"{address} may be 127.0.1.1 (from /etc/hosts), {happens}; use the node name"
+        happens = f"so line {job.line(found.world.span.start)} cannot reach the first node"
+        asked = _HOSTNAME.search(found.words)
+        address = address if asked is None else f"`{asked[0].strip()}`"
+        return f"{address} may return 127.0.1.1 (from /etc/hosts), {happens}; use the name of the node"
     waits = "waits for itself"
     if starts_alone(found.world):
         waits = "trains a separate copy"

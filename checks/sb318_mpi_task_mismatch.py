@@ -105,15 +105,15 @@ def _largest(job: Job) -> Finding | None:
     span = launches[0].launcher.span if totals[0] is None else totals[0].span
     several = len(set(known)) > 1
     runs = "runs" if most == 1 else "run"
-    starts = f"at most {most} processes run at once" if several else f"only {counted(most, 'process')} {runs} at once"
+    starts = f"at most {most} processes run at once" if several else f"only {counted(most, 'process')} {runs}"
     needed = most if per_node is None else -(-most // per_node)
     placed = any(map(_is_placed, launches))
     if nodes is not None and nodes > 1 and (needed if not placed else most) < nodes:
         idle = f"{counted(nodes - needed, 'node')} {'stays' if nodes - needed == 1 else 'stay'} idle"
-        message = f"{starts}, in a job of {_tasks(job, tasks, setting)} on {nodes} nodes, so {idle}; request "
+        message = f"{starts} in a job of {_tasks(job, tasks, setting)} on {nodes} nodes: {idle}; request "
         threads = max(map(_threads, launches))
         if threads > 1 and most * threads <= tasks and most % nodes == 0:
-            message += f"`--ntasks-per-node={most // nodes} --cpus-per-task={threads}` for their {threads} threads"
+            message += f"`--ntasks-per-node={most // nodes} --cpus-per-task={threads}` for {threads} threads each"
         else:
             message += f"`--nodes={needed}`, or start more"
         return Finding(span, message, "warning", related=[(setting.span, "what the job requests")])
@@ -121,7 +121,7 @@ def _largest(job: Job) -> Finding | None:
         return None
     if not several and not job.launches[0].launcher.name.endswith("aprun") or most == 1 or request.gpu_settings():
         return None
-    message = f"{starts}, in a job of {_tasks(job, tasks, setting)}, so {tasks - most} CPUs stay idle; start more, or "
+    message = f"{starts} in a job of {_tasks(job, tasks, setting)}, so {tasks - most} CPUs stay idle; start more, or "
     message += f"request `--ntasks={most}`"
     severity = "info" if several else "warning"  # a series of measurements may want a whole node
     return Finding(span, message, severity, related=[(setting.span, "what the job requests")])
@@ -171,8 +171,8 @@ def _oversubscribed(job: Job, launch: Launch) -> Finding | None:
         return None
     return Finding(
         total.span,
-        f"{number} processes share {counted(tasks, 'slot')}: Open MPI binds none, and idle ones yield; write "
-        f"`--ntasks={number}` for `{setting.as_written}`",
+        f"`{launcher.name}` starts {number} processes for {counted(tasks, 'task')}, and Open MPI leaves them unbound; "
+        f"write `--ntasks={number}` instead of `{setting.as_written}`",
         "warning",
         related=[(setting.span, "CPUs, and not slots")],
     )
@@ -231,7 +231,7 @@ def _fits_by_ppn(job: Job, launch: Launch, launcher: Mpi) -> bool:
 def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     number, setting = found.processes, found.setting
     refused = is_open_mpi(job, launch)
-    effect = ", so Open MPI refuses to start any" if refused else ": Open MPI refuses, others share CPUs"
+    effect = ", so Open MPI refuses to start any" if refused else ": Open MPI refuses, other MPIs overload CPUs"
     severity = None if refused else "warning"
     related = [] if setting is None else [(setting.span, "what the job requests")]
     if found.per_node:
@@ -245,7 +245,7 @@ def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     told = setting is not None and setting.name == "ntasks-per-node" and not job.request.has_option("nodes")
     from_outside = told and per_node is not None and number % per_node == 0
     message += f"{' (unless the job gets whole nodes)' if only_nodes else ''}"
-    message += f", unless sbatch is called with --nodes={number // (per_node or 1)}" if from_outside else ""
+    message += f", unless sbatch gets --nodes={number // (per_node or 1)}" if from_outside else ""
     message += "; write "
     in_grid = _is_grid_of(launcher, number)
     message += _advice(job, number, in_grid)

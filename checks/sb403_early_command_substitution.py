@@ -60,7 +60,7 @@ CONSEQUENCE = {
     "rank": "claims to be on that node",
     "test": "compares that name",
     "file": "writes the same file",
-    "label": "prints the same",
+    "label": "gets the same label",
 }
 # Options and variables that give a process the name or address of its own node.
 _OPTIONS = frozenset(
@@ -125,8 +125,8 @@ def _work(job: Job) -> Iterator[Finding]:
                 starts = f"`{command.name}`" if command.name else "the program"
                 yield Finding(
                     inner,
-                    f"the batch shell runs `{function}`, and srun takes its output for a command; "
-                    f"write srun before {starts} in the function, and call the function without srun",
+                    f"the batch shell itself runs `{function}`, and srun gets only its output; "
+                    f"put srun before {starts} in the function, and call it without srun",
                     "warning",
                     related=[(command.span, "runs in the batch shell")],
                 )

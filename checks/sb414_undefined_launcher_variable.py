@@ -65,6 +65,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     set_names,
     similar_variable,
     times_written,
+    unless_exported,
     unset_reads,
     unusual_names,
 )
@@ -112,8 +113,6 @@ _OPTION_BEFORE = Regex(r"(?:^|[ \t])(--?[A-Za-z][\w-]*)[ =]\"?$")
 _OPTION_OF_VARIABLE = Regex(r"(--?[A-Za-z][\w-]*)[ =]\"?\$\{?(\w+)")
 _PLACE = Regex(r"[A-Z0-9_]+_(?:HOME|ROOT|DIR|PREFIX)")
 _ASSIGNING_COMMENT = Regex(r"[ \t]*#+[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=")
-# What holds of a name that only the environment may set.
-_EMPTY = "it is empty unless exported before sbatch"
 _SHORTEST = 4  # of a name that is tested
 # Variables that every login shell sets, and whose names in small letters are not those of usual settings.
 _OF_SHELL = frozenset({"HOSTNAME", "HOME", "PWD", "USER", "LOGNAME", "UID"})
@@ -186,7 +185,7 @@ def _of_submission(job: Job) -> Iterator[Finding]:
         elif use.kind == "arithmetic":
             happens = "it counts as 0"
         elif text[end : end + 1] == "/" and not _JOINED.search(text[max(start - 1, 0) : start]):
-            happens = "this path begins at the root"
+            happens = "this path starts with `/`"
         elif _JOINED.search(text[max(start - 1, 0) : start]) or _JOINED.match(text[end : end + 1]):
             happens = "it is empty here"
         else:
@@ -199,9 +198,10 @@ def _of_submission(job: Job) -> Iterator[Finding]:
     name = next(iter(found)) if own is None or not plain else own
     read, happens = found.pop(name)
     others = list(found.items())
+    unless = unless_exported(job, read.name, read.context.phase)
     yield Finding(
         read.span,
-        f"this script does not set `{name}`: unless you export it before sbatch, {happens}; set it above",
+        f"`{name}` is not set in this script: {unless}, {happens}; set it above",
         # what reads several, gets them from where it is submitted
         "warning" if plain and name == own and all(other.isupper() for other, _ in others) else "info",
         related=[(other.span, "nothing sets it either") for _, (other, _) in others[:3]],
@@ -254,9 +254,10 @@ def _commented_out(job: Job) -> Iterator[Finding]:
         line = job.line(job.span(match.start(1), match.end(1)).start)
         may_be_empty = _is_dispensable(job, read, match)
         begins_path = job.source.text.startswith("/", read.span.end)
+        unless = unless_exported(job, read.name, read.context.phase)
         yield Finding(
             read.span,
-            f"`{name}` is empty unless exported before sbatch: line {line}, which assigns it, is a comment"
+            f"`{name}` is empty {unless}: line {line}, which assigns it, is a comment"
             f"; assign it, or {f'remove ${name} here' if may_be_empty and not begins_path else stopping(read)}",
             "info" if may_be_empty else "warning",
             related=[
@@ -321,7 +322,7 @@ def _of_shell_in_other_case(job: Job) -> Iterator[Finding]:
             continue
         if read.variable is None and read.operator not in DEFAULTS and not is_on_comment(job, read):
             seen.add(name)
-            message = f"`{name}` is not set in this script: {_EMPTY}; write the shell's `${name.upper()}`"
+            message = f"{_unset(job, read)}; write the shell's `${name.upper()}`"
             yield Finding(read.span, message, "info" if use_of(job, read).kind == "print" else "warning")
 
 
@@ -340,6 +341,12 @@ def _stops_if_unset(job: Job, read: VariableRead) -> bool:
     return command is not None and command.state.option("nounset") is not False
 
 
+def _unset(job: Job, read: VariableRead) -> str:
+    """What holds of a variable that only the submit environment may set."""
+    unless = unless_exported(job, read.name, read.context.phase)
+    return f"`{read.name}` is not set in this script: it is empty {unless}"
+
+
 def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     """Findings for a read that was clearly meant to have a value."""
     kind = use_of(job, read).kind
@@ -348,7 +355,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         line, written = job.line(other.start), job.source.slice(other)
         yield Finding(
             read.span,
-            f"`{read.name}` is not set in this script: {_EMPTY}; did you mean `{written}`, as on line {line}?",
+            f"{_unset(job, read)}; did you mean `{written}`, as on line {line}?",
             related=[(other, "the same name with a value")],
         )
         return
@@ -361,8 +368,10 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         return  # setting-without-effect reports a name with an `s` too much or too little
     lost = meant is not None and not stops and (is_list(job, read) or _is_duration(job, read))
     severity = "info" if kind == "print" and not stops else "error" if lost else "warning"
-    empty = "it is empty" if is_list(job, read) else _EMPTY
-    nothing = f"`{read.name}` is not set in this script: {'`set -u` ends the script here' if stops else empty}"
+    nothing = _unset(job, read)
+    if stops or is_list(job, read):
+        effect = "`set -u` ends the script here" if stops else "it is empty"
+        nothing = f"`{read.name}` is not set in this script: {effect}"
     if meant is not None:
         unread = ", never used" if similar_variable(job, read) is not None and not _is_read(job, meant) else ""
         twice = folders_of_both(job, meant, read)
@@ -385,9 +394,10 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         and _sets_others(job)
     ):
         severity = "info" if times_written(job)[read.name] > 1 else severity  # also in comments
-        yield Finding(read.span, f"{nothing}; set it, or {stopping(read)} to stop the job", severity)
+        stopped = "the script" if read.context.phase is Phase.SUBMIT else "the job"
+        yield Finding(read.span, f"{nothing}; set it, or {stopping(read)} to stop {stopped}", severity)
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
-        yield Finding(read.span, f"{nothing}, and these options are lost; set it, or remove it", severity)
+        yield Finding(read.span, f"{nothing}, and no such options are passed; set it, or remove it", severity)
 
 
 def _is_made_of(assigned: VariableAssignment, name: str) -> bool:
@@ -448,10 +458,12 @@ def _removed(job: Job) -> Iterator[Finding]:
             like = next((each for each in job.assignments if _has_same_beginning(each.name, name)), None)
             if like is not None and command.state.option("nounset") is False:
                 line = job.line(like.span.start)
-                nothing = f"`{name}` is not set in this script: {command.name} removes nothing"
+                hint = f"did you mean `{like.name}` (line {line})?"
+                if re.search(rf"\$\{{?{like.name}\b", job.source.slice(command.span)):
+                    hint = "set it, or remove it"  # the command removes the other as well
                 yield Finding(
                     place,
-                    f"{nothing}; did you mean `{like.name}` (line {line})?",
+                    f"`{name}` is not set in this script, so {command.name} removes nothing for it; {hint}",
                     "warning",
                     related=[(like.name_span, "a similar name")],
                 )
@@ -511,7 +523,7 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
                 dashes = "-" if len(option.name) == 1 else "--"
                 yield Finding(
                     place,
-                    f"`{name}` is not set in this script: unless exported before sbatch, "
+                    f"`{name}` is not set in this script: {unless_exported(job, name, launch.invocation.phase)}, "
                     f"{dashes}{option.name} is empty; set it, or write `${{{name}:?}}` to stop the job",
                     "warning",
                 )

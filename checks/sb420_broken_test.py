@@ -257,15 +257,15 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
             place, instead = text.span(operator.start, operator.end), _OF_TEXTS.get(name)
             happens = f"`{name}` compares numbers, and `{part.text}` is not a number, so {_FALSE}"
             if part.text.replace(".", "").isdigit():
-                happens, instead = f"bash has no decimal numbers, and refuses `{part.text}`", None
+                happens, instead = f"bash compares whole numbers only, and refuses `{part.text}`", None
                 advice = "compare with awk, or use whole numbers"
             elif opening == "[" and part.text in assigned_names(job):
                 instead, advice = None, f"write `${part.text}`"
             else:
                 if opening == "[[" and part.text[:1] == "-":
-                    happens = f"`{name}` compares numbers, so bash calculates `{part.text}`, and {_FALSE}"
+                    happens = f"`{name}` compares numbers, so bash does arithmetic on `{part.text}`, and {_FALSE}"
                 elif opening == "[[":
-                    happens = f"`{name}` compares numbers, and a word that is not the name of a variable counts as 0"
+                    happens = f"`{name}` compares numbers, and bash takes the text `{part.text}` for 0"
                 advice = f"write `{instead}`" if instead else "compare with a number"
             edits = [replace(place, instead or "")]
             other = left if word is right else right
@@ -379,7 +379,7 @@ def _advice(comparison: str, operator: str, left: str, right: str, at_least: boo
     sign = comparison + ("=" if at_least else "")
     if _DECIMAL.fullmatch(right):
         condition = f"{left} {sign} {right.strip(_QUOTES)}"
-        return f'bash has no decimals, so compare with awk: `awk "BEGIN {{exit !({condition})}}"`'
+        return f'for decimals use `awk "BEGIN {{exit !({condition})}}"`'
     opposite = "<" if comparison == ">" else ">"
     return f"write `! [[ {left} {opposite} {right} ]]`" if at_least else f"write `[[ {left} {comparison} {right} ]]`"
 

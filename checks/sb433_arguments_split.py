@@ -56,8 +56,8 @@ def check(job: Job) -> Iterator[Finding]:
                 written = job.source.slice(span)
                 yield Finding(
                     span,
-                    f"an argument with a space reaches `{_program(command)}` as two, and an empty one is lost; "
-                    f"write `\"$@\"` in place of `{written}`",
+                    f"without quotes, `{written}` splits arguments that contain spaces and drops empty ones; "
+                    'write `"$@"`',
                     # a function may put them together again
                     None if takes_quoted_arguments(job) and not command.calls_function else "info",
                     fix=Fix('write "$@"', [replace(span, '"$@"')]),
@@ -72,14 +72,6 @@ def _split(job: Job, command: Invocation, field: Pieces) -> Span | None:
     before = job.source.text[command.span.start : expansion.span.start]
     in_quotes = before.count('"') % 2 == 1
     return expansion.span if job.source.slice(expansion.span) in _WRITTEN and not in_quotes else None
-
-
-def _program(command: Invocation) -> str:
-    """The name of the program that gets the arguments."""
-    if command.name in ("source", ".") and len(command.words) > 1:
-        return command.words[1]
-    names = [each.name for each in (command, *command.descendants()) if each.name and not has_trait(each.name, "shell")]
-    return names[-1] if names else command.words[0]
 
 
 CASES = [

@@ -67,7 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
         if not default:
             yield Finding(
                 job.text.span(case.start, case.word.end),
-                "with a word that no branch accepts, this loop never ends; add "
+                "an argument that no branch accepts makes this loop endless; add "
                 '`*) echo "unknown option $1" >&2; exit 1 ;;`',
                 "warning",
             )

@@ -124,11 +124,13 @@ def check(job: Job) -> Iterator[Finding]:
             line = job.line(later.name_span.start)
             is_argument = _ARGUMENT.search(job.source.slice(earlier.span)) is not None
             if is_argument and "SLURM_ARRAY_TASK_ID" in job.source.slice(later.span):
-                message = f"line {line} sets `{later.name}` again, for each task of the array; remove this line"
+                message = f"line {line} overwrites `{later.name}` in each task of the array; remove this line"
                 yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "set again here")])
             elif is_argument:
-                message = f"line {line} sets `{later.name}` again, so this argument has no effect; write "
-                yield Finding(earlier.name_span, f"{message}`: ${{{later.name}:=…}}` there")
+                argument = job.source.slice(earlier.span).partition("=")[2].strip("\"'")
+                message = f"line {line} overwrites `{later.name}`, so the argument `{argument}` has no effect; "
+                message += f"delete line {line}, or write `{later.name}=${{{later.name}:-…}}` there"
+                yield Finding(earlier.name_span, message)
             elif _ARGUMENT.search(job.source.slice(later.span)):
                 number = job.source.slice(later.span).rpartition("$")[2].strip("\"'{}")
                 default = f"${{{number}:-{job.source.slice(earlier.span).partition('=')[2]}}}"
@@ -145,7 +147,7 @@ def _unknown_levels(job: Job) -> Iterator[Finding]:
         written = _LEVEL.search(job.source.slice(assigned.span)) if assigned.name == "NCCL_DEBUG" else None
         if written is not None and written[1].upper() not in _LEVELS and not assigned.context.handler:
             meant = next((level for word, level in _MEANT.items() if written[1].upper().startswith(word)), "INFO")
-            message = f"NCCL knows no level `{written[1]}`, so it prints nothing, not even warnings; write `{meant}`"
+            message = f"NCCL has no level `{written[1]}`, so it prints nothing, not even warnings; write `{meant}`"
             yield Finding(assigned.span, message, "info")
             return
 

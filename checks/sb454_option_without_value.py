@@ -25,6 +25,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     is_lone_lowercase_name,
     is_of_submission,
     may_come_from_files,
+    unless_exported,
     unset_reads,
     unusual_names,
 )
@@ -66,7 +67,8 @@ def check(job: Job) -> Iterator[Finding]:
     if not found:
         return
     (name, (read, option)), *others = found.items()
-    message = f"`{option}` gets no value unless {name} is exported before sbatch; set it above, or {stopping(read)}"
+    unless = unless_exported(job, name, read.context.phase).replace("unless exported", f"unless {name} is exported")
+    message = f"`{option}` gets no value {unless}; set it above, or {stopping(read)}"
     ends = " to stop the job"
     yield Finding(
         read.span,

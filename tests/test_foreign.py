@@ -191,7 +191,7 @@ def test_effects() -> None:
     assert gres == [("error", "--gres=gpu:1,gpu:2 replaces --gres=gpu:1 on line 2")]
     # What sbatch does with the other lines is of no interest where it refuses one.
     refused = effects("#SBATCH -t 60", "#PBS -P x", "#PBS -l walltime=5")
-    assert refused == [("error", "and refuses the script, as it has no option -P")]
+    assert refused == [("error", "and refuses the script: there is no option -P")]
     ((_, beside),) = effects("#SBATCH --mem-per-cpu=1G", "#PBS -l mem=4gb")
     assert beside == "and refuses --mem=4g together with --mem-per-cpu on line 2"
     mail = "--mail-type=END replaces --mail-type=ALL on line 2"

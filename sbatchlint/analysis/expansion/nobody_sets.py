@@ -22,6 +22,7 @@ from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, For
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
+from sbatchlint.bash.values import Phase
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import LOCAL_VARIABLES, SHARED_VARIABLES
@@ -77,6 +78,16 @@ def is_set_by_site(name: str) -> bool:
     """Whether Slurm, a prolog or modules set a variable of this name: SLURM_TMPDIR, SCRATCH, CUDA_HOME."""
     known = name in LOCAL_VARIABLES or name in SHARED_VARIABLES or name in _LOGIN
     return known or find(name) is not None or _PREFIXED.fullmatch(name) is not None
+
+
+def unless_exported(job: Job, name: str, phase: Phase) -> str:
+    """On what it depends that a variable which the script does not set has a value: `unless exported before sbatch`."""
+    if phase is Phase.SUBMIT:
+        return "unless exported before this script runs"
+    exported = job.request.value("export")
+    if exported is None or "ALL" in exported.upper().split(","):
+        return "unless exported before sbatch"
+    return f"unless sbatch gets --export={name}=…"
 
 
 @once

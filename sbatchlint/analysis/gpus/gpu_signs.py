@@ -107,9 +107,9 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
     span = span_of(argv[0])
     tool = _TOOLS.get(name)
     if tool is not None:
-        signs.append(Sign(tool[0], f"{name} works on GPUs", span, tool[1]))
+        signs.append(Sign(tool[0], f"{name} needs GPUs", span, tool[1]))
     elif _COLLECTIVE_TEST.fullmatch(name):
-        signs.append(Sign(STRONG, f"{name} measures NCCL or RCCL", span))
+        signs.append(Sign(STRONG, f"{name} tests NCCL or RCCL", span))
     elif has_trait(name, "loads"):
         signs.extend(_of_modules(argv))
     elif name in _ENGINES:
@@ -118,7 +118,7 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
     if python is not None:
         module = python.text if python.kind == "module" else None
         if module is not None and _MODULES.match(module):
-            signs.append(Sign(STRONG, f"{module} works on GPUs", span_of(argv[python.at])))
+            signs.append(Sign(STRONG, f"{module} needs GPUs", span_of(argv[python.at])))
         elif python.target is not None and re.search(r"torch|cuda|gpu|jax|tensorflow", shown_text(python.target)):
             signs.append(Sign(WEAK, "the program's name mentions GPUs", span_of(argv[python.at])))
     if python is not None or launcher is not None:
@@ -211,7 +211,7 @@ def _of_engine(argv: Argv, name: str) -> Iterable[Sign]:
             yield Sign(STRONG, f"{option} gpu puts work on GPUs", span_of(field))
             return
         elif name.startswith("namd") and option == "+devices":
-            yield Sign(STRONG, "+devices names GPUs", span_of(field))
+            yield Sign(STRONG, "+devices selects GPUs", span_of(field))
             return
 
 
@@ -223,20 +223,20 @@ def argument_signs(words: Argv) -> Iterable[Sign]:
         if _CPU in subjects and text not in ("false", "0", "no") or _denies(subjects, option, text):
             yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
         elif _FLAG in subjects and (text is None or text[:1] == "-" or text in ("", "true", "1")):
-            yield Sign(WEAK, f"{option} asks the program for a GPU", span_of(field))
+            yield Sign(WEAK, f"{option} tells the program to use a GPU", span_of(field))
         elif text is None or option == text:
             continue
         elif _COUNT in subjects and is_number(text) and parse_integer(text) > 0:
-            yield Sign(WEAK, f"{option} asks the program for GPUs", span_of(field))
+            yield Sign(WEAK, f"{option} tells the program to use GPUs", span_of(field))
         elif _NUMBERS in subjects and text == "-1":
             yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
         elif _NUMBERS in subjects and _GPU_NUMBERS.fullmatch(text):
-            yield Sign(WEAK, f"{option} names a GPU to the program", span_of(field))
+            yield Sign(WEAK, f"{option} selects a GPU", span_of(field))
         elif _DEVICE in subjects and (option.startswith("-") or "=" in shown_text(field)):
             if text in ("cpu", "cpu:0"):
                 yield Sign(PROCESSORS, f"{option} says that no GPU is used", span_of(field))
             elif _GPU_WORD.fullmatch(text):
-                yield Sign(STRONG, f"{option} names a GPU", span_of(field), "nvidia" if "cuda" in text else None)
+                yield Sign(STRONG, f"{option} selects a GPU", span_of(field), "nvidia" if "cuda" in text else None)
         elif _BACKEND in subjects and (option.startswith("-") or "=" in shown_text(field)):
             if text == "gloo":
                 yield Sign(PROCESSORS, "gloo is the backend for processors", span_of(field))
@@ -263,7 +263,7 @@ def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None
     if name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
         if text in ("", "-1", "none", "None", "NoDevFiles"):
             return Sign(PROCESSORS, f"{name} hides all GPUs", span)
-        return Sign(STRONG, f"{name} names GPUs", span, "nvidia" if name[0] == "C" else "amd")
+        return Sign(STRONG, f"{name} selects GPUs", span, "nvidia" if name[0] == "C" else "amd")
     if name == "NVIDIA_VISIBLE_DEVICES" and text in ("", "-1", "none", "void"):
         return Sign(PROCESSORS, f"{name} hides all GPUs", span)
     if name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "ROCM_PATH", "ROCM_HOME", "HIP_PATH"):
@@ -282,5 +282,5 @@ def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None
         if text in ("cpu", "CPU") or (name == "ACCELERATE_USE_CPU" and text.lower() in ("1", "true")):
             return Sign(PROCESSORS, f"{name} says that no GPU is used", span)
         if text in ("cuda", "gpu", "rocm", "CUDA"):
-            return Sign(STRONG, f"{name} names GPUs", span)
+            return Sign(STRONG, f"{name} selects GPUs", span)
     return None

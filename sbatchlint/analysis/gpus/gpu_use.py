@@ -255,7 +255,7 @@ def _hinted(job: Job) -> tuple[Step, Sign] | None:
     if found is None:
         hints = [each for each in _signs_without_request(job) or () if each.strength == _HINT]
         hints.extend(
-            Sign(_HINT, f"{assignment.name} counts GPUs", assignment.span)
+            Sign(_HINT, f"the variable {assignment.name} counts GPUs", assignment.span)
             for assignment in job.assignments
             if _counts_gpus(assignment)
         )
@@ -272,7 +272,7 @@ def _hints_of_step(step: Step) -> Iterator[Sign]:
         for field in command.argv:
             for expansion in expansions(field) if len(field) != 1 or field[0].expansion is not None else ():
                 if _COUNT_NAME.fullmatch(expansion.name):
-                    yield Sign(_HINT, f"{expansion.name} counts GPUs", span_of(field))
+                    yield Sign(_HINT, f"the variable {expansion.name} counts GPUs", span_of(field))
         container = container_of(command)
         if container is not None and container.image is not None:
             if GPU_IMAGE.match(shown_text(container.image)) and not _only_prepares(step):

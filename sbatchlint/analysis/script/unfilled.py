@@ -89,6 +89,9 @@ _STARTERS = frozenset(("srun", "mpirun", "mpiexec"))
 # Options of interpreters and starters that take the next word as their value.
 _BEFORE_SCRIPT = frozenset(("-m", "-W", "-X", "-o", "-n", "-N", "-np", "-c"))
 
+# Modules of Python that start the script after them.
+_STARTING_MODULE = Regex(r"launch|distributed|accelerate|deepspeed|horovod|cProfile|pdb|trace|coverage|mpi4py")
+
 
 class Unfilled(NamedTuple):
     """A placeholder in a word of a command.
@@ -178,7 +181,9 @@ def _fields(command: Invocation) -> list[tuple[Pieces, str, str]]:
         if runs and owner == "-c":
             break  # a program in the language of its interpreter
         runs = runs and owner not in _CODE.get(name or "", ())
-        is_script = runs and text[:1] != "-" and owner not in _BEFORE_SCRIPT
+        # the value of a long option, or an argument of a module that starts no script, is no script itself
+        is_script = runs and text[:1] != "-" and owner not in _BEFORE_SCRIPT and owner[:2] != "--"
+        runs = runs and (owner != "-m" or _STARTING_MODULE.search(text) is not None)
         found.append((word, "run" if is_script else use, option if sign else owner))
         runs = (runs or text in _STARTERS) and not is_script
         use = "argument" if use in ("source", "folder") and text[:1] != "-" else use

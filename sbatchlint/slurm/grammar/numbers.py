@@ -119,7 +119,7 @@ def _counted(option: str, value: str, version: str, name: str, positive: bool) -
         elif not value.strip():
             reason = f"--{option} takes a number"
         else:
-            reason = f"--{option} takes a whole number and nothing else"
+            reason = f"--{option} takes only a whole number"
         return _no(f'Invalid numeric value "{value}" for {name}.', reason, _plain(value, positive))
     large = "the number is too large"
     if is_before(version, "23.02"):

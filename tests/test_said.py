@@ -1,0 +1,37 @@
+"""What findings say of a script where it depends on the script: whose value is named, which advice applies."""
+
+from __future__ import annotations
+
+import pytest
+
+from sbatchlint.api import lint
+
+SAID = [
+    # the environment that sbatch passes on
+    ("SB414", "#SBATCH -n 1\na=1\nb=2\ncp $inpu/x .; echo $a $b\n", "unless exported before sbatch"),
+    ("SB414", "#SBATCH -n 1\n#SBATCH --export=NONE\na=1\ncp $inpu/x .; echo $a\n", "--export=inpu=…"),
+    ("SB454", "#SBATCH -n 1\npython a.py --a 1 --lr $LR --epochs $EPOCHS\n", "unless LR is exported before sbatch"),
+    ("SB454", "#SBATCH -n 1 --export=HOME\npython a.py --lr $LR --epochs $EPOCHS\n", "--export=LR=…"),
+    # a module and a variable use no GPU themselves
+    ("SB201", "#SBATCH -p gpu -n 1\nmodule load cuda/12.1\npython train.py --gpu_id 0\n", "--gpu_id selects a GPU"),
+    ("SB212", "#SBATCH --gres=gpu:1\nexport CUDA_VISIBLE_DEVICES=0,1,2\npython a.py\n", "programs find one GPU"),
+    ("SB212", "#SBATCH --gres=gpu:2\nexport CUDA_VISIBLE_DEVICES=0,1,2\npython a.py\n", "only those before it"),
+    ("SB219", "#SBATCH --gpus-per-task=1 -n 1\nsleep 3600\n", "the requested GPU stays"),
+    ("SB221", "#SBATCH -N 2\npython a.py\n", "write --nodes=1, or use both nodes"),
+    ("SB118", "#SBATCH -n 1\nd=/scratch/username/a\nsrun python -m b.c --input $d/a.rds\n", "passed on literally"),
+    ("SB306", "#SBATCH -N 2\nip=$(hostname --ip-address)\nsrun torchrun --nnodes=2 --rdzv_endpoint=$ip:29500 a.py\n",
+     "`hostname --ip-address` may return 127.0.1.1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "script", "part"), SAID)
+def test_a_message_fits_its_script(code: str, script: str, part: str) -> None:
+    done = lint(f"#!/bin/bash\n{script}", path="job.sh", isolated=True, min_severity="info")
+    said = [each.message for each in done.findings if each.code == code]
+    assert any(part in each for each in said), said
+
+
+def test_a_command_that_removes_the_other_name_too_was_not_meant_for_it() -> None:
+    script = "#!/bin/bash\n#SBATCH -n 1\nset +u\nSCHEDULER_FILE=$PWD/a.json\nrm -fr $SCHEDULER_DIR $SCHEDULER_FILE\n"
+    done = lint(script, path="job.sh", isolated=True, min_severity="info")
+    assert not [each.message for each in done.findings if each.code == "SB414" and "did you mean" in each.message]
