@@ -53,8 +53,8 @@ def check(job: Job) -> Iterator[Finding]:
         edits = add_step_option(job, [step], option, PYXIS_OPTIONS)
         yield Finding(
             step.place,
-            f"only the step on line {job.line(other_step.span.start)} has `{option}`, so the two may see different "
-            "~/.cache and ~/.local; add the option here too",
+            f"only the step on line {job.line(other_step.span.start)} has `{option}`, so the two steps may see "
+            "different ~/.cache and ~/.local; add the option here too",
             related=[(other.span, "set here")],
             fix=None if edits is None else Fix(f"add {option}", edits),
         )

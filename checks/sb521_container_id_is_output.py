@@ -1,4 +1,4 @@
-"""A container's output is taken for its id: `docker run` without `-d` waits for the container.
+"""A container's output is taken for its ID: `docker run` without `-d` waits for the container.
 
 `id=$(docker run image train)` runs the whole training first, and keeps what it printed: nothing of it reaches the log,
 and `docker wait $id`, `docker logs $id` or `docker stop $id` then find no container of that name. Where such a command

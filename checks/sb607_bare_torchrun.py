@@ -52,7 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
         plain = job.source.slice(span) == "torchrun"
         yield Finding(
             span,
-            f"`torchrun` is the first on PATH, not the uv project's (line {job.line(use.span.start)}); write "
+            f"this runs the first `torchrun` on PATH, not the uv project's (line {job.line(use.span.start)}); write "
             f"`{instead}`",
             related=[(use.name_span, "uses the project's environment")],
             fix=Fix("start it through uv", [replace(span, instead)], safe=True) if plain else None,

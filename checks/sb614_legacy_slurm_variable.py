@@ -1,4 +1,4 @@
-"""A Slurm variable has an old name, which Slurm keeps only for old scripts.
+"""A Slurm variable has an outdated name, kept only for old scripts.
 
 SLURM_JOBID, SLURM_NODELIST, SLURM_NNODES and SLURM_NPROCS are older names, which Slurm still sets in addition to the
 current ones. They work, and may be removed. In the tasks of a step some of them describe the step and not the job, so a

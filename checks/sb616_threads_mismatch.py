@@ -68,6 +68,7 @@ _A_FEW_MORE = 1.1
 _LARGEST_NODE = 128  # CPUs that most sites have on a node; more are rather not requested
 _BUILDERS = frozenset({"scram", "scramv1", "scons", "bazel", "cargo", "spack", "b2", "bjam"})
 _FEWER = Regex(r", or lower `[^`]*`$")
+_STARTER = Regex(r" processes \(`[^`]*`\)")
 # Options that say which of several parts this is.
 _NUMBER_OF_PART = Regex(
     r"-{1,2}(?:[^\W_]+[-_])*(?:thread|worker|proc(?:ess)?|shard|part|rank|job|chunk|task)[-_]?(?:id|idx|index|num(?:ber)?|no)"
@@ -175,6 +176,7 @@ def check(job: Job) -> Iterator[Finding]:
                 if within and use.own and use.times < 2:
                     what = f"`{own}` in {number // use.own} processes (`{starter}`)"
                 message = f"{what} uses {product} CPUs, but {available}; {remedy}"
+            message = message if len(message) <= MOST else _STARTER.sub(" processes", message)
             yield Finding(span, message if len(message) <= MOST else _FEWER.sub(", or use fewer", message), severity)
     for group in programs_at_once(job):
         finding = _at_once(job, group)

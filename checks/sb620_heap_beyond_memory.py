@@ -1,4 +1,4 @@
-"""Slurm kills the job once its memory is used: a heap of Java, the workers of Dask or buffers may exceed it.
+"""Slurm may kill the job for its memory: a Java heap, Dask workers or buffers may grow beyond it.
 
 `java -Xmx64g` in a job with `--mem=32G` lets the heap grow until Slurm kills the job: OUT_OF_MEMORY, without a word
 from Java. The heap is not all that Java needs, either: threads, code and buffers come on top, some hundred megabytes to

@@ -160,7 +160,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         return None
     if is_made_before_job(job, folder):
         return None
-    advice = f"run `mkdir -p {folder}` before sbatch" if len(folder) < 28 else "create it before sbatch"
+    advice = f"run `mkdir -p {folder}` before sbatch" if len(folder) < 24 else "create it before sbatch"
     message = f"{slurm} does not create this folder: if it is missing, the job fails at once"
     return Finding(span, f"{message}; {advice}", "info")
 

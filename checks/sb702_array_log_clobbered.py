@@ -1,4 +1,4 @@
-"""All tasks of a job array write one log: their lines are mixed, or all but the last are lost.
+"""All tasks of a job array write to one log: their lines are mixed, or all but the last are lost.
 
 Each task of an array is a job of its own, and opens its log when it starts. Where the name is the same for all, every
 task truncates the file to which others are writing, and their output ends up anywhere in it: for most tasks nothing is

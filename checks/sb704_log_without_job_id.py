@@ -1,4 +1,4 @@
-"""Every run overwrites the log of the last one: its name is always the same.
+"""Each run overwrites the log of the previous one: its name never changes.
 
 With `--output=train.log` the next job truncates the log of the last one, and two jobs that run at the same time
 overwrite each other's lines. `%j` is the id of the job, `%x` its name. The same goes for `| tee train.log > /dev/null`

@@ -97,7 +97,7 @@ def check(job: Job) -> Iterator[Finding]:
     leave = exit_with_kept(first.command)
     empty = "; pids=()" if keep == "pids+=($!)" else "; pids="
     again = empty if _is_repeated(job, place) else ""
-    advice = f"add `{keep}` after each `&`, then write `{loop}{again}` and `{leave}`"
+    advice = f"add `{keep}` after each `&`, `{loop}{again}` below, and `{leave}`"
     if first.how == "wait" and _is_started_last(job, losses):
         advice = f"write `wait $! || rc=1`, and end with `{leave}`"
         if _ends(job, first):

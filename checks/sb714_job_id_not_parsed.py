@@ -1,4 +1,4 @@
-"""Slurm refuses a job id: it is the whole output of sbatch, or another word of it, and not the number.
+"""Slurm refuses a job ID: it is the whole output of sbatch, or another word of it, not the number.
 
 sbatch answers with a sentence, `Submitted batch job 4711`. `JOB=$(sbatch a.sh)` holds all four words, and
 `--dependency=afterok:$JOB` then reads `Submitted` as the job, and `batch` as the script. The second job is never

@@ -1,4 +1,4 @@
-"""A good job ends as FAILED: a command that found nothing ends the script.
+"""A successful job ends as FAILED: a command that finds nothing ends the script.
 
 Some commands return 1 although nothing is wrong: `grep` that finds no line (`grep -c` prints 0 then), `((i++))` while i
 is 0, `read -d ''` at the end of its input, a test that is false. Under `set -e` each of them ends the script, in an

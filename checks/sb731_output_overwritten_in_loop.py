@@ -101,7 +101,7 @@ def _of_loop(job: Job, text: Text, loop: For) -> Iterator[Finding]:
         yield Finding(
             text.span(target.start, target.end),
             f"each iteration of the loop over `{loop.name}` overwrites `{shown}`, so only the last one's output is "
-            f"left; write `${loop.name}` into the name",
+            f"left; put `${loop.name}` into the name",
             "info" if _LOG.fullmatch(shown) else None,
             related=[(text.span(command.start, command.end), "writes it")] if redirect is None else [],
         )

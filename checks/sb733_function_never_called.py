@@ -1,4 +1,4 @@
-"""A function never runs: nothing calls it, and no trap has it.
+"""A function never runs: nothing calls it, not even a trap.
 
 `cleanup() { …; }` does nothing by itself: without `trap cleanup EXIT` the files stay, and a server or monitor that
 `stop_server` is to end keeps running. And where the only program of a job is in a function that is not called, the job

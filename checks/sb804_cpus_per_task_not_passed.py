@@ -1,4 +1,4 @@
-"""Tasks may have one CPU: srun of Slurm 22.05 and 23.02 does not inherit `--cpus-per-task`.
+"""Tasks may get only one CPU: srun of Slurm 22.05 and 23.02 does not inherit `--cpus-per-task`.
 
 In these releases srun reads SRUN_CPUS_PER_TASK, which sbatch does not set, and no longer SLURM_CPUS_PER_TASK, which it
 does: each task counts as one CPU. Where tasks are bound (with `--exact`, `--cpu-bind=cores`, `--hint` or

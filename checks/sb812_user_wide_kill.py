@@ -1,4 +1,4 @@
-"""Your other jobs are killed: the command ends all of your processes with some name, or all of your jobs.
+"""Your other jobs are killed: a command ends all your processes of one name, or all your jobs.
 
 `pkill python`, `killall -9 ray` and `pkill -u $USER` affect every process of the user on the node. Where jobs share
 nodes, another job of the same user loses its processes, and fails without a reason in its own log. `scancel -u $USER`

@@ -1,4 +1,4 @@
-"""Nothing waits: `wait 20` is for the process with the id 20, and not for 20 seconds.
+"""Nothing waits: `wait 20` waits for the process with ID 20, not for 20 seconds.
 
 `wait` takes process ids and `%job`s. A number written in the script is not one of its children: bash prints `pid 20 is
 not a child of this shell`, goes on at once, and the status is 127. As the last command of the script that makes the job

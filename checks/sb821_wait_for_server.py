@@ -1,4 +1,4 @@
-"""The job idles until its time limit: `wait` awaits a server, which never ends by itself.
+"""The job idles until its time limit: it waits for a server, which never ends by itself.
 
 A bare `wait` returns when every process in the background has ended. A server that the script has started there
 (dask-scheduler, redis-server, `ray start --block`, `vllm serve`, Xvfb) does not end when its clients have: the work is

@@ -1,4 +1,4 @@
-"""sbatch refuses the job: the cluster has no such partition, or takes no jobs in it, or not such ones.
+"""sbatch refuses the job: the partition does not exist, or does not accept this job.
 
 This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md). `sbatch: error: invalid
 partition specified: gpux`, and `Invalid partition name specified`: one unknown name among several is enough. A

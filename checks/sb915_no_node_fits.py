@@ -1,4 +1,4 @@
-"""The job never starts: no node of the partition, or too few, have what it requests.
+"""The job never starts: too few nodes of the partition, or none, have what it requests.
 
 This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md). What no node has is
 refused at once (`Requested node configuration is not available`): CPUs, sockets, memory, temporary disk (`--tmp`;

@@ -1,4 +1,4 @@
-"""The job gets a small default of time or memory, or the longest time there is: it requests none.
+"""The job gets a small default of time or memory, or the longest possible time: it requests none.
 
 This is judged by the profile of the cluster (`[site] profile` in the settings, docs/site.md). Without `--time` a job
 gets the partition's `DefaultTime`, and is ended after it (`DUE TO TIME LIMIT`); without any memory option it gets
