@@ -92,7 +92,7 @@ def _before_trap(job: Job, start: ContainerStart, traps: list[Invocation]) -> It
         yield Finding(
             start.place,
             f"the trap on line {job.line(traps[0].span.start)} is set only after this container has ended, so "
-            f"scancel does not stop it; {named}set the trap before it",
+            f"scancel does not stop it; {named}set the trap above this line",
             related=[(traps[0].span, "set too late")],
         )
 

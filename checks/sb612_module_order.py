@@ -217,9 +217,11 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
     if not any(PYTHON.fullmatch(module) for command in modules for module, _ in _loaded(command)):
         return
     active: Invocation | None = None
+    earlier: dict[str, Invocation] = {}  # by module, what has loaded it before the environment
     has_python = False  # a module of Python itself, or one that depends on it, may be loaded before the environment
     for command in own:
         if active is None and has_trait(command.name, "module"):
+            earlier = {} if _is_purge(command) else earlier | {whole: command for whole, _ in _loaded_versions(command)}
             has_python = not _is_purge(command) and (has_python or any(map(_brings_python, _loaded_versions(command))))
         is_conda = calls_conda_function(command)
         if command.name == "deactivate" or is_conda and "deactivate" in map(text_of, command.argv):
@@ -232,10 +234,13 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
                 if has_python and _EASYBUILD.fullmatch(whole) and not _PYTHON_ITSELF.fullmatch(module):
                     continue  # its python is that which is loaded already, below the environment's
                 if PYTHON.fullmatch(module) and _python_follows(own, command):
+                    advice = "load the module above that line"
+                    if whole in earlier:
+                        advice = f"remove this, as line {job.line(earlier[whole].span.start)} loads it, too"
                     yield Finding(
                         span,
                         "from here on `python` is this module's, not the environment's (line "
-                        f"{job.line(active.span.start)}); load the module above that line",
+                        f"{job.line(active.span.start)}); {advice}",
                         related=[(active.span, "the environment")],
                     )
                     active = None

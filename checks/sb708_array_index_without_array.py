@@ -444,7 +444,7 @@ def _no_array(job: Job) -> Iterator[Finding]:
         instead = f"write `${{{_ID}:-0}}`" if default else stopping(read)
         if shown is not None:
             offset, written_there = shown
-            message = f"{_ID} is empty{_consequence(use)} unless sbatch is called as in line {job.line(offset)}; "
+            message = f"{_ID} is empty{_consequence(use)} unless sbatch is called as on line {job.line(offset)}; "
             # what is counted when the job is submitted cannot stand in a directive
             advice = stopping(read) if written_there is None else f"write `#SBATCH --array={written_there}`"
             yield Finding(read.span, f"{message}{advice}", severity)

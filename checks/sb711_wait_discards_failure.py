@@ -41,6 +41,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands
 
+_NAMES = 16  # characters of two names that a message has room for
 _OVER_NODES = Regex(r"(?i)node|host")
 
 CARD = Card(
@@ -90,14 +91,15 @@ def check(job: Job) -> Iterator[Finding]:
     place = first.by
     if not first.command.name:
         return
-    name = f"`{shown_program(first.command)}`"
+    names = dict.fromkeys(f"`{shown_program(each.command)}`" for each in losses if each.command.name)
+    name = " or ".join(names) if len(names) == 2 and sum(map(len, names)) < _NAMES else next(iter(names))
     keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
     each = "${pids[@]}" if keep == "pids+=($!)" else "$pids"
     loop = f"for p in {each}; do wait $p || rc=1; done"
     leave = exit_with_kept(first.command)
     empty = "; pids=()" if keep == "pids+=($!)" else "; pids="
     again = empty if _is_repeated(job, place) else ""
-    advice = f"add `{keep}` after each `&`, `{loop}{again}` below, and `{leave}`"
+    advice = f"add `{keep}` after each `&`, then `{loop}{again}`, end with `{leave}`"
     if first.how == "wait" and _is_started_last(job, losses):
         advice = f"write `wait $! || rc=1`, and end with `{leave}`"
         if _ends(job, first):

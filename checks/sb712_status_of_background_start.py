@@ -56,7 +56,7 @@ def _advice(job: Job, status: EmptyStatus) -> str:
         if _NEVER_ENDS.search(job.source.slice(status.started)):
             return "below the loop, check whether each still runs: `kill -0 PID`"
         return "get each status after the loop, with `wait PID`"
-    return "`wait $!` returns its status, and `kill -0 $!` tells you if it is still running"
+    return "`wait $!` returns its status, and `kill -0 $!` tells if it still runs"
 
 
 @once

@@ -415,6 +415,8 @@ def _report(
         advice = "request more CPUs, and add `--exact` to each srun"
         if reasons == {"gpus"}:
             advice = "request more GPUs, and add `--exact --gres=gpu:1` to each srun"
+        elif "gpus" in reasons:
+            advice = "request more CPUs, and add `--exact --gres=gpu:1` to each srun"
     elif all((each.step.tasks or 0) > 1 for each in (first, later)):
         advice = "give each fewer tasks, and `--exact`"
     else:
