@@ -344,6 +344,21 @@ def test_a_script_in_each_of_two_functions_has_its_own_names() -> None:
             'subprocess.run(f"cat <<EOF | sbatch\\n#!/bin/bash\\n#SBATCH -N {n}\\nEOF\\n", shell=True)',
             "cat <<EOF | sbatch\n#!/bin/bash\n#SBATCH -N _\nEOF\n",
         ),
+        ('run(["bash", "-lc", f"cd {d} && sbatch -N 2 {job}"])', "bash -lc 'cd _ && sbatch -N 2 _'"),
+        ('run(["/bin/sh", "-c"] + ["sbatch a"])', "/bin/sh -c 'sbatch a'"),
+        ('c = ["bash", "-c"]\nc.append("sbatch %s" % a)\nrun(c)', "bash -c 'sbatch _'"),
+        ('run(["timeout", "60", "sbatch", "a b"])', "timeout 60 sbatch 'a b'"),
+        ('run(["ssh", "-p", "22", "-At", f"{u}@{host}", "cd a;", f"sbatch -N 2 {job}"])', "cd a; sbatch -N 2 _"),
+        ('run(["ssh", *options, host, "sbatch a"])', "_ sbatch a"),
+        ('run([shutil.which("sbatch"), "-N", "2"])', "sbatch -N 2"),
+        ("run(shlex.split(f\"sbatch -J 'a b' {job} c\\\\ d\"))", "sbatch -J 'a b' _ 'c d'"),
+        ('run(shlex.join(["sbatch", "a b"]), shell=True)', "sbatch 'a b'"),
+        ('os.system("sbatch " + shlex.quote("a b"))', "sbatch 'a b'"),
+        ('run("sbatch a".split(" "))', "sbatch a"),
+        ('os.execvp("sbatch", ["sbatch", "-N", "2"])', "sbatch -N 2"),
+        ('os.execlpe("sbatch", "sbatch", "-N", "2", os.environ)', "sbatch -N 2"),
+        ('os.spawnlp(os.P_WAIT, "sbatch", "sbatch", "-N", n)', "sbatch -N _"),
+        ('connection.run(f"cd {d}; sbatch -N 2")', "cd _; sbatch -N 2"),
     ],
 )
 def test_command_lines(program: str, command: str) -> None:
@@ -387,6 +402,10 @@ def test_parameters_of_submitit() -> None:
         'open("job.sh.j2", "w").write("#!/bin/bash\\n#SBATCH -N NODES\\n./a\\n")',
         'open("a.xyz", "w").write("#!/bin/bash\\nsbatch job.sh\\n")',
         'subprocess.run("cd a && sbatch job.sh", shell=False)',
+        'subprocess.run(["echo", "sbatch job.sh"])',
+        'subprocess.run(["git", "commit", "-m", "sbatch job.sh"])',
+        'subprocess.run(["ssh", "sbatch"])',
+        'run(shlex.split("sbatch \'a"))',
     ],
 )
 def test_what_is_not_read(program: str) -> None:

@@ -21,6 +21,7 @@ from pygls import uris
 from conftest import ROOT
 from language_client import Editor, editor
 from sbatchlint.api import InputError, lint
+from sbatchlint.bash.syntax.tree import Node
 from sbatchlint.job import Invocation, Job
 from sbatchlint.server.completion import completions
 from sbatchlint.server.hover import hover
@@ -437,6 +438,17 @@ def test_requests_are_cancelled(session: Session) -> None:
         it.close(name)
 
     session(work)
+
+
+def test_no_trees_of_two_versions_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache with trees for keys would compare them all with each change, and keep those of versions that are gone."""
+    text = JOB + "say() { echo one; }\nall() { say; say; }\n" + "all\nsay\n" * 5
+    settings = Settings.of_table()
+    Snapshot("file:///a.sbatch", "/a.sbatch", 1, text, settings).release()
+    compared: list[Node] = []
+    monkeypatch.setattr(Node, "__eq__", lambda self, other: compared.append(self) or self is other)
+    Snapshot("file:///a.sbatch", "/a.sbatch", 2, text + "\n", settings).release()
+    assert not compared
 
 
 def test_an_evaluation_ends_when_nobody_waits_for_it() -> None:

@@ -343,7 +343,7 @@ def _join_variable(name: str, arms: list[tuple[int, Variable | None, Guards]], p
 
 def _join_files(result: State, states: Sequence[State]) -> None:
     for name, usual, others in versions([state.files for state in states]):
-        contents = [each for each in (result.files.get(name), usual, *others.values()) if each is not None]
+        found = {id(each): each for each in (result.files.get(name), usual, *others.values()) if each is not None}
         result.set_file(
-            name, tuple(dict.fromkeys(each for content in contents for each in content))[:MOST_ALTERNATIVES]
+            name, tuple(dict.fromkeys(each for content in found.values() for each in content))[:MOST_ALTERNATIVES]
         )

@@ -107,6 +107,7 @@ class Interpreter(Substituter):
         self.silent = 0  # how many statements may still be walked without being recorded
         self.all_silent = MOST_SILENT_OF_ALL
         self.too_long: dict[Span, int] = {}  # loops of which an iteration took more than that many of them
+        self.called: dict[int, tuple[Statement, frozenset[str]]] = {}  # the commands in functions, by identity
         # loops of the current nest that were stopped after so many: all iterations (True), or the first (False)
         self.stopped: dict[tuple[Span, bool], int] = {}
         self.substituted: int | None = 0  # the status of the last substitution

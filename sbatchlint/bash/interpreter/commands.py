@@ -1,7 +1,7 @@
 """Simple commands: assignments, redirects, functions, and commands that start others."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import cast
 
 from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment
@@ -226,7 +226,7 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
     context = scope.context.replace(calls=(*scope.context.calls, name))
     if function.uncertain:
         context = context.replace(conditional=True)
-    if _calls_itself(name, state.functions):  # its commands run again, with what the calls inside leave
+    if _calls_itself(interpreter, name, state.functions):  # its commands run again, with what the calls inside leave
         state.positional, state.doubtful = None, True
         context = context.replace(conditional=True)
     loops, interpreter.loops = interpreter.loops, []
@@ -251,23 +251,29 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
     return result
 
 
-def _calls_itself(name: str, functions: LayeredDict[ShellFunction]) -> bool:
+def _calls_itself(interpreter: Interpreter, name: str, functions: LayeredDict[ShellFunction]) -> bool:
     """Whether a function calls itself, or another one that does."""
+
+    def called(body: Statement) -> frozenset[str]:
+        known = interpreter.called.get(id(body))
+        if known is None:
+            known = interpreter.called[id(body)] = body, _called(body)
+        return known[1]
+
     return any(
-        called == name
-        or (other := functions.get(called)) is not None
+        each == name
+        or (other := functions.get(each)) is not None
         and any(
-            each == name or (last := functions.get(each)) is not None and name in _called(last.body)
-            for each in _called(other.body)
+            inner == name or (last := functions.get(inner)) is not None and name in called(last.body)
+            for inner in called(other.body)
         )
-        for called in _called(functions[name].body)
+        for each in called(functions[name].body)
     )
 
 
-@lru_cache(maxsize=512)
 def _called(body: Statement) -> frozenset[str]:
     """The names of the commands in a function, as they are written."""
-    firsts = [command.words[0] for command in nodes_of((body,), Simple) if command.words]
+    firsts = [command.words[0] for command in nodes_of(body, Simple) if command.words]
     parts = [word.parts[0] for word in firsts if isinstance(word, Word) and len(word.parts) == 1]
     return frozenset(part.text for part in parts if isinstance(part, Literal))
 

@@ -16,6 +16,7 @@ from sbatchlint.source.documents.literals import (
     interpolated,
     lines_of,
     replaced,
+    shell_words,
     slot,
     span_of,
     string_of,
@@ -76,7 +77,9 @@ class Scope:
 
 
 _STRIPS = frozenset(("strip", "lstrip", "rstrip"))
-_SAME = frozenset(("encode", "render", "str", "Template", "from_string", "expandvars", "list", "tuple"))
+_SAME = frozenset(
+    ("encode", "render", "str", "Template", "from_string", "expandvars", "list", "tuple", "which", "fspath")
+)
 _FORMATS = frozenset(("format", "format_map"))
 _SUBSTITUTES = frozenset(("substitute", "safe_substitute"))
 # Functions whose result stands for what they are given.
@@ -226,6 +229,8 @@ class Reader:
     def _call(self, node: ast.Call, scope: Scope, at: Span | None) -> Value:
         name = name_of(node.func)
         if isinstance(node.func, ast.Attribute):
+            if getattr(node.func.value, "id", "") == "shlex" and len(node.args) == 1:
+                return self._of_shlex(name, self.value(node.args[0], scope, at))
             receiver = self.value(node.func.value, scope, at)
             if name == "join" and len(node.args) == 1:
                 return self._join(receiver, node.args[0], scope, at)
@@ -239,6 +244,8 @@ class Reader:
                 return None
             characters = dedented(value.characters)
             return value._replace(characters=stripped(characters, "strip") if name == "cleandoc" else characters)
+        if name == "split" and isinstance(node.func, ast.Name) and len(node.args) == 1:
+            return self._of_shlex(name, self.value(node.args[0], scope, at))
         if name in _SAME and len(node.args) == 1:
             return self.value(node.args[0], scope, at)
         return self._called(node)
@@ -254,6 +261,19 @@ class Reader:
                 found += [each._replace(span=end or each.span, is_written=False) for each in separator.characters]
             found += item.characters
         return String(found, value.is_partial or any(each.is_partial for each in value.items))
+
+    @staticmethod
+    def _of_shlex(name: str, value: Value) -> Value:
+        """What `shlex.split`, `shlex.join` and `shlex.quote` make of a value."""
+        if name == "split" and isinstance(value, String):
+            words = shell_words(value.characters)
+            return None if words is None else Strings([String(word) for word in words], value.is_partial)
+        if name == "join" and isinstance(value, Strings):
+            return command_line(value)
+        if name == "quote" and isinstance(value, String) and value.characters:
+            start = value.characters[0].span.start
+            return value._replace(characters=quoted(value.characters, Span(start, start)))
+        return None
 
     def _of_string(self, string: String, name: str, node: ast.Call, scope: Scope) -> Value:
         """What a method of a string gives."""
@@ -282,7 +302,7 @@ class Reader:
             lines = lines_of(characters)
             ended = [line[:-1] if line and line[-1].string == "\n" else line for line in lines]
             return Strings([String(line) for line in (ended if lines[-1] else ended[:-1])], string.is_partial)
-        if name == "split" and not node.args:
+        if name == "split" and (not node.args or getattr(node.args[0], "value", None) == " "):
             return Strings([String(word) for word in words_of(characters)], string.is_partial)
         return string if name in _SAME else None
 

@@ -236,6 +236,36 @@ def words_of(characters: Characters) -> list[Characters]:
     return found
 
 
+def shell_words(characters: Characters) -> list[Characters] | None:
+    """The words that `shlex.split` makes; None where a quote is left open."""
+    found: list[Characters] = []
+    word: Characters | None = None
+    quote = ""
+    left = iter(characters)
+    for character in left:
+        string = character.string
+        if not quote and string.isspace():
+            if word is not None:
+                found.append(word)
+            word = None
+            continue
+        word = [] if word is None else word
+        if string == quote:
+            quote = ""
+        elif not quote and string in "'\"":
+            quote = string
+        elif string == "\\" and quote != "'":
+            after = next(left, None)
+            if after is None:
+                return None
+            word += [after] if not quote or after.string in '"\\' else [character, after]
+        else:
+            word.append(character)
+    if quote:
+        return None
+    return found if word is None else [*found, word]
+
+
 def stripped(characters: Characters, method: str, what: str | None = None) -> Characters:
     low, high = 0, len(characters)
 

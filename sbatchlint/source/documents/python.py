@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 from sbatchlint.source.documents.blocks import concerns_slurm, is_piece, may_hold_lines
 from sbatchlint.source.documents.branches import children, either, ends, extended, frozen, names_rebound, names_set
-from sbatchlint.source.documents.calls import is_for_a_shell, is_opened, mode_of, path_of
+from sbatchlint.source.documents.calls import (
+    command_of,
+    is_for_a_shell,
+    is_of_a_connection,
+    is_opened,
+    is_starting,
+    mode_of,
+    path_of,
+    started,
+)
 from sbatchlint.source.documents.expressions import (
     TRANSPARENT,
     Either,
@@ -20,7 +29,6 @@ from sbatchlint.source.documents.expressions import (
     String,
     Strings,
     Value,
-    command_line,
     joined,
     name_of,
 )
@@ -47,7 +55,8 @@ _RUNNER = Regex(
     r"(?i)(?!.*(?:error|exception|warning|log)\Z).*(?:run|call|exec|system|shell|submit|command|cmd|spawn|sbatch)"
 )
 _COMMAND = Regex(r"(?:/\S*/)?(?:sbatch|srun|salloc)\s+\S")
-_PROGRAMS = frozenset(("sbatch", "srun", "salloc"))
+# The same, maybe after other commands.
+_LINE = Regex(r"(?:[^\n;&|#'\"]*+[;&|]++\s*+)*+(?:/\S*/)?(?:sbatch|srun|salloc)\s+\S")
 _APPENDS = frozenset(("append", "extend", "write", "writelines"))
 # What is given a list, and leaves it as it is.
 _READERS = _STARTERS | {"join", "len", "print", "writelines"}
@@ -511,19 +520,19 @@ class Program:
 
     def _command(self, name: str, call: ast.Call, scope: Scope) -> None:
         """Takes a command line that is given to a shell or started."""
-        nodes = [each for each in call.args if not isinstance(each, ast.Starred)]
-        first = nodes[0] if nodes else next((each.value for each in call.keywords if each.arg in ("args", "cmd")), None)
-        if first is None or not (name in _SHELLS or name in _STARTERS or _RUNNER.match(name)):
+        first = started(call)
+        if first is None or not (name in _SHELLS or name in _STARTERS or is_starting(name) or _RUNNER.match(name)):
             return
         value = self.reader.value(first, scope)
         if isinstance(value, String) and name == "create_subprocess_exec":
             value = self.reader.value(ast.List(call.args, ast.Load()), scope)
         for each in value.values if isinstance(value, Either) else (value,):
-            if isinstance(each, Strings) and each.items and each.items[0].text.rpartition("/")[2] in _PROGRAMS:
-                each = command_line(each)
-            if isinstance(each, String) and not each.text.startswith("#!") and concerns_slurm(each.text):
-                if name in _SHELLS or is_for_a_shell(call) or _COMMAND.match(each.text.lstrip()):
-                    self._add_found(each, True, False)
+            line = command_of(each) if isinstance(each, Strings) else each
+            if not isinstance(line, String) or line.text.startswith("#!") or not concerns_slurm(line.text):
+                continue
+            is_shells = line is not each or name in _SHELLS or is_for_a_shell(call)
+            if is_shells or (_LINE if is_of_a_connection(call) else _COMMAND).match(line.text.lstrip()):
+                self._add_found(line, True, False)
 
     # --- what leaves the program ------------------------------------------------------------------------
 
