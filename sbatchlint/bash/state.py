@@ -16,6 +16,7 @@ from sbatchlint.bash.variables import (
     MOST_ALTERNATIVES,
     NO_GUARDS,
     PARTLY_EXPORTED,
+    VOLATILE,
     Alternative,
     Fields,
     Guard,
@@ -69,8 +70,10 @@ class State:
         self.has_set_positional = False  # whether `set` may have replaced them
         self.zero: Pieces | None = None  # $0, as far as a `bash -c` is told it
         self.sourced = False  # a file that cannot be read here ran in this shell
-        # something may have failed before: the shell may have exited, or abandoned a command halfway
-        self.doubtful = False
+        # something may have failed before: the shell may have abandoned a command halfway, or something else ran than
+        # was thought; and with errexit it may have exited
+        self.guessed = False
+        self.may_have_failed = False
         # another branch left by exit, return, break or continue before this point
         self.escaped = False
         # Of the loops that are recorded, the iterations that come here.
@@ -82,6 +85,15 @@ class State:
         self.status: int | None = 0  # that of the last command, None where it is not known
         self.stdin: Pieces | None = None  # what is left to be read on standard input, where that is known
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether something may have failed before, at which the shell exited or went on otherwise."""
+        return self.guessed or self.may_have_failed
+
+    @doubtful.setter
+    def doubtful(self, value: bool) -> None:
+        self.guessed = value
+
     def copy(self) -> "State":
         new = State()
         new.variables = self.variables.copy()
@@ -92,7 +104,8 @@ class State:
         new.has_set_positional = self.has_set_positional
         new.zero = self.zero
         new.sourced = self.sourced
-        new.doubtful = self.doubtful
+        new.guessed = self.guessed
+        new.may_have_failed = self.may_have_failed
         new.escaped = self.escaped
         new.iterations = self.iterations
         new.restored = self.restored.copy() if self.restored is not None else None
@@ -112,7 +125,8 @@ class State:
         new.files = self.files
         new.positional = ()
         new.sourced = self.sourced
-        new.doubtful = self.doubtful
+        new.guessed = self.guessed
+        new.may_have_failed = self.may_have_failed
         new.escaped = self.escaped
         new.iterations = self.iterations
         return new
@@ -139,7 +153,8 @@ class State:
                 self.positional = None
             if other.stdin is not self.stdin and other.stdin != self.stdin:
                 self.stdin = None
-            self.doubtful = self.doubtful or other.doubtful
+            self.guessed = self.guessed or other.guessed
+            self.may_have_failed = self.may_have_failed or other.may_have_failed
             self.sourced = self.sourced or other.sourced
             self.revealed |= other.revealed
 
@@ -279,7 +294,7 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
         changed = arms.of_versions(others)
         joined, is_doubtful = _join_variable(name, sorted([*shared, *changed], key=itemgetter(0)), phase)
         result.variables[name] = joined
-        result.doubtful = result.doubtful or is_doubtful
+        result.guessed = result.guessed or is_doubtful
     for state in states[1:]:
         if state.status != result.status:
             result.status = None
@@ -325,6 +340,8 @@ def _join_variable(name: str, arms: list[tuple[int, Variable | None, Guards]], p
             guarded.append(alternative if guards is None else alternative._replace(guards=guards))
     span = known[0].span
     flags = "".join([version.flags for version in known])
+    if "r" in flags and not all(version is not None and "r" in version.flags for _, version, _ in arms):
+        flags = flags.replace("r", VOLATILE)  # what is assigned next may be refused
     exported = {version.exported for version in known if version.alternatives}
     if len(exported) == 2:
         flags += PARTLY_EXPORTED

@@ -416,7 +416,7 @@ def set_array(scope: Scope, name: str, alternatives: tuple[Alternative, ...], sp
     """Sets a whole indexed array, which may have several values."""
     name = scope.state.target(name)
     old = scope.state.variables.get(name)
-    scope.state.doubtful = scope.state.doubtful or old is not None and "n" in old.flags
+    scope.state.guessed = scope.state.guessed or old is not None and "n" in old.flags
     if old is not None and set(old.flags) & {"A", "r"}:  # bash refuses to make an indexed array of it
         scope.state.doubtful = True
         return

@@ -169,7 +169,7 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
                 if truth is None:
                     taken = interpreter.arm(place, True, state.copy(), here)
                 end = interpreter.statements(body, Scope(taken, scope.text, arm)) if taken is not None else None
-                is_varying = interpreter.varies(place, True)
+                is_varying = interpreter.varies(place, True) or "$" not in scope.written(condition[-1])
                 if truth is True and end is None and interpreter.failed_exits > exits and not is_varying:
                     # `X=""`, then `[ -z "$X" ] && exit`: a template, to be filled in before it is submitted
                     doubtful = True
@@ -190,7 +190,7 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
     if state is not None:
         guards = merge_guards(scope.context.guards, passed)
         if guards is not None:
-            state.doubtful = state.doubtful or doubtful
+            state.guessed = state.guessed or doubtful
             if node.otherwise is None:
                 state.status = 0
             else:

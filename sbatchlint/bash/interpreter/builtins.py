@@ -275,7 +275,7 @@ def printf(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
     if len(words) > 2 and text_of(words[0]) == "-v":
         name = text_of(words[1])
         words = words[2:]
-        scope.state.doubtful = scope.state.doubtful or name is None
+        scope.state.guessed = scope.state.guessed or name is None
     if words and text_of(words[0]) == "--":
         words = words[1:]
     if not words:
@@ -297,7 +297,7 @@ def let(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
     may_be_wrong = False
     for field in invocation.argv[1:]:
         # bash reads no further than to an invalid expression
-        scope.state.doubtful = scope.state.doubtful or may_be_wrong
+        scope.state.guessed = scope.state.guessed or may_be_wrong
         text = text_of(field)
         inner = Scope(scope.state, Text(field), scope.context)
         value, wrong = (None, None) if text is None else interpreter.expander.number_of(text, inner, {})
@@ -305,7 +305,7 @@ def let(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
         may_be_wrong = may_be_wrong or wrong is None
         status = status_of(value, None if may_be_wrong else wrong)
         # an unknown expression may assign anything
-        scope.state.doubtful = scope.state.doubtful or text is None
+        scope.state.guessed = scope.state.guessed or text is None
         if wrong:
             break
     scope.state.status = status

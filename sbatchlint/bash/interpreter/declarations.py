@@ -26,6 +26,7 @@ from sbatchlint.source.text import Span
 
 OPTIONS = Regex(r"[-+][aAfFgiIlnprtuxX]+")
 ELEMENT = Regex(r"([A-Za-z_]\w*)\[(.*)\]", re.ASCII | re.DOTALL)
+SOME_ELEMENT = Regex(r"([A-Za-z_]\w*)\[", re.ASCII)
 
 
 class Declared:
@@ -264,7 +265,7 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     for field in invocation.argv[1:]:
         name = text_of(field)
         if name is None:
-            state.doubtful = True
+            _unset_some(field, invocation.span, scope)
             continue
         if name.startswith("-"):
             if name.strip("-fvn"):
@@ -297,6 +298,18 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
         else:
             state.set_function(name, None)
     return state
+
+
+def _unset_some(field: Pieces, span: Span, scope: Scope) -> None:
+    """What is left after `unset` of an unknown name, or of an unknown element of an array."""
+    state = scope.state
+    state.doubtful = True
+    match = SOME_ELEMENT.match(known_prefix(field))
+    name = state.target(match[1]) if match is not None else ""
+    old = state.variables.get(name)
+    if old is not None and old.array:
+        unknown = scope.unknown(name, span, is_open=True)
+        state.variables[name] = old._replace(alternatives=(Alternative((unknown,)),))
 
 
 def revealed(name: str, old: Variable | None, scope: Scope) -> Variable:

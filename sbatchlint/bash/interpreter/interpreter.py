@@ -56,6 +56,7 @@ class ScriptInterpreter(Interpreter):
         self.reached: list[int] = []
         self.ended: int | None = None
         self.states: list[State] | None = None
+        self.failed_pipeline: Statement | None = None  # the last pipeline, where its status is not 0 by pipefail
 
     # --- whole programs ----------------------------------------------------------------------
 
@@ -105,16 +106,37 @@ class ScriptInterpreter(Interpreter):
             if self.limits.work > MOST_WORK:
                 self.exhaust(scope.span(statement))
         result = walk(self, statement, scope)
-        if (
-            result is not None
-            and result.status != 0
-            and result.options
-            and not scope.context.tested
-            and (result.option("errexit") is not False or result.option(ENDS) is not False)
-            and isinstance(statement, (Simple, Pipeline, TestCommand, ArithmeticCommand, Group))
-        ):
-            result.doubtful = True
+        if result is not None and result.options and not scope.context.tested and may_end_shell(statement):
+            return self.with_errexit(statement, result, scope)
         return result
+
+    def with_errexit(self, statement: Statement, state: State, scope: Scope) -> State | None:
+        """The state after a command at which the shell exits if it fails, where errexit is on; None: it fails."""
+        ends = state.option("errexit"), state.option(ENDS)
+        if ends == (False, False):
+            return state
+        is_certain = ends[0] is True or ends[1] is True and not scope.context.calls and scope.context.parent is None
+        # in `$(…)` errexit counts only with `inherit_errexit`
+        is_certain = is_certain and not scope.context.captured
+        truth = None if state.status is None else state.status == 0
+        if truth is None and self.failed_pipeline is statement:
+            truth = False
+        if is_certain and (self.walked or self.recorded) and is_test(statement, scope):
+            place = "errexit", id(statement)
+            truth = self.decided(place, truth, scope)
+            if truth is None:
+                passing = self.arm(place, True, state, scope)
+                if passing is None:
+                    return None
+                state = passing
+        if truth is True:
+            return state
+        if truth is False and is_certain and not (state.guessed and "$" in scope.written(statement)):
+            self.failed_exits += 1
+            self.exit_states.append(state.copy())
+            return None
+        state.may_have_failed = True
+        return state
 
     # --- simple commands and lists ---------------------------------------------------------------
 
@@ -173,6 +195,7 @@ class ScriptInterpreter(Interpreter):
                 if end is not None and scope.state.option("lastpipe") is not False:
                     state = self.merge([state, end], scope.context.phase) or state  # it ran in this shell
         status = statuses[-1]
+        self.failed_pipeline = node if scope.state.option("pipefail") is True and any(statuses) else None
         if scope.state.option("pipefail") is not False and any(each != 0 for each in statuses):
             status = None if None in statuses else next(each for each in reversed(statuses) if each)
             status = status if scope.state.option("pipefail") else None
@@ -215,7 +238,8 @@ class ScriptInterpreter(Interpreter):
                 return left
             exits = self.failed_exits
             right = self.statement(node.right, Scope(left.copy(), scope.text, scope.context))
-            if right is None and self.failed_exits > exits and not self.varies(place, True):
+            is_template = right is None and self.failed_exits > exits and "$" in scope.written(node.left)
+            if is_template and not self.varies(place, True):
                 # `X=""`, then `[ -z "$X" ] && exit`: a template, to be filled in before it is submitted
                 left.doubtful = True
                 left.status = None
@@ -330,6 +354,22 @@ class ScriptInterpreter(Interpreter):
                 return None
             results.append((programs.without_final_newlines(pieces), alternative.guards))
         return results or None
+
+
+def may_end_shell(statement: Statement) -> bool:
+    """Whether the shell exits under errexit where this fails: no list, no negation and no compound command."""
+    if isinstance(statement, Group):
+        return statement.subshell
+    if isinstance(statement, Pipeline):
+        return not statement.negated
+    return isinstance(statement, (Simple, TestCommand, ArithmeticCommand))
+
+
+def is_test(statement: Statement, scope: Scope) -> bool:
+    """Whether a command is one of those whose status the values of variables decide."""
+    if isinstance(statement, Simple):
+        return bool(statement.words) and scope.written(statement.words[0]) in ("[", "test")
+    return isinstance(statement, (TestCommand, ArithmeticCommand))
 
 
 def _reads_file(body: Sequence[Statement]) -> bool:

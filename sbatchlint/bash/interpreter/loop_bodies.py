@@ -32,6 +32,7 @@ CHANGING = Regex(
     re.MULTILINE,
 )
 BRANCHES = Regex(r"&&|\|\||\b(?:if|case|while|until)\b")
+TESTS = Regex(r"(?<![^\s;&|({])(?:\[|test(?=\s)|\(\()")
 # What walks other statements from one iteration to the next; and the commands that leave, or run a program in a value.
 BRANCHING = (AndOr, ArithmeticFor, Case, For, Function, If, While)
 LEADING = frozenset({
@@ -69,8 +70,11 @@ def is_plain(body: Sequence[Statement], scope: Scope) -> bool:
 
 
 def is_branching(body: Sequence[Statement], scope: Scope) -> bool:
-    """Whether a condition may decide what an iteration runs."""
-    return bool(BRANCHES.search(scope.text.string, body[0].start, body[-1].end))
+    """Whether a condition may decide what an iteration runs, under errexit also one that nothing tests."""
+    start, end = body[0].start, body[-1].end
+    if scope.state.option("errexit") is not False and TESTS.search(scope.text.string, start, end):
+        return True
+    return bool(BRANCHES.search(scope.text.string, start, end))
 
 
 def is_straight(body: Sequence[Statement], state: State) -> bool:

@@ -223,7 +223,7 @@ def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Sco
     if wrong:
         scope.state.status = 1
         return scope.state
-    scope.state.doubtful = scope.state.doubtful or wrong is None
+    scope.state.guessed = scope.state.guessed or wrong is None
 
     def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         if not scope.text.string[slice(*ranges[1])].strip():
@@ -234,7 +234,7 @@ def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Sco
 
     def between(state: State) -> None:
         _, wrong = expander.truth(*ranges[2], Scope(state, scope.text, scope.context))
-        state.doubtful = state.doubtful or bool(wrong)  # the loop ends there
+        state.guessed = state.guessed or bool(wrong)  # the loop ends there
 
     loop = Loop(node.body, scope.span(node), begin, between)
     return run(interpreter, loop, scope)

@@ -70,7 +70,7 @@ def _note(end: State | None, text: Text, signals: set[str | None], span: Span, s
     state = scope.state
     if "ERR" in signals or None in signals:
         if end is None or end.escaped:
-            state.set_option(ENDS, True)
+            state.set_option(ENDS, True if end is None else None)
         elif state.option(ENDS) is not False:
             state.set_option(ENDS, False)
         if LEAVING.search(text.string):
