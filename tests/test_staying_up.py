@@ -331,6 +331,7 @@ def test_a_pipe_that_is_full_for_now_is_waited_for(tmp_path: Path) -> None:
         ["audit", "--state", "/dev/full", "."],
         ["diagnose", "log", "--script", "fifo"],
         ["diagnose", "--sacct", "fifo"],
+        ["--output-file", "fifo", "a.sbatch"],
     ],
     ids=" ".join,
 )
@@ -346,6 +347,17 @@ def test_what_is_no_file_is_refused(tmp_path: Path, arguments: list[str]) -> Non
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ") and ("not a regular file" in line or "there is no file fifo" in line)
+
+
+def test_a_step_summary_that_nobody_reads_holds_nothing_up(tmp_path: Path) -> None:
+    scripts(tmp_path, "a.sbatch")
+    os.mkfifo(tmp_path / "fifo")
+    done = subprocess.run(
+        [sys.executable, "-m", "sbatchlint", "a.sbatch"], cwd=tmp_path, timeout=30, check=False, capture_output=True,
+        env={**ENVIRONMENT, "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "fifo"}, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "note: cannot write the step summary: it is not a regular file"
 
 
 def test_a_state_that_cannot_be_written_ends_an_audit(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ NAME = Regex(r"[A-Za-z_]\w*", re.ASCII)
 MOST_REFERENCES = 8
 # The shell that is read like bash, but that splits no values into words, and counts elements of arrays from 1.
 ZSH = "zsh"
+# The option of a shell for `$(…)`, to which the errexit of the shell around it does not count.
+UNHEEDED = "errexit from outside"
 # Letters of `declare` that do not change what is assigned.
 NOT_CHANGING = str.maketrans("", "", "Arv" + PARTLY_EXPORTED)
 # While the output of a substitution is collected, it is the value of a variable of this name.

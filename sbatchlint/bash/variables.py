@@ -128,6 +128,18 @@ def by_default(choices: list[Guarded]) -> list[Guarded]:
     return [each for each in choices if _takes_defaults(each[1])] or choices
 
 
+def assumed_defaults(guards: Guards, outer: Guards, all_guards: Sequence[Guards]) -> bool:
+    """Whether a value is told only as some `${X:-d}` takes its default, with no other for a value of X.
+
+    `outer`: what holds around it. `all_guards`: those of all values.
+    """
+    for key, arm in guards - outer:
+        if arm == 0 and isinstance(key, tuple) and key[0] == "default" and not key[-1]:
+            if not any((key, 1) in each for each in all_guards):
+                return True
+    return False
+
+
 def _takes_defaults(guards: Guards) -> bool:
     return not any(
         arm and isinstance(branch, tuple) and branch[0] == "default" and not branch[-1] for branch, arm in guards

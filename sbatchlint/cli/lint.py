@@ -23,7 +23,7 @@ from sbatchlint.report.summary import statistics, statistics_json, summary
 from sbatchlint.report.terminal import REDACTED, Terminal, is_read_by_people
 from sbatchlint.settings import Overrides, Resolver, Settings
 from sbatchlint.source.discover import BATCH_ENDINGS, candidates, is_batch_script, is_document, is_lintable
-from sbatchlint.source.files import InputError, content, reason, standard_input_bytes, write
+from sbatchlint.source.files import InputError, content, reason, standard_input_bytes, writable, write
 from sbatchlint.source.numbers import counted, is_number, parse_integer
 from sbatchlint.source.text import Source, Span, begins_as_script
 
@@ -429,11 +429,12 @@ class Run:
     def _write(self, report: Report) -> None:
         if self.options.output_file:
             text = self._rendered(report, Terminal())
+            path = self.options.output_file
             try:
-                with open(self.options.output_file, "w", encoding="utf-8", errors="backslashreplace") as file:
+                with open(path, "w", encoding="utf-8", errors="backslashreplace", opener=writable) as file:
                     file.write(text)
             except OSError as error:
-                raise InputError(f"cannot write {self.options.output_file}: {reason(error)}") from None
+                raise InputError(f"cannot write {path}: {reason(error)}") from None
             return
         print(self._rendered(report, Terminal.of_stream(sys.stdout, self.options.color)), end="")
         chosen = self.output_format is not None or self.options.statistics
@@ -446,7 +447,7 @@ class Run:
         path = os.environ.get("GITHUB_STEP_SUMMARY")
         if path:
             try:
-                with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:
+                with open(path, "a", encoding="utf-8", errors="backslashreplace", opener=writable) as file:
                     file.write(renderer("markdown")(report, Terminal()))
             except OSError as error:
                 print(f"note: cannot write the step summary: {reason(error)}", file=sys.stderr)

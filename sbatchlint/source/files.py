@@ -53,6 +53,7 @@ LARGEST = 64 << 20
 _USUAL = 1 << 16
 # Where the shell puts what `<(command)` prints, and standard input.
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+_OUTPUTS = ("/dev/fd/", "/dev/stdout", "/dev/stderr", "/proc/self/fd/")
 
 
 def content(path: str) -> bytes:
@@ -75,6 +76,24 @@ def regular(path: str, flags: int) -> int:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         raise OSError(errno.EINVAL, "it is not a regular file")
+    return handle
+
+
+def writable(path: str, flags: int) -> int:
+    """Opens a file to be written, as `opener` of `open`. Raises `OSError` for a FIFO: it may never have a reader."""
+    if path.startswith(_OUTPUTS):
+        return os.open(path, flags, 0o666)
+    try:
+        handle = os.open(path, flags | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # nobody reads it
+            raise OSError(errno.EINVAL, "it is not a regular file") from None
+        raise
+    mode = os.fstat(handle).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISCHR(mode)):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    os.set_blocking(handle, True)
     return handle
 
 

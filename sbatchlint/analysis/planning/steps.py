@@ -12,6 +12,7 @@ from sbatchlint.analysis.planning.programs import batch_programs
 from sbatchlint.analysis.planning.refusals import refusal_of
 from sbatchlint.bash.trace import Context, Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
+from sbatchlint.bash.variables import NO_GUARDS, Guards, assumed_defaults
 from sbatchlint.job import Job
 from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.exports import exports_of
@@ -31,6 +32,7 @@ from sbatchlint.job.ranks import (
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import counted_devices, node_count
 from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.text import Span
 
 Plain = dict[str, Any]
 
@@ -70,7 +72,13 @@ def _without_alternatives(job: Job, found: list[tuple[Invocation, Plain]]) -> li
         for command in element
     }
     kept: list[tuple[tuple[object, ...], Plain]] = []
+    every: dict[Span, list[Guards]] = {}
+    for invocation, _ in found:
+        every.setdefault(invocation.span, []).append(invocation.guards)
     for invocation, plain in found:
+        is_certain = not invocation.context.conditional
+        if is_certain and assumed_defaults(invocation.guards, NO_GUARDS, every[invocation.span]):
+            plain = _in_common(plain, _with_other_values(job, plain, invocation))
         # the iterations of a loop are not alternatives: all of them run
         iterations = frozenset(guard for guard in invocation.guards if _is_iteration(guard[0]))
         part = plain.get("component", {}).get("number")
@@ -80,6 +88,36 @@ def _without_alternatives(job: Job, found: list[tuple[Invocation, Plain]]) -> li
         else:
             kept.append((key, plain))
     return [plain for _, plain in kept]
+
+
+def _with_other_values(job: Job, plain: Plain, invocation: Invocation) -> Plain:
+    """A step of so many `${X:-d}` that only their defaults are told, with None for what any expansion decides."""
+    everything = [field for each in (invocation, *invocation.descendants()) for field in each.argv]
+    values = {text for field in everything if (text := text_of(field)) is not None and not _is_literal(job, field)}
+
+    def other(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {name: other(each, name) for name, each in value.items()}
+        if isinstance(value, list):
+            return [other(each, key) for each in value]
+        return None if key == "argv" and value in values else value
+
+    found: Plain = other(plain)
+    own = invocation.argv[1 : len(invocation.argv) - len(plain["argv"] or ())]
+    if not all(_is_literal(job, field) for field in own):
+        for name in ("nodes", "tasks", "tasks_per_node", "gpus_on_node", "gpus_per_task", "processes", "by_task"):
+            found[name] = None
+    return found
+
+
+def _is_literal(job: Job, field: Pieces) -> bool:
+    """Whether a word stands in the command as it is."""
+    if not field:
+        return True
+    start, end = field[0].start, field[-1].end
+    text = job.text.string
+    edges = text[start - 1 : start].strip("\"' \t\n") + text[end : end + 1].strip("\"' \t\n;&|)")
+    return not edges and text[start:end] == text_of(field)
 
 
 def _number(plain: Plain, part: object, parts: Sequence[object]) -> None:

@@ -8,6 +8,7 @@ from sbatchlint.bash.expansion.lookup import elements
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.values import Expansion, Piece, expansions, flattened, text_of
+from sbatchlint.bash.variables import assumed_defaults
 from sbatchlint.source.text import Span
 
 
@@ -32,7 +33,10 @@ class ShellVariables:
         if name == "sbatchlint_unknown" or name == "RANDOM" and name not in self.scope.state.variables:
             found.add(None)
         else:
-            for fields, _ in elements(self.expander.substituter.environment, name, index, self.scope, self.span):
+            values = elements(self.expander.substituter.environment, name, index, self.scope, self.span)
+            if len(values) == 1 and assumed_defaults(values[0][1], self.scope.context.guards, ()):
+                found.add(None)
+            for fields, _ in values:
                 if fields is None:
                     if self.scope.state.option("nounset") is not False:
                         self.scope.state.doubtful = True

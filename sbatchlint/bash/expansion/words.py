@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces, with_empty_quotes
-from sbatchlint.bash.expansion.combinations import MOST_COMBINATIONS, combinations, combine, extended
+from sbatchlint.bash.expansion.combinations import MOST_COMBINATIONS, combinations, combine
 from sbatchlint.bash.expansion.field_splitting import Segment, joined, split_fields
 from sbatchlint.bash.expansion.globs import is_wild, matched, opened
 from sbatchlint.bash.expansion.patterns import quoted
@@ -84,14 +84,10 @@ class Expander:
         if words is None:
             span = scope.span(word)
             return [(((scope.expanded(None, "{}", span, is_open=True),),), NO_GUARDS)]
-        results: list[FieldChoice] = []
-        for number, other_word in enumerate(words):
-            found = self._split(other_word, scope)
-            if not number:
-                results = found
-                continue
-            results = extended(results, found)[:MOST_COMBINATIONS]
-        return results
+        found = [self._split(each, scope) for each in words]
+        return combinations(
+            found, NO_GUARDS, MOST_COMBINATIONS, lambda number, alternatives: self._widened(word, alternatives, scope)
+        )
 
     def _split(self, parts: Sequence[Part | Piece], scope: Scope) -> list[FieldChoice]:
         """The fields of the parts of a word, without brace expansion."""

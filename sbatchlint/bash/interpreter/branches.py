@@ -21,7 +21,7 @@ from sbatchlint.bash.syntax.tree import (
     Word,
 )
 from sbatchlint.bash.values import Phase, Piece, Pieces, expansions
-from sbatchlint.bash.variables import NO_GUARDS, Guards, merge_guards
+from sbatchlint.bash.variables import NO_GUARDS, Guards, assumed_defaults, merge_guards
 from sbatchlint.source.regex import Regex
 
 # Longer conditions are never the same as others.
@@ -233,6 +233,8 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
     if answers != interpreter.environment.answers_of_jobs:
         interpreter.outside_of_job(node, scope.state, scope)
     subject = subjects[0][0] if len(subjects) == 1 else None
+    if subject is not None and assumed_defaults(subjects[0][1], scope.context.guards, (subjects[0][1],)):
+        subject = None
     key = case_key(interpreter, node.word, scope)
     restricted = scope.context.restricted
     if scope.context.phase is Phase.TASK:

@@ -14,7 +14,7 @@ from sbatchlint.bash.interpreter.declarations import declare_words, unset
 from sbatchlint.bash.interpreter.double_brackets import holds
 from sbatchlint.bash.interpreter.redirects import OUTPUTS
 from sbatchlint.bash.interpreter.traps import trap
-from sbatchlint.bash.state import STDOUT, UNKNOWN_OUTPUT, State
+from sbatchlint.bash.state import STDOUT, UNHEEDED, UNKNOWN_OUTPUT, State
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Text, text_of
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -198,6 +198,8 @@ def set_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
                 if name is not None:
                     scope.state.set_option(name, on)
         at += 1
+    if words and scope.state.option(UNHEEDED):
+        scope.state.set_option(UNHEEDED, False)
     if any(scope.state.option(name) is not False for name in _OTHER_SHELLS):
         scope.state.doubtful = True
     return scope.state

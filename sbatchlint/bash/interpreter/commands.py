@@ -17,7 +17,16 @@ from sbatchlint.bash.syntax.tree import Literal, Simple, Statement, TestCommand,
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, Redirection
 from sbatchlint.bash.values import Piece, Pieces, Text, is_open, text_of
-from sbatchlint.bash.variables import Alternative, Guards, LayeredDict, Variable
+from sbatchlint.bash.variables import (
+    Alternative,
+    Guards,
+    LayeredDict,
+    Variable,
+    Variables,
+    assumed_defaults,
+    changed_names,
+    merge_guards,
+)
 
 DEEPEST_CALLS = 6
 
@@ -66,6 +75,7 @@ def run_simple(
         interpreter.charge(len(choices) - 1 + len(redirects), span)
     invocations: list[Invocation] = []
     ends: list[tuple[State | None, Guards]] = []
+    before = scope.state.variables.copy() if any(guards for _, guards in choices) else scope.state.variables
     for number, (argv, guards) in enumerate(choices):
         if len(argv) >= WORDS_OF_A_STATEMENT:
             interpreter.charge(len(argv) // WORDS_OF_A_STATEMENT, span)
@@ -91,11 +101,26 @@ def run_simple(
         if number == 0 and redirects:
             programs.record_files(interpreter, invocation, scope)
     interpreter.outcomes = ()
+    every = [guards for _, guards in ends]
+    for end, guards in ends:
+        if end is not None and guards and assumed_defaults(guards, scope.context.guards, every):
+            end.status = None  # other values may decide otherwise
+            _assume(end, before, guards - scope.context.guards)
     if len(ends) == 1:
         return invocations, ends[0][0]
     outer = scope.context.guards
     interpreter.outcomes = [(None if end is None else end.status, guards - outer) for end, guards in ends]
     return invocations, join([(end, guards - scope.context.guards) for end, guards in ends], scope.context.phase)
+
+
+def _assume(state: State, before: Variables, guards: Guards) -> None:
+    """What a command has changed, it has changed under these guards."""
+    for name in changed_names(before, [state.variables]):
+        variable = state.variables.get(name)
+        if variable is not None:
+            merged = [(each, merge_guards(each.guards, guards)) for each in variable.alternatives]
+            own = tuple([each if both is None else each._replace(guards=both) for each, both in merged])
+            state.variables[name] = variable._replace(alternatives=own)
 
 
 def _variables_before(interpreter: Interpreter, node: Simple, scope: Scope) -> tuple[tuple[str, Pieces], ...]:
@@ -124,6 +149,10 @@ def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> in
     interpreter.trace.record(invocation)
     status = BracketCondition(interpreter, node.words, values, scope).status()
     interpreter.outcomes = ()
+    for each in values:
+        every = [guards for _, guards in each]
+        if any(guards and assumed_defaults(guards, scope.context.guards, every) for guards in every):
+            return None
     several = [number for number, each in enumerate(values) if len(each) > 1]
     if status is None and len(several) == 1 and "=~" not in scope.written(node):
         (at,) = several

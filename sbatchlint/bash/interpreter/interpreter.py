@@ -18,7 +18,7 @@ from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_w
 from sbatchlint.bash.interpreter.redirects import expand_redirects
 from sbatchlint.bash.interpreter.traps import ENDS, on_defined
 from sbatchlint.bash.limits import MOST_WORK, WorkBudgetExceeded
-from sbatchlint.bash.state import NO_OUTPUT, STDOUT, ShellFunction, State, join
+from sbatchlint.bash.state import NO_OUTPUT, STDOUT, UNHEEDED, ShellFunction, State, join
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     ArithmeticCommand,
@@ -116,8 +116,8 @@ class ScriptInterpreter(Interpreter):
         if ends == (False, False):
             return state
         is_certain = ends[0] is True or ends[1] is True and not scope.context.calls and scope.context.parent is None
-        # in `$(…)` errexit counts only with `inherit_errexit`
-        is_certain = is_certain and not scope.context.captured
+        if state.option(UNHEEDED):
+            return state
         truth = None if state.status is None else state.status == 0
         if truth is None and self.failed_pipeline is statement:
             truth = False
@@ -328,6 +328,8 @@ class ScriptInterpreter(Interpreter):
         context.captured, context.tested = True, False
         inner = Scope(scope.state.copy(), scope.text, context)
         inner.state.variables[STDOUT] = NO_OUTPUT
+        if scope.state.option("errexit") and scope.state.option("inherit_errexit") is False:
+            inner.state.set_option(UNHEEDED, True)
         end = self.apart(lambda: self.subshell(lambda: self.statements(body, inner), scope), scope)
         for invocation in self.trace.invocations[first:]:
             words = []

@@ -22,7 +22,7 @@ from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
-from sbatchlint.bash.variables import LOOP, VOLATILE, Alternative, Variable, changed_names
+from sbatchlint.bash.variables import LOOP, VOLATILE, Alternative, Variable, assumed_defaults, changed_names
 from sbatchlint.source.text import Span
 
 # A loop with more iterations is not unrolled.
@@ -98,7 +98,7 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         items = list(scope.state.positional or ())
     else:
         choices = interpreter.expander.argv(node.words, scope)
-        known = len(choices) == 1
+        known = len(choices) == 1 and not assumed_defaults(choices[0][1], scope.context.guards, ())
         items = [field for fields, _ in choices for field in fields]
     known = known and not is_open(tuple(items))
     if known and not items:
