@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -438,6 +440,36 @@ def test_requests_are_cancelled(session: Session) -> None:
         it.close(name)
 
     session(work)
+
+
+def _spoken(*messages: dict[str, Any] | bytes) -> tuple[dict[Any, Any], int]:
+    """What a server answers to messages, by their ids: its errors' codes, or results; and its status."""
+    data = b""
+    for message in messages:
+        body = message if isinstance(message, bytes) else json.dumps({"jsonrpc": "2.0", **message}).encode()
+        data += b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+    command = [sys.executable, "-m", "sbatchlint", "server"]
+    done = subprocess.run(command, input=data, capture_output=True, cwd=ROOT, timeout=60)
+    found = [
+        json.loads(each) for each in re.findall(rb'\{"[^\r\n]*"jsonrpc"[^\r\n]*?\}(?=Content-Length|\Z)', done.stdout)
+    ]
+    return {each["id"]: each.get("error", {}).get("code") for each in found if "method" not in each}, done.returncode
+
+
+def test_each_request_is_answered() -> None:
+    begin = {"id": 1, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}}
+    hover = {
+        "method": "textDocument/hover",
+        "params": {"textDocument": {"uri": "file:///a"}, "position": {"line": 0, "character": 0}},
+    }
+    answers, status = _spoken(
+        {"id": 0, **hover}, begin, {"method": "initialized", "params": {}}, {"id": 2, "method": "no/such"},
+        {"id": 3, "method": "textDocument/hover", "params": {"x": 1}}, b"{,", b"[]", b"null", b'{"id": 9}',
+        {"id": 4, "method": "shutdown"}, {"id": 5, **hover}, {"method": "exit"},
+    )  # fmt: skip
+    assert answers == {0: -32002, 1: None, 2: -32601, 3: -32602, 4: None, 5: -32600}
+    assert status == 0
+    assert _spoken(begin, {"method": "exit"})[1] == 1
 
 
 def test_no_trees_of_two_versions_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,6 +77,7 @@ class Server(LanguageServer):
         self.pause = PAUSE
         self.reason = actions.REASON
         self.resolves_lazily = False
+        self.status = 0  # of the process: 1 where a client leaves without `shutdown`
         self._overrides = Overrides()
         self._resolver = Resolver(self._overrides)
         self._wrong_settings = ""
@@ -281,6 +282,11 @@ def _add_files(server: Server) -> None:
         server.resolves_lazily = support is not None and "edit" in support.properties
         server.configure(parameters.initialization_options)
 
+    @server.feature(types.EXIT)
+    def leave(*_: object) -> None:
+        protocol = server.protocol
+        server.status = int(isinstance(protocol, Protocol) and not protocol.has_ended)
+
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
         workspace = server.client_capabilities.workspace
@@ -430,4 +436,4 @@ def serve(reading: BinaryIO, writing: BinaryIO) -> int:
         server.start_io(reading, writing)
     finally:
         server.end()
-    return 0
+    return server.status
