@@ -23,6 +23,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, corrected
 from sbatchlint.slurm.grammar.arrays import indexes
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.source.numbers import all_of
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options, Refused
 
 CARD = Card(
@@ -30,9 +31,16 @@ CARD = Card(
     when=Options("array") | Refused("array"), seen="live runs of Slurm 22.05, 23.11, 24.11 and 26.05",
 )  # fmt: skip
 
+# A range with no index yet, as a script has it whose list is empty.
+_OF_NONE = Regex(r"(?<![\d-])1-0(?![\d])")
+
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "array"):
+        if _OF_NONE.search(job.source.slice(wrong.span)):  # the last index is still to be written
+            found = corrected(wrong.span, wrong.fault, None, [], wrong.versions)
+            yield found._replace(message=f"{found.message}; write the last index", severity="warning")
+            continue
         yield corrected(wrong.span, wrong.fault, wrong.instead, wrong.edits, wrong.versions)
     yield from _step_after_limit(job)
 
@@ -96,6 +104,7 @@ CASES = [
         severity="warning",
         title="the step is dropped",
     ),
+    Bad("#!/bin/bash\n#SBATCH --array=«1-0»\nsrun ./a.out\n", severity="warning", title="no index yet"),
     Bad("#!/bin/bash\n#SBATCH --array=«1-ten»\nsrun ./a.out\n", title="words"),
     Bad("#!/bin/bash\n#SBATCH --array=«-1-5»\nsrun ./a.out\n", title="no index is negative"),
     Good("#!/bin/bash\n#SBATCH --array=1-10:2%4\nsrun ./a.out\n"),

@@ -29,12 +29,14 @@ awsome-distributed-training issue 71; gpt-neox pull request 1069; oslo pull requ
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
+from sbatchlint.analysis.expansion.program_variables import is_for_programs
+from sbatchlint.analysis.expansion.reads import enclosing_assignment, read_names, unprepared_reads, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.submit_lines import is_shown_with
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.environment import GPU_OPTIONS
+from sbatchlint.job.ranks import OWN_RANKS
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.slurm.environment import (
     CURRENT_NAMES,
@@ -113,6 +115,9 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
     fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=misspelling.certain)
     use = use_of(job, read)
     severity = "error" if misspelling.certain and use.kind != "print" else "warning"
+    kept = enclosing_assignment(job, read.span)
+    if kept is not None and not (kept.name in read_names(job) or kept.name in OWN_RANKS or is_for_programs(kept.name)):
+        severity = "warning"  # nothing is known to read what is made of it
     if meant in ("SLURM_JOB_NODELIST", "SLURM_NODELIST") and use.command is not None:
         # without a list scontrol takes that of the job (a live run of 22.05)
         words = use.command.words
@@ -277,6 +282,22 @@ CASES = [
         srun python train.py
         """,
         title="misspelled",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=4
+        export GPUS=«$SLURM_JOB_NUMNODES»
+        srun python train.py
+        """,
+        fixed="""\
+        #!/bin/bash
+        #SBATCH --nodes=1 --gpus-per-node=4
+        export GPUS=$SLURM_JOB_NUM_NODES
+        srun python train.py
+        """,
+        severity="warning",
+        title="kept in a variable that nothing is known to read",
     ),
     Bad(
         """\

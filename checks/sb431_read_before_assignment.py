@@ -95,10 +95,12 @@ def check(job: Job) -> Iterator[Finding]:
         if again is not None:
             advice = f"delete this line, which line {job.line(again.start)} repeats"
             related.append((again, "the same again"))
+        idle = again is not None and use_of(job, read).kind == "test"  # the same test below decides
+        quiet = sourced or idle or _prints(job, read) or reach_of(job, read) is Reach.MESSAGE
         yield Finding(
             read.span,
             f"`{name}` is empty here because it is assigned only on line {line}; {advice}",
-            "info" if sourced or _prints(job, read) or reach_of(job, read) is Reach.MESSAGE else "warning",
+            "info" if quiet else "warning",
             related=related,
         )
 

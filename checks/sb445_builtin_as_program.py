@@ -6,7 +6,8 @@ name (`/usr/bin/cd` on some), it changes the folder of a process that ends at on
 by the batch shell, and runs outside, with the host's Python. The same holds for srun, mpirun, `docker run`, timeout,
 nohup, xargs, env and sudo.
 
-A warning for `apptainer run`, as the image's own script gets the words, and where only some jobs meet it.
+A warning for `apptainer run`, as the image's own script gets the words (`eval` and `set` may be its own commands), and
+where only some jobs meet it.
 
 ## Fix
 
@@ -38,6 +39,8 @@ CARD = Card(
     unseen="`execve(): cd: No such file or directory`, `executable file not found`, or nothing.",
 )  # fmt: skip
 
+# What is no command of the program in an image, which gets the words of `apptainer run`; `eval` and `set` may be.
+_OF_SHELLS_ALONE = frozenset({"cd", "pushd", "popd", "source", ".", "module", "ml"})
 # Starters whose words a shell reads.
 _SHELLS = frozenset({"parallel", "ssh", "su", "watch", "eval", "command", "builtin", "exec", "time", "trap"})
 
@@ -54,6 +57,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if any(each.startswith("--entrypoint") for each in starter.words):
         return
     by_image = name in ("apptainer", "singularity") and "run" in starter.words[1:4]
+    if by_image and command.name not in _OF_SHELLS_ALONE:
+        return
     what = "a function" if command.name in _FUNCTIONS else "a builtin"
     mild = by_image or depends_on_test(command) or command.context.tested and not _goes_on(job, starter)
     yield Finding(
@@ -123,5 +128,13 @@ CASES = [
         ssh node1 cd run1
         """,
         title="a shell reads it",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        apptainer run metrics.sif eval --pred bins.tsv --gt truth.tsv
+        """,
+        title="a command of the image's own program",
     ),
 ]

@@ -37,6 +37,10 @@ CARD = Card(
 )  # fmt: skip
 
 _PLACEHOLDER = Regex(r"\.{3}|…|<[^<>]+>|/path/to\b.*")
+# Modules that bring programs, and no libraries for others.
+_WITHOUT_LIBRARIES = Regex(
+    r"(?i)(?:\w+/)?(?:ana|mini|micro)?(?:conda|mamba|forge)\d?(?:[-/].*)?|(?:git|tmux|vim|cmake|ninja|nextflow|snakemake)(?:[-/].*)?"
+)
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 
 
@@ -152,7 +156,12 @@ def _runs_after(command: Invocation, assignment: VariableAssignment) -> bool:
 def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     folders = _folders(assignment)
     before = job.invocations[: assignment.order]
-    modules = [each for each in before if each.name in ("module", "ml") and {"load", "add"} & set(each.words[1:2])]
+    modules = [
+        each
+        for each in before
+        if each.name in ("module", "ml") and {"load", "add"} & set(each.words[1:2])
+        if not (assignment.name == "LD_LIBRARY_PATH" and all(map(_WITHOUT_LIBRARIES.fullmatch, each.words[2:])))
+    ]
     if not folders or not assignment.exported or may_set_variables(job):
         return
     if not modules:

@@ -314,10 +314,12 @@ def _giving_up(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     before = job.invocations[first.index - 1]
     status = "status 0" if len(first.argv) > 1 else f"the status of `{before.name}`, which is 0"
     plain = [each for each in places if job.source.slice(each) in ("exit", "exit 0")]
+    # who calls the script without its arguments reads that it wants some
+    usage = any("usage" in word.lower() for word in message.words[1:])
     yield Finding(
         first.span,
         f"the script stops here with {status}, so the job ends COMPLETED; write `exit 1`",
-        "warning" if state_reader(job, first) is not None else "info",
+        "warning" if state_reader(job, first) is not None and not usage else "info",
         related=[(message.span, "the message"), *((each, "also here") for each in [*places][1:])][:4],
         fix=Fix("exit 1", [replace(each, "exit 1") for each in plain], safe=False) if plain else None,
     )

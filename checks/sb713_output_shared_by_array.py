@@ -230,7 +230,7 @@ def _finding(job: Job, command: Invocation, written: Written) -> Finding:
     if command.name == "sed":
         what = f"all tasks of the array edit {name}"
     advice, why = "add `$SLURM_ARRAY_TASK_ID` to the name", ""
-    lost = _unset_in(job, command.span)
+    lost = _unset_in(job, command.span) or _unset_in(job, written.place)
     meant = similar_variable(job, lost) if lost is not None else None
     names = {each.expansion.name for each in written.path if each.expansion is not None}
     if lost is not None and meant is not None and lost.name in names:

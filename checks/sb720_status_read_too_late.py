@@ -8,8 +8,7 @@ on, and ends COMPLETED.
 An `if` that tests the first status has a status of its own: 0 if its branch for failures ends in `echo`, and 0 if it
 has no such branch.
 
-An error where the status decides which commands run; a warning where a message says that all went well, whatever the
-outcome, or where only the report of a workflow hangs on it; advice where the status is only printed.
+A warning, as only runs that fail are concerned; advice where the status is only printed.
 
 ## Fix
 
@@ -33,9 +32,9 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, shortened
 from sbatchlint.job.argv import shown_program
 from sbatchlint.programs import has_trait
 
-CARD = Card("SB720", "status-read-too-late", severity="error", fix="never", since="0.1.0", batch=True)
+CARD = Card("SB720", "status-read-too-late", severity="warning", fix="never", since="0.1.0", batch=True)
 
-_SEVERITY = {"decides": "error", "verdict": "warning", "printed": "info"}
+_SEVERITY = {"decides": "warning", "verdict": "warning", "printed": "info"}
 
 
 def check(job: Job) -> Iterator[Finding]:

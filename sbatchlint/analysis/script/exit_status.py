@@ -105,7 +105,7 @@ class _Walk:
         self.awaited: dict[int, Loss] = {}
         self.seen: set[int] = set()
         self.kept: dict[str, list[Invocation]] = {}  # variables that hold exit statuses, and whose
-        self.stored: dict[str, tuple[Invocation, ...]] = {}  # those that nothing has read yet
+        self.stored: dict[str, tuple[int, tuple[Invocation, ...]]] = {}  # those that nothing has read yet, and where
         self.empty: dict[int, EmptyStatus] = {}
         self.late: dict[int, LateRead] = {}
         self.dead: dict[int, DeadRead] = {}
@@ -315,8 +315,10 @@ class _Walk:
         if not words or isinstance(words[0], Assignment):
             return self.on_assignments(node, status)
         command = self.command_at(self.text.span(words[0].start, words[-1].end))
-        if command is None:  # a declaration, which the trace does not hold, or what never runs
-            return self.on_assignments(node, status) if self.uses.name(node) in DECLARATIONS else status
+        if self.uses.name(node) in DECLARATIONS and any(isinstance(each, Assignment) for each in words):
+            return self.on_assignments(node, status)
+        if command is None:  # what never runs
+            return status
         self.note_options(self.span(node))
         name = command.name
         if name is None and len(command.argv[0]) == 1 and command.argv[0][0].expansion is None:
@@ -387,10 +389,12 @@ class _Walk:
             self.seen.difference_update(map(id, status.carried))
             self.lose(status.carried, "overwritten", self.span(node))
         if alone and not self.branches and not any(self.uses.looked_at(name, (0, node.start)) for name in names):
-            unread = [each for name in names for each in self.stored.get(name, ())]
+            stored = [self.stored.get(name, (node.start, ())) for name in names]
+            # a function that is called again reads below this what it stored here
+            unread = [each for at, commands in stored if at < node.start for each in commands]
             self.seen.difference_update(map(id, unread))
             self.lose(unread, "again", self.span(node))
-            self.stored.update(dict.fromkeys(names, status.carried))
+            self.stored.update(dict.fromkeys(names, (node.start, status.carried)))
 
     def on_exit(self, node: Simple, command: Invocation, status: Status) -> None:
         ends = self.process.exits if command.name == "exit" or self.returned is None else self.returned

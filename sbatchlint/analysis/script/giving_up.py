@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.dead_ends import ERROR, NOTHING_TO_DO
-from sbatchlint.bash.syntax.tree import AndOr, If
+from sbatchlint.bash.syntax.tree import AndOr, Case, If
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
@@ -90,6 +90,11 @@ def _test(job: Job, command: Invocation) -> tuple[str, bool]:
             if last and job.span(last[0].start, last[-1].end).contains(command.span):
                 condition = node.branches[-1][0]
                 found, width = (string[condition[0].start : condition[-1].end], True), node.end - node.start
+    for choice in nodes_of(job.program, Case):
+        for patterns, body, _ in choice.items:
+            if body and job.span(body[0].start, body[-1].end).contains(command.span) and choice.end - choice.start < width:
+                written = "|".join(string[each.start : each.end] for each in patterns)  # `-h|--help)`
+                found, width = (written, False), choice.end - choice.start
     for chain in nodes_of(job.program, AndOr):
         if chain.end - chain.start < width and job.span(chain.right.start, chain.right.end).contains(command.span):
             found, width = (string[chain.left.start : chain.left.end], chain.operator == "||"), chain.end - chain.start

@@ -78,7 +78,11 @@ class StatusUses:
             matches = _NAMES.finditer(self.string, expression.expression_start, expression.expression_end)
             found += [(each.start(), each[0].lstrip("$")) for each in matches if each[0] != "PIPESTATUS"]
         found.sort()
-        quiet = [(node.start, node.end) for node in nodes_of(program, Simple) if self._only_reports(node)]
+        quiet = [
+            (node.start, node.end)
+            for node in nodes_of(program, Simple)
+            if self._only_reports(node) and not any(isinstance(each, Assignment) for each in node.words)
+        ]  # but for `local s=$?`, which stores it
         quiet += [(test.start, test.end) for test, body, rest in _tests(program) if self._is_idle(test, body, rest)]
         for case in nodes_of(program, Case):
             if "?" in self.string[case.word.start : case.word.end]:
