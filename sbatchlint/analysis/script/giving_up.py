@@ -92,9 +92,10 @@ def _test(job: Job, command: Invocation) -> tuple[str, bool]:
                 found, width = (string[condition[0].start : condition[-1].end], True), node.end - node.start
     for choice in nodes_of(job.program, Case):
         for patterns, body, _ in choice.items:
-            if body and job.span(body[0].start, body[-1].end).contains(command.span) and choice.end - choice.start < width:
+            size = choice.end - choice.start
+            if body and size < width and job.span(body[0].start, body[-1].end).contains(command.span):
                 written = "|".join(string[each.start : each.end] for each in patterns)  # `-h|--help)`
-                found, width = (written, False), choice.end - choice.start
+                found, width = (written, False), size
     for chain in nodes_of(job.program, AndOr):
         if chain.end - chain.start < width and job.span(chain.right.start, chain.right.end).contains(command.span):
             found, width = (string[chain.left.start : chain.left.end], chain.operator == "||"), chain.end - chain.start
