@@ -314,11 +314,9 @@ class _Walk:
         words = node.words
         if not words or isinstance(words[0], Assignment):
             return self.on_assignments(node, status)
-        command = self.command_at(self.text.span(words[0].start, words[-1].end))
-        if self.uses.name(node) in DECLARATIONS and any(isinstance(each, Assignment) for each in words):
-            return self.on_assignments(node, status)
-        if command is None:  # what never runs
-            return status
+        command = None if self.uses.assigns(node) else self.command_at(self.text.span(words[0].start, words[-1].end))
+        if command is None:  # a declaration, or what never runs
+            return self.on_assignments(node, status) if self.uses.name(node) in DECLARATIONS else status
         self.note_options(self.span(node))
         name = command.name
         if name is None and len(command.argv[0]) == 1 and command.argv[0][0].expansion is None:
@@ -389,9 +387,8 @@ class _Walk:
             self.seen.difference_update(map(id, status.carried))
             self.lose(status.carried, "overwritten", self.span(node))
         if alone and not self.branches and not any(self.uses.looked_at(name, (0, node.start)) for name in names):
-            stored = [self.stored.get(name, (node.start, ())) for name in names]
-            # a function that is called again reads below this what it stored here
-            unread = [each for at, commands in stored if at < node.start for each in commands]
+            stored = (self.stored.get(name, (node.start, ())) for name in names)
+            unread = [each for at, found in stored if at < node.start for each in found]  # not by a call of a function
             self.seen.difference_update(map(id, unread))
             self.lose(unread, "again", self.span(node))
             self.stored.update(dict.fromkeys(names, (node.start, status.carried)))
@@ -427,8 +424,7 @@ class _Walk:
                 if id(invocation) in self.lost and self.lost[id(invocation)].how == "replaced":
                     del self.lost[id(invocation)]
             return self.ended(known)
-        operands = command.words[1:]
-        if not operands:
+        if not (operands := command.words[1:]):
             self.process.background = []
             self.lose(waiting, "wait", self.span(node))
             return GOOD

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from sbatchlint.analysis.script.single_lines import fed_a_line, is_of_one_word
+from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     Arithmetic,
@@ -81,8 +82,8 @@ class StatusUses:
         quiet = [
             (node.start, node.end)
             for node in nodes_of(program, Simple)
-            if self._only_reports(node) and not any(isinstance(each, Assignment) for each in node.words)
-        ]  # but for `local s=$?`, which stores it
+            if self._only_reports(node) and not self.assigns(node)  # `local s=$?` stores it
+        ]
         quiet += [(test.start, test.end) for test, body, rest in _tests(program) if self._is_idle(test, body, rest)]
         for case in nodes_of(program, Case):
             if "?" in self.string[case.word.start : case.word.end]:
@@ -123,6 +124,10 @@ class StatusUses:
         if not isinstance(word, Word):
             return None
         return self.string[word.start : word.end].rpartition("/")[2]
+
+    def assigns(self, node: Simple) -> bool:
+        """Whether a command is a declaration with a value."""
+        return self.name(node) in DECLARATIONS and any(isinstance(each, Assignment) for each in node.words)
 
     def final(self, body: Sequence[Statement]) -> Statement | None:
         """The statement that ends a body last: the last one in the last loop, group, choice or function called."""
