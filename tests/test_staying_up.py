@@ -48,10 +48,11 @@ def scripts(folder: Path, *names: str) -> None:
         (folder / name).write_text(SCRIPT)
 
 
-def test_a_worker_that_dies_costs_its_file_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_worker_that_dies_costs_its_file_alone(tmp_path: Path, jobs: str) -> None:
     good = [f"{number:02}.sbatch" for number in range(20)]
     scripts(tmp_path, *good, "exits.sbatch", "killed-1.sbatch", "killed-2.sbatch", "large.sbatch")
-    command = [sys.executable, "-c", ODD, "--jobs", "2", "--isolated", "--output-format=concise", "."]
+    command = [sys.executable, "-c", ODD, "--jobs", jobs, "--isolated", "--output-format=concise", "."]
     done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert sorted(done.stderr.splitlines()) == [
@@ -63,9 +64,10 @@ def test_a_worker_that_dies_costs_its_file_alone(tmp_path: Path) -> None:
     assert {line.partition(":")[0] for line in done.stdout.splitlines() if "SB" in line} == set(good)
 
 
-def test_an_audit_names_the_files_that_cost_a_worker(tmp_path: Path) -> None:
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_audit_names_the_files_that_cost_a_worker(tmp_path: Path, jobs: str) -> None:
     scripts(tmp_path, *[f"{number:02}.sbatch" for number in range(12)], "killed.sbatch", "large.sbatch")
-    command = [sys.executable, "-c", ODD, "audit", "--jobs", "2", "."]
+    command = [sys.executable, "-c", ODD, "audit", "--jobs", jobs, "."]
     done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stdout.startswith("12 scripts, ") and "2 could not be read" in done.stdout
     assert sorted(done.stderr.splitlines()) == [

@@ -113,8 +113,8 @@ def audit(arguments: list[str]) -> int:
         mine = partial(_is_mine, options.shard, state.done)
         items = _queue(mine) if options.queue else _files(options, mine)
         work, jobs = partial(_examined, resolver=resolver), options.jobs or cpus()
-        few = worked(islice(items, _FEW), work, 1) if jobs == 1 else ()
-        for _, outcome in chain(few, worked(items, work, jobs, many=True)):
+        few = worked(islice(items, _FEW), work, 1) if jobs == 1 and options.jobs is None else ()
+        for _, outcome in chain(few, worked(items, work, jobs, apart=True)):
             state.keep(outcome)
     _show(totals, options.output_format)
     return 0

@@ -143,23 +143,25 @@ def _processed(
     scripts: list[Script], resolver: Resolver, mode: Mode, jobs: int | None, recording: bool, begun: float | None
 ) -> list[Outcome]:
     """The outcomes in the order of the scripts, worked out in this process or in several."""
+    # a single process that is asked for is one of its own, or a script that takes all memory would cost the others too
+    apart = jobs is not None and len(scripts) > 1
     if jobs is None:
         jobs = worthwhile_jobs(len(scripts))
     jobs = min(jobs, len(scripts))
-    for path, _ in scripts[: jobs > 1]:
+    for path, _ in scripts[: jobs > 1 or apart]:
         resolver.settings(path)  # an invalid configuration is an error before anything starts
     work = partial(process, resolver=resolver, mode=mode, recording=recording)
-    numbered = dict(watched(worked(scripts, work, jobs, not mode.fix), len(scripts), begun))
+    numbered = dict(watched(worked(scripts, work, jobs, not mode.fix, apart), len(scripts), begun))
     return [numbered[number] for number in range(len(scripts))]
 
 
 def worked(
-    scripts: Iterable[Item], work: Callable[[Item], Outcome], jobs: int, unchanged: bool = True, many: bool = False
+    scripts: Iterable[Item], work: Callable[[Item], Outcome], jobs: int, unchanged: bool = True, apart: bool = False
 ) -> Iterator[tuple[int, Outcome]]:
     """The outcomes of any work, with the numbers of their scripts, as they are done; a script is read when its turn
-    comes. `unchanged`: whether no file changes meanwhile. `many`: they may be so many that even a single process has to
-    be replaced, as its memory grows."""
-    if jobs < 2 and not many:
+    comes. `unchanged`: whether no file changes meanwhile. `apart`: not in this process, even with a single one: it may
+    die, or has to be replaced as its memory grows."""
+    if jobs < 2 and not apart:
         lookups.assume_unchanged(unchanged)
         try:
             yield from enumerate(map(work, scripts))
