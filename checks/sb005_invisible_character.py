@@ -77,7 +77,8 @@ def check(job: Job) -> Iterator[Finding]:
             if mark.edits is not None:
                 corrected = _corrected(text.string[mark.start : mark.end], mark.start, mark.edits)
                 if corrected.strip():
-                    message = f"{problem}; write `{corrected.strip()}`"
+                    at_ends = others > 0 and mark.kind != "unseen" and not set(" -\"'") & set(corrected.strip())
+                    message = f"{problem}; {'remove them' if at_ends else f'write `{corrected.strip()}`'}"
                 severity = severity_of_loss(job, _misread(job, mark, corrected))
         fix = None
         if mark.edits is not None:

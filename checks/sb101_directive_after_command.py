@@ -102,7 +102,7 @@ def check(job: Job) -> Iterator[Finding]:
             return
         consequence = f"{single if len(lost) == 1 else many}; {advice}"
         if _has_variables(job, lost):
-            consequence += ", with values instead of variables"
+            consequence += ", and use values, not variables"
         message = f"sbatch stops reading at this line, so {consequence}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         fix = _fix(job, lost) if len(groups) == 1 and not by_hand else None
@@ -121,7 +121,7 @@ def check(job: Job) -> Iterator[Finding]:
         if not all(job.directives.read_line(line)[1] for line in lines):
             consequence += ", and correct what sbatch refuses"
         elif _has_variables(job, lines):
-            consequence += ", with values instead of variables"
+            consequence += ", and use values, not variables"
         if several:
             continue
         if script is not None and script.end() <= lines[0].offset:

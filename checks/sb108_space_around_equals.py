@@ -43,7 +43,7 @@ def check(job: Job) -> Iterator[Finding]:
         value = f"the value `{gap.value}`" if gap.value else "an empty value"
         advice, fix, last = "write no spaces around the `=`", None, gap.last
         if gap.end is not None and enclosing_placeholder(text.string, gap.end, gap.end, setting.line.end) is not None:
-            advice = "write the value right after it, without a space"
+            advice = "write the value right after the `=`"
         elif gap.end is not None:
             option = f"--{setting.name}" if setting.written[:2] == "--" else setting.written  # in full
             rest = _words_after(setting, gap.last)

@@ -49,6 +49,7 @@ PATTERNS = {
     "SLURM_JOB_USER": "%u",
     "SLURM_JOB_ID": "%j",
     "SLURM_JOBID": "%j",
+    "J": "%j",
     "SLURM_JOB_NAME": "%x",
     "SLURM_ARRAY_JOB_ID": "%A",
     "SLURM_ARRAY_TASK_ID": "%a",

@@ -158,8 +158,8 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         message = f"{name} is set again {place} with another value, which pyxis refuses; remove one of them"
     elif setting.name in LISTS:
         merged = _one_list(setting, last)
-        message = f"{name} is set again {place}, and only the last list counts"
-        message += "; write one list" if merged else "; keep one of them, or merge them"
+        message = f"{name} is set again {place}, and only the last one counts"
+        message += "; write one list" if merged else "; keep one, or write one list"
         if merged:
             edits = [*removal(block, [setting]), replacement(block, last, merged)]
             fix = Fix("write one list", edits)

@@ -99,6 +99,7 @@ CONSEQUENCES = {
 WANTED = {
     "account": "your account",
     "array": "the indexes",
+    "chdir": "the folder to run in",
     "dependency": "the ID of the job to wait for",
     "error": "a file such as %x-%j.err",
     "job-name": "a name",

@@ -53,6 +53,9 @@ LONGEST = 14 * 24 * 60
 # Numbers that only make sense as hours: one day, two days, and so on.
 WHOLE_DAYS = frozenset({24, 36, 48, 72, 96, 120, 144, 168, 240})
 
+# The evidence in `00:05`: few jobs need only seconds.
+_SECONDS = "only seconds"
+
 
 def check(job: Job) -> Iterator[Finding]:
     limits = [each.text for each in job.directives.every_setting if each.name in ("time", "time-min")]
@@ -150,10 +153,14 @@ def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str
         clear = times.duration(first * 60 + second)
         hours = "" if second else f", or `{setting.text}:00` for {counted(first, 'hour')}"
         message = f"`{setting.text}` means {means}; write `{clear}` to be clear{hours}"
+    elif evidence == _SECONDS:
+        seconds = counted(parse_integer((setting.text or "").partition(":")[2]), "second")
+        message = f"`{setting.text}` is {seconds}, rounded up to {duration}; for minutes write {instead}"
     elif evidence:
         message = f"`{setting.text}` is {duration}, but {evidence}; write {instead}"
     else:
         message = f"`{setting.text}` is {duration}; write {instead} to be clear"
+        message += f", or {setting.text}:00:00 for {setting.text} hours"
     fix = None
     if instead is not None:
         fix = Fix(f"write {instead}", [replacement(job.directives, setting, instead)], safe=not evidence)
@@ -178,7 +185,7 @@ def _hours_without_comment(job: Job, setting: Setting, first: int, second: str, 
     if MINUTES.search(comment):
         return ""
     if first == 0 and parse_integer(second):
-        return "few jobs need only seconds"
+        return _SECONDS
     if len(second) != 2 or parse_integer(second) or first not in WHOLE_DAYS:
         return ""
     request = request_of(job, setting)

@@ -61,13 +61,10 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
             predicate = "is not a mail event" if len(read.unknown) == 1 else "are not mail events"
             message = f"sbatch silently drops {_quoted(read.unknown)}, which {predicate}"
             is_lost = instead is None or read.none or bool(missing)
-            advice = (
-                EVENTS
-                if instead is None
-                else f"write {instead}"
-                if is_lost
-                else (f"{instead} is already set; remove the unknown words")
-            )
+            pronoun, verb = "it" if len(read.unknown) == 1 else "them", "are" if " and " in (instead or "") else "is"
+            advice = EVENTS if instead is None else f"write {instead}"
+            if not is_lost:
+                advice = f"remove {pronoun}, as {instead} {verb} already set"
             span = span_of_words(job.directives, setting, read.unknown)
             yield Finding(span, f"{message}; {advice}", "warning" if is_lost else "info", fix=fix)
         elif read.none:

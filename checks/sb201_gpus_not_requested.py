@@ -76,7 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
     for need in needs:
         option = f"--gpus-per-node={need.per_node or 'N'}"
         sign = next((each for each in need.signs if _prepared(each) is None), need.signs[0])
-        effect = ": at many sites it sees none" if need.whole_nodes else ""
+        effect = ": at many sites the job sees none" if need.whole_nodes else ""
         does = f"{'may use' if need.alone else 'uses'} one ({sign.words})"
         does = _prepared(sign) or does
         is_wrapped = job.submission is not None and job.submission.wrapped

@@ -196,7 +196,7 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     advice_only = (is_of_nodes or gets_whole_nodes(job)) and gives_whole is not False and of_site is None
     return Finding(
         step.place if option is None else option.span,
-        f"{refuses}: it needs {wants}, but the job {has}{unless}; {advice}",
+        f"{refuses}: the step needs {wants}, but the job {has}{unless}; {advice}",
         "info" if advice_only else "warning" if gives_whole is None else None,
         related=[(found.setting.span, "what the job has")],
         versions=found.versions,
@@ -239,7 +239,7 @@ def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
             "GPUs of the job; write --gpus-per-node in the job",
             related=[(setting.span, "the total of all nodes")],
         )
-    unit = " a node" if found.by == "node" else ""
+    unit = " per node" if found.by == "node" else ""
     return Finding(
         found.place,
         f"srun refuses `{found.words}` because it requests {requested} GPUs{unit} and the job has "

@@ -108,7 +108,7 @@ def check(job: Job) -> Iterator[Finding]:
             severity = "info" if max(ids) >= available or _is_set_in_tasks(job, name) else None
         elif max(ids) >= available:
             first = min(each for each in ids if each >= available)
-            gpus = "only GPU 0" if available == 1 else f"GPUs 0 to {available - 1}"
+            gpus = "only GPU 0" if available == 1 else f"GPUs 0 {'and' if available == 2 else 'to'} {available - 1}"
             # CUDA stops at the first that does not exist
             at = ids.index(first)
             visible = "no GPU" if at == 0 else "one GPU" if at == 1 else "only those before it"
@@ -160,7 +160,7 @@ def _in_loops(job: Job, available: int) -> Iterator[Finding]:
         match = _BY_VARIABLE.search(job.source.slice(Span(start, command.name_span.start)))
         last = None if match is None else _last(job, command, match[2])
         if match is not None and last is not None and last >= available:
-            gpus = "only GPU 0" if available == 1 else f"GPUs 0 to {available - 1}"
+            gpus = "only GPU 0" if available == 1 else f"GPUs 0 {'and' if available == 2 else 'to'} {available - 1}"
             message = f"the job has {gpus}, but the last iteration sets {match[1]} to {last} and finds no GPU; request "
             message += f"{last + 1} GPUs, or write `$((… % {available}))`"
             yield Finding(Span(start + match.start(), start + match.end()), message)

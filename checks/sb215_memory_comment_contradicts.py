@@ -52,7 +52,7 @@ _FACTORS = {"m": (1,), "g": (1024, 1000), "t": (1024 * 1024, 1000 * 1000)}
 # Comments about the node, or about another job.
 _BOUND = Regex(
     r"(?i)\b(?:max\w*|min\w*|up to|at (?:least|most)|limit\w*|default\w*|nodes?|has|have|available|was|were|old"
-    r"|before|instead|e\.?g|example|or|if|for|than|recommend\w*|partition|queue|usually|need\w*|needs?|used?|uses|took|peak)\b"
+    r"|before|instead|e\.?g|example|or|if|for|than|recommend\w*|partition|queue|usually|need\w*|needs?|used?|uses|took|peak|should|under|over|about|buffer)\b"
 )
 
 

@@ -77,7 +77,8 @@ def check(job: Job) -> Iterator[Finding]:
     if setting is not None and nodes is not None:
         idle = f"{nodes - 1} of {nodes} nodes {'stays' if nodes == 2 else 'stay'} idle"
         if setting is tasks:
-            idle = f"these tasks need {nodes} nodes, and only one works"
+            stays = "one of them stays" if nodes == 2 else f"{nodes - 1} of them stay"
+            idle = f"these tasks need {nodes} nodes, and {stays} idle"
         many = tasks is not None and (whole(tasks.value) or 2) > nodes
         advice = "--ntasks=1" if setting is tasks else "--nodes=1"
         if many and setting is not tasks:  # all tasks would have to fit one node

@@ -141,7 +141,7 @@ def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     assert setting.value_span is not None
     yield Finding(
         setting.value_span,
-        f"--time={text} is {_shown(limit)}, but the comment says {says}; correct one of them",
+        f"`{setting.as_written}` is {_shown(limit)}, but the comment says {says}; correct one of them",
         "warning" if mistyped else "info",
     )
 
@@ -155,8 +155,8 @@ def _of_clock(setting: Setting, text: str, limit: int, comment: str) -> Iterator
     meant = times.minutes(found[0])
     if meant and limit > 1.1 * meant:
         assert setting.value_span is not None
-        message = f"--time={text} is {_shown(limit)}, but the comment says {found[0]} {bound[0]}; correct one of them"
-        yield Finding(setting.value_span, message, "info")
+        message = f"`{setting.as_written}` is {_shown(limit)}, but the comment says {found[0]} {bound[0]}"
+        yield Finding(setting.value_span, f"{message}; correct one of them", "info")
 
 
 def _number(written: str) -> float:
@@ -190,7 +190,7 @@ def _of_count(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     if len(found) != 1 or not is_clear or _number(found[0].lower()) == parse_integer(text):
         return
     assert setting.value_span is not None
-    message = f"--{setting.name} is {text}, but the comment says {found[0]}; correct one of them"
+    message = f"`{setting.as_written}` contradicts the comment, which says {found[0]}; correct one of them"
     yield Finding(setting.value_span, message, "info")
 
 
@@ -206,7 +206,7 @@ def _of_gpus(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     if sum(each.isdigit() for each in comment.split()) != 1:
         return
     assert setting.value_span is not None
-    asks = f"--{setting.name}={text} requests {counted(number, 'GPU') if number else 'none'}"
+    asks = f"`{setting.as_written}` requests {counted(number, 'GPU') if number else 'no GPU'}"
     message = f"{asks}, but the comment says {counted(parse_integer(found[0]), 'GPU')}; correct one of them"
     yield Finding(setting.value_span, message, "info" if number else "warning")
 

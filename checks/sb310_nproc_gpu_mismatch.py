@@ -145,7 +145,7 @@ def _finding(job: Job, found: Mismatch, severity: str | None) -> Finding:
         rest = gpus - processes
         consequence = "one GPU stays idle" if rest == 1 else f"{rest} GPUs stay idle"
     starts = "one process" if processes == 1 else f"{processes} processes"
-    message = f"{found.world.name} starts {starts} for {seen} a node{where}: {consequence}"
+    message = f"{found.world.name} starts {starts} for {seen} per node{where}: {consequence}"
     advice = f"{_all_gpus(job, found.setting, gpus)}, or request {counted(processes, 'GPU')}"
     if found.chosen:
         advice = f"start {gpus}, or make {processes} visible"

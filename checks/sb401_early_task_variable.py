@@ -64,7 +64,7 @@ CONSEQUENCE = {
     "test": "makes the same choice",
     "file": "writes the same file",
     "text": "gets the same value",
-    "label": "prints the same",
+    "label": "gets the same label",
     "ignored": "gets the same rank, which its launcher ignores",
 }
 

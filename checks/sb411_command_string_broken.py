@@ -306,14 +306,14 @@ def _lone_space(command: Simple, text: Text, file: str) -> Iterator[Finding]:
     if not command.words:
         return
     false = _false_comment(command, string)
-    message = "this backslash does not continue the line: it makes the space after it an argument; remove it"
+    message = "this backslash does not continue the line: it makes the space after it an argument; remove the backslash"
     if false is not None:
         end = string.find("\n", false)
         end = end if end >= 0 else len(string)
         if string[end - 1] == "\\":  # the line is continued: a comment would end the command
             words = string[false + 2 : end - 1].split()
             span = text.span(false, false + 2 + len(string[false + 2 : end - 1].rstrip()))
-            message = f"a comment cannot stand inside a command: `{words[0]}` becomes an argument; remove it"
+            message = f"a comment cannot stand inside a command: `{words[0]}` becomes an argument; remove the comment"
             exact = _is_exact(text, false, end, file)
             edit = remove(text.span(false, end - 1))
             fix = Fix("remove the comment", [edit]) if exact else None

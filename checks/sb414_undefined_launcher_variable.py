@@ -115,7 +115,7 @@ _PLACE = Regex(r"[A-Z0-9_]+_(?:HOME|ROOT|DIR|PREFIX)")
 _ASSIGNING_COMMENT = Regex(r"[ \t]*#+[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*=")
 _SHORTEST = 4  # of a name that is tested
 # Variables that every login shell sets, and whose names in small letters are not those of usual settings.
-_OF_SHELL = frozenset({"HOSTNAME", "HOME", "PWD", "USER", "LOGNAME", "UID"})
+_OF_SHELL = frozenset({"HOSTNAME", "HOME", "PWD", "USER", "UID"})
 # The words of `timeout` before its duration.
 _BEFORE_DURATION = Regex(r"timeout[ \t]+(?>-[ks][ \t]+\S+[ \t]+|-\S+[ \t]+)*\"?")
 # What joins a variable to the rest of a name: `run_$LR.log`.
@@ -185,7 +185,7 @@ def _of_submission(job: Job) -> Iterator[Finding]:
         elif use.kind == "arithmetic":
             happens = "it counts as 0"
         elif text[end : end + 1] == "/" and not _JOINED.search(text[max(start - 1, 0) : start]):
-            happens = "this path starts with `/`"
+            happens = "this path begins with `/`"
         elif _JOINED.search(text[max(start - 1, 0) : start]) or _JOINED.match(text[end : end + 1]):
             happens = "it is empty here"
         else:
@@ -393,6 +393,10 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         and is_lone_lowercase_name(job, read)
         and _sets_others(job)
     ):
+        variant = read.name.removesuffix("s") if read.name.endswith("s") else f"{read.name}s"
+        if variant in assigned_names(job):
+            yield Finding(read.span, f"{nothing}; did you mean `{variant}`?", severity)
+            return
         severity = "info" if times_written(job)[read.name] > 1 else severity  # also in comments
         stopped = "the script" if read.context.phase is Phase.SUBMIT else "the job"
         yield Finding(read.span, f"{nothing}; set it, or {stopping(read)} to stop {stopped}", severity)

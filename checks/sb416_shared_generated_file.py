@@ -82,10 +82,10 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             if user is not None:
                 shown = shown_text(target)
-                shown = shown if len(shown) < 60 else "this file"
+                shown = shown if len(shown) < 60 else f"…/{shown.rpartition('/')[2]}"
                 happens = f"every job of this script writes {shown}, so jobs running at the same time overwrite it"
                 if job.request.has_option("array"):
-                    happens = f"every task of the array writes {shown}, so they overwrite each other's"
+                    happens = f"every task of the array writes {shown}, so they overwrite it for each other"
                 if redirect.operator == ">>":
                     happens = f"every run of this script appends the same text to {shown} again"
                 edits = _with_job_id(job, places[name])
@@ -124,7 +124,7 @@ def _reader(job: Job, command: Invocation, name: str) -> Invocation | None:
 def _of_nodes(job: Job, target: Pieces, operator: str, user: Invocation, places: list[Pieces]) -> Finding:
     """The finding on a list of nodes that all jobs of a folder write."""
     shown = shown_text(target)
-    shown = f"`{shown}`" if len(shown) < 50 else "this file"
+    shown = f"`{shown}`" if len(shown) < 50 else f"`…/{shown.rpartition('/')[2]}`"
     message = f"every job writes its nodes to {shown}, so jobs that run at once may read each other's"
     if operator == ">>":
         message = f"every run appends its node list to {shown}, so the nodes of earlier jobs stay in it"

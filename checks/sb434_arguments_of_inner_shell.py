@@ -101,10 +101,10 @@ def _missing(job: Job, text: Text, program: Program, count: int, why: str) -> It
     if found:
         first_node = min(found, key=lambda each: each.start)
         written = text.string[first_node.start : first_node.end]
-        advice = "" if job.is_wrapped and text is job.text else " pass it after the string (`sh -c '…' _ \"$@\"`), or"
+        advice = "" if job.is_wrapped and text is job.text else " pass arguments after it (`sh -c '…' _ \"$@\"`), or"
         yield Finding(
             text.span(first_node.start, first_node.end),
-            f"{why}, so `{written}` is empty in it;{advice} use double quotes",
+            f"{why}, so `{written}` is empty in the string;{advice} use double quotes",
         )
 
 

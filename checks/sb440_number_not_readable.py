@@ -83,12 +83,12 @@ def check(job: Job) -> Iterator[Finding]:
         if _IN_EXPRESSION.search(expression):
             yield Finding(
                 span,
-                "a number that begins with 0 is octal in bash, so a date or time with an 8 or 9 fails in some runs; "
+                "a number with a leading 0 is octal in bash, so this fails for values such as 08 and 09; "
                 "write `10#$(date …)`",
                 "warning",
             )
         elif _POINT.search(expression) and not re.search(r"[`\"']|\$\(", expression):
-            yield Finding(span, "bash has no decimal numbers, so this fails; use awk or bc")
+            yield Finding(span, "bash arithmetic has no decimals, so this fails; use awk or bc")
         else:
             for name in re.findall(r"(?<![\w#.])\$?\{?([A-Za-z_]\w*)\b(?!\()", expression):
                 if name in kinds:
@@ -135,7 +135,7 @@ def _kinds(job: Job) -> dict[str, _Kind]:
                 certain=True,
             )
         elif _DECIMAL.fullmatch(written):
-            refused = f"the value from line {line} is `{written}`, and bash has no decimal numbers"
+            refused = f"the value from line {line} is `{written}`, and bash arithmetic has no decimals"
             kind = _Kind(refused, "use awk or bc", certain=True)
         found[assigned.name] = None if assigned.append or found.get(assigned.name, kind) is None else kind
     for loop in nodes_of(job.program, For):

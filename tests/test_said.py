@@ -21,6 +21,13 @@ SAID = [
     ("SB118", "#SBATCH -n 1\nd=/scratch/username/a\nsrun python -m b.c --input $d/a.rds\n", "passed on literally"),
     ("SB306", "#SBATCH -N 2\nip=$(hostname --ip-address)\nsrun torchrun --nnodes=2 --rdzv_endpoint=$ip:29500 a.py\n",
      "`hostname --ip-address` may return 127.0.1.1"),
+    ("SB225", "#SBATCH -c 8  # use 1 cpu core\nsrun ./a.out\n", "`-c 8` contradicts the comment, which says 1"),
+    ("SB115", "#SBATCH -o out.$J\nsrun ./a.out\n", "write out.%j"),
+    ("SB127", "#SBATCH --mail-type=FAIL,abort --mail-user=a@b.de\nsrun ./a.out\n", "remove it, as FAIL is already set"),
+    ("SB414", "#SBATCH -n 1\nA=1\nB=2\ninode=3\nnext=$(( inodes + 1 ))\n./a.out $inode $next $A $B\n",
+     "did you mean `inode`?"),
+    ("SB122", "#SBATCH -t 00:05\nsrun ./a.out\n", "is 5 seconds, rounded up to 1 minute; for minutes write 00:05:00"),
+    ("SB122", "#SBATCH -t 24\nsrun ./a.out\n", "write 0:24:00 to be clear, or 24:00:00 for 24 hours"),
 ]  # fmt: skip
 
 
@@ -35,3 +42,9 @@ def test_a_command_that_removes_the_other_name_too_was_not_meant_for_it() -> Non
     script = "#!/bin/bash\n#SBATCH -n 1\nset +u\nSCHEDULER_FILE=$PWD/a.json\nrm -fr $SCHEDULER_DIR $SCHEDULER_FILE\n"
     done = lint(script, path="job.sh", isolated=True, min_severity="info")
     assert not [each.message for each in done.findings if each.code == "SB414" and "did you mean" in each.message]
+
+
+def test_what_a_comment_calls_a_buffer_contradicts_nothing() -> None:
+    script = "#!/bin/bash\n#SBATCH --mem=2000 #most runs should be under 1 GB, with a buffer\nsrun ./a.out\n"
+    done = lint(script, path="job.sh", isolated=True, min_severity="info")
+    assert "SB215" not in {each.code for each in done.findings}

@@ -82,7 +82,7 @@ EVERY = [
 NUMBERS = {
     "SB209": "64000M of 256000M",
     "SB917": "64 CPUs, but requests 4",
-    "SB206": "`-n 16`: it needs 16 CPUs, but the job gets 2 (line 2) in partition `work`",
+    "SB206": "`-n 16`: the step needs 16 CPUs, but the job gets 2 (line 2) in partition `work`",
 }
 
 
