@@ -86,6 +86,7 @@ _TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
 _RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
 _END_OF_WORD = Regex(r"[\s;&|)]|\Z")
 _STRANGE = Regex(r"\A\$\(…\)\Z|\A[^\"]*\"[^\"]*\Z|[^!-~… ]")  # a word that names no program to a reader
+_LOOP = Regex(r"(?:for|while|until|select)\b")
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
 
@@ -112,6 +113,7 @@ def check(job: Job) -> Iterator[Finding]:
         for each in lost
         if each.command.context.background is None
         and not _is_secondary(job, found, each)
+        and not any(shown_text(value).startswith("[") for _, value in each.command.variables)  # `x=[path to data]`
         and (endless is None or each.command.index > endless.index)
     ]
     if lost:
@@ -153,7 +155,10 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     others.pop(place, None)
     message, fix = _advice(job, found, main, len(others), _outcome(job, main, best[0]))
     if len(message) > MOST:
-        message = message.replace(f"(or {other_things(len(others), 'command')})", _few_words(len(others)))
+        message = message.replace(
+            f"(or {other_things(len(others), 'command')})",
+            "(or 1 other)" if len(others) == 1 else f"(or {len(others)} others)",
+        )
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
     if found.last is not None and main.how == "replaced" and _cancels_itself(found):
@@ -359,20 +364,21 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
     if others and _are_independent(found) or _cleans_up_after(job, loss) or goes_on:
         leave = f"{after('|| rc=1')} and end with `{exit_with_kept(loss.command)}`"
+        if others > _FEW and job.interpreter_line[0] in ("bash", "ksh", "zsh") and not loss.command.context.depth:
+            leave = f"add `trap 'rc=1' ERR` near the top and end with `{exit_with_kept(loss.command)}`"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)
     if loss.how == "overwritten":
         text = job.source.slice(loss.by).strip()
-        happens = f"`{text}` in the loop keeps only the status of the last iteration"
+        happens = f"`{text}` in the loop keeps only the last iteration's status"
         return f"{happens}; write `{word} … || {text.partition('=')[0]}=$?`", None
     if loss.how == "again":
-        text, line = job.source.slice(loss.by).strip(), job.line(loss.by.start)
-        happens = f"`{text}` on line {line} overwrites the status of {name} before anything reads it"
-        return f"{happens}; write `|| {text}` after both", None
-    if loss.how == "iterations":
-        return f"a failure of {name}{many} in any but the last iteration is ignored; {leave}", None
-    if loss.how == "ignored":
-        return f"{fails}; {after('|| exit')}", None
+        text = f"`{job.source.slice(loss.by).strip()}`"
+        happens = f"{text} on line {job.line(loss.by.start)} overwrites the status of {name} before anything reads it"
+        return f"{happens}; write `|| {text[1:]} after both", None
+    if loss.how in ("iterations", "ignored"):
+        alone = f"a failure of {name}{many} in any but the last iteration is ignored; {leave}"
+        return alone if loss.how == "iterations" else f"{fails}; {after('|| exit')}", None
     if loss.how == "trap":
         exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
@@ -399,14 +405,13 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         return f"if {name}{many} fails, the job still cancels itself, so it does not end as FAILED; {leave}", None
     later = _decides_later(job, loss)
     if later is not None:
-        line = job.line(later.span.start)
-        begin = f"a failure of {name}{many} is ignored: only line {line}"
+        begin = f"a failure of {name}{many} is ignored: only line {job.line(later.span.start)}"
         whole, short = f"{begin} sets the job's exit status; {leave}", f"{begin}'s exit status counts; {leave}"
         return whole if len(whole) <= MOST else short, None
     last = found.last if not others and not found.decisive else None
     if last is not None and _removes_data_after(loss, last):
-        line, rest = job.line(last.span.start), " …" if len(loss.command.argv) > 1 else ""
-        begin = f"if {name} fails, `rm` on line {line} still runs, and {outcome.replace('still ', '')}"
+        rest, so = " …" if len(loss.command.argv) > 1 else "", outcome.replace("still ", "")
+        begin = f"if {name} fails, `rm` on line {job.line(last.span.start)} still runs, and {so}"
         return f"{begin}; write `{word}{rest} && rm …`", None
     goes_on = outcome.startswith("line ")  # as if the work had succeeded, before the script ends
     fix = None if last is None else _keep(job, loss, last)
@@ -421,10 +426,6 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     reasons = [""] if goes_on else [f": {reason}" for reason in _last_line(job, found, loss)]
     messages = [f"{begin}{reason}; {advice}" for begin in begins for reason in reasons]
     return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
-
-
-def _few_words(others: int) -> str:
-    return f"(or {max(others, 1)} other{'s' * (others > 1)})"
 
 
 def _removes_data_after(loss: Loss, last: Invocation) -> bool:
@@ -455,13 +456,14 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
     """Clauses that say which command gives the script's status instead, the most telling one first."""
     last = found.last
     if last is None or found.end is not None or last.index <= loss.command.index:
-        place = found.end if found.end is not None and found.end.start > loss.by.start else loss.by
-        return [f"line {job.line(place.start)} sets the exit status"]
+        end = found.end or loss.by
+        if end.start < loss.by.start < end.end and _LOOP.match(job.source.slice(end)):
+            return [f"the loop on line {job.line(end.start)} sets the exit status"]
+        return [f"line {job.line(max(end.start, loss.by.start))} sets the exit status"]
     line = job.line(last.span.start)
     name = last.name and shortened(job.source.slice(last.span) if last.name == "exit" else last.name)
-    what = "the test" if name in ("[", "[[") else f"`{name}`"
-    named = [] if name is None else [f"{what} on line {line} sets the exit status"]
-    return [*named, f"line {line} sets the exit status"]
+    what = [] if name is None else ["the test on "] if name in ("[", "[[") else [f"`{name}` on "]
+    return [f"{each}line {line} sets the exit status" for each in (*what, "")]
 
 
 def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:

@@ -82,7 +82,7 @@ def check(job: Job) -> Iterator[Finding]:
             reason = f"SLURM_CPU_BIND={reason.partition('=')[2]}"  # exported
         consequence = f", so `{reason}` binds {each_task} to one CPU"
     elif binds is None:
-        consequence = f", so {each_task} may get only one CPU"
+        consequence = f", so {each_task} may get {'' if others else 'only '}one CPU"
     else:
         consequence = f", so this cluster binds {each_task} to one CPU"
     begins = f"srun in Slurm {' and '.join(releases)} does not inherit {setting.shown}"
@@ -91,7 +91,7 @@ def check(job: Job) -> Iterator[Finding]:
     dollar = "\\$" if job.directives_expand else "$"  # the shell that submits it expands another
     yield Finding(
         main.place,
-        f"{begins}{consequence}; add `-c {dollar}SLURM_CPUS_PER_TASK`{' to each' * bool(others)}",
+        f"{begins}{consequence}; add `-c {dollar}SLURM_CPUS_PER_TASK`{' to each srun' * bool(others)}",
         "error" if reason or binds else "warning",
         related=[(setting.span, "the CPUs of one task"), *((place, "here too") for place in others)],
         fix=partial(_fix, job, steps),

@@ -16,6 +16,8 @@ _PHRASES = (
     (" other commands) fails", " others) fails"),
     (" the job still ends COMPLETED", " the job ends COMPLETED"),
     ("to each that matters", "to each"),
+    (" run one after another", " run one by one"),
+    (", and request enough CPUs for all", ", and request enough CPUs"),
     (" a later command in the same shell sets the exit status", " its shell runs another command after it"),
     (" in Slurm 26.05 and later", " from Slurm 26.05 on"),
 )
