@@ -78,6 +78,7 @@ _DECEIVING = frozenset({"pipeline", "overwritten", "again", "trap"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
 # Wrappers that start many commands, and return a status of their own.
 _REPEATERS = programs_with("repeats")
+_SHELLS = ("bash", "ksh", "zsh")  # which have pipefail, and a trap for ERR
 _FEW = 9  # commands to which something can be added by hand
 _PROGRAM_WORDS = 3  # of a command, that tell which program it is: `python -m train`
 _CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e")
@@ -155,10 +156,8 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     others.pop(place, None)
     message, fix = _advice(job, found, main, len(others), _outcome(job, main, best[0]))
     if len(message) > MOST:
-        message = message.replace(
-            f"(or {other_things(len(others), 'command')})",
-            "(or 1 other)" if len(others) == 1 else f"(or {len(others)} others)",
-        )
+        few = "(or 1 other)" if len(others) == 1 else f"(or {len(others)} others)"
+        message = message.replace(f"(or {other_things(len(others), 'command')})", few)
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
     if found.last is not None and main.how == "replaced" and _cancels_itself(found):
@@ -364,7 +363,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
     if others and _are_independent(found) or _cleans_up_after(job, loss) or goes_on:
         leave = f"{after('|| rc=1')} and end with `{exit_with_kept(loss.command)}`"
-        if others > _FEW and job.interpreter_line[0] in ("bash", "ksh", "zsh") and not loss.command.context.depth:
+        if others > _FEW and job.interpreter_line[0] in _SHELLS and not loss.command.context.depth:
             leave = f"add `trap 'rc=1' ERR` near the top and end with `{exit_with_kept(loss.command)}`"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)
@@ -395,7 +394,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         if equals:
             local, _, kept = kept.rpartition(" ")  # of a function
             advice = leave if others else f"end with `exit ${kept}`"
-            if local and local != "export" and not others:
+            if local not in ("", "export") and not others:
                 advice = f"write `{kept}=$?` without `{local}`, and end with `exit ${kept}`"
             return f"{fails}, although `{kept}` holds its status; {advice}", _return(job, found, kept)
         return f"{fails}, although the script tests the status; put `exit 1` in the failure branch", None
@@ -470,7 +469,7 @@ def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str
     """The message and fix for a status lost in a pipeline; pipefail alone helps only where the status is used."""
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
     begin = f"a failure of {name}{many} is ignored: only the status of `{filter_name}` counts; "
-    if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
+    if job.interpreter_line[0] not in _SHELLS:
         return begin + f"run the script with bash and `set -{'e' * is_lost_with_pipefail(job, loss)}o pipefail`", None
     if not is_lost_with_pipefail(job, loss):
         return begin + "add `set -o pipefail` above", _pipefail(job, found)
@@ -526,9 +525,8 @@ def _return(job: Job, found: ExitStatuses, name: str) -> Fix | None:
 
 
 def _exit_at_end(job: Job, name: str) -> Edit:
-    text = job.source.own.text
-    newline = "" if text.endswith("\n") else "\n"
-    return insert(len(text), f'{newline}exit "${name}"\n')
+    newline = "" if job.source.own.text.endswith("\n") else "\n"
+    return insert(len(job.source.own.text), f'{newline}exit "${name}"\n')
 
 
 def _read_next(job: Job, run: PipelineRun) -> list[Span] | None:
