@@ -60,6 +60,8 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
                 fix = Fix(f"write {instead}", [replacement(job.directives, setting, whole)])
             predicate = "is not a mail event" if len(read.unknown) == 1 else "are not mail events"
             message = f"sbatch silently drops {_quoted(read.unknown)}, which {predicate}"
+            if all(each != each.strip() for each in read.unknown):
+                message = f"sbatch silently drops {_quoted(read.unknown)} because of the spaces in the list"
             is_lost = instead is None or read.none or bool(missing)
             pronoun, verb = "it" if len(read.unknown) == 1 else "them", "are" if " and " in (instead or "") else "is"
             advice = EVENTS if instead is None else f"write {instead}"

@@ -49,6 +49,9 @@ _STARTING = Regex(
     r"(?i)submitit|\bray\b|\btune\b|\bray[-_]|dask|slurm|wandb|sweep|launch|optuna|multirun|hydra/|agent"
 )
 
+# The variable that is the value of an option: ` $GPUS`.
+_VARIABLE = Regex(r"[ =]\$\{?\w{1,20}\}?(?!\S)")
+
 
 def check(job: Job) -> Iterator[Finding]:
     if job.request.asks_for_gpus is not True or is_submitted_with_gpus(job) or job.request.has_option("exclusive"):
@@ -129,25 +132,32 @@ def _too_many(job: Job, command: Invocation, found: ToldGpus, gpus: int) -> Find
     has = f"{whole} has {gpus} (line {line})"
     if found.last >= gpus:
         only = "GPU 0" if gpus == 1 else f"GPUs 0 to {gpus - 1}"
-        message = f"`{found.shown}` names GPU {found.last}, but {whole} has only {only} (line {line}): the program "
-        message += "fails"
+        message = f"{_written(job, found)} names GPU {found.last}, but {whole} has only {only} (line {line}): "
+        message += "the program fails"
         advice = f"count from 0, or request {found.last + 1} GPUs"
     else:
-        message = f"`{found.shown}` wants {found.least} GPUs, but {has}: the program fails, or uses fewer"
+        message = f"{_written(job, found)} wants {found.least} GPUs, but {has}: the program fails, or uses fewer"
         advice = "write `$SLURM_GPUS_ON_NODE`, or request more"
     return Finding(found.span, f"{message}; {advice}", related=[(settings[0].span, f"requests {gpus}")])
 
 
+def _written(job: Job, found: ToldGpus) -> str:
+    """What tells the number, as the script has it, and with the value of a variable."""
+    value = _VARIABLE.match(job.source.text, found.span.end)
+    shown = f"`{found.shown}`"
+    return shown if value is None else f"`{job.source.slice(found.span)}{value[0]}`, here {shown},"
+
+
 def _too_few(job: Job, found: ToldGpus, gpus: int, others: bool) -> Finding:
     settings = job.request.gpu_settings()
-    rest = gpus - found.most
+    rest, line = gpus - found.most, job.line(settings[0].span.start)
     idle = "one GPU stays idle" if rest == 1 else f"{rest} GPUs stay idle"
     # with fewer GPUs in the job, the number of one that is not there hides them all
     remove = " and remove this" if "_DEVICES=" in found.shown and found.last >= found.most else ""
     uses = "one" if found.most == 1 else f"{found.most}"
     return Finding(
         found.span,
-        f"`{found.shown}` uses {uses} of the job's {gpus} GPUs (line {job.line(settings[0].span.start)}), and {idle}; "
+        f"{_written(job, found)} uses {uses} of the job's {gpus} GPUs (line {line}), and {idle}; "
         f"request {found.most}{remove}, or let the program use all",
         "info" if others else None,
         related=[(settings[0].span, f"requests {gpus}")],

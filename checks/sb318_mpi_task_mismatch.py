@@ -304,7 +304,8 @@ def _advice(job: Job, number: int, in_grid: bool) -> str:
         elif per_node and not number % per_node:
             more = [f"`--nodes={number // per_node}`"]
         return ", or ".join([*more, *fewer]) or "numbers that agree"
-    return f"`--ntasks={number}`" if cpus is None else f"`--ntasks={number}` instead of `{cpus.as_written}`"
+    only = cpus is None or cpus.value == "1"
+    return f"`--ntasks={number}`" if cpus is None or only else f"`--ntasks={number}` instead of `{cpus.as_written}`"
 
 
 def _has_threads(launch: Launch) -> bool:

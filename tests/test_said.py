@@ -28,6 +28,9 @@ SAID = [
      "did you mean `inode`?"),
     ("SB122", "#SBATCH -t 00:05\nsrun ./a.out\n", "is 5 seconds, rounded up to 1 minute; for minutes write 00:05:00"),
     ("SB122", "#SBATCH -t 24\nsrun ./a.out\n", "write 0:24:00 to be clear, or 24:00:00 for 24 hours"),
+    ("SB224", "#SBATCH --gres=gpu:8\nG=1\npython a.py --gpus $G\n", "`--gpus $G`, here `--gpus 1`, uses one of"),
+    ("SB127", '#SBATCH --mail-type="BEGIN, END" --mail-user=a@b.de\nsrun ./a.out\n', "because of the spaces"),
+    ("SB318", "#SBATCH -c 1\nmpirun -n 4 ./a.out\n", "write `--ntasks=4`"),
 ]  # fmt: skip
 
 
