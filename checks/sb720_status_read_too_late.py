@@ -64,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
         if line == job.line(late.read.start):
             by = f"`{shortened(job.source.slice(late.by), 25)}`"
             if depends_on_test(late.work):  # elsewhere `$status` would be unset
-                instead, severity = "read `$?` before that", "warning" if severity == "error" else severity
+                instead, severity = "read `$?` right after that line", "warning" if severity == "error" else severity
         yield Finding(
             late.read,
             f"`$?` is the status of {by}, which is 0 even if {name} on line "

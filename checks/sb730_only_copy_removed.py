@@ -76,7 +76,7 @@ def _copied(job: Job, transfer: Invocation) -> str:
     operands = [each for each in transfer.argv[1:-1] if each and not shown_text(each).startswith("-")]
     span = span_of(operands[0]) if len(operands) == 1 else None
     written = job.source.slice(span) if span is not None and transfer.span.contains(span) else ""
-    fits = written and len(written) < _LONGEST and "\n" not in written
+    fits = written.strip("*./\"") and len(written) < _LONGEST and "\n" not in written
     return f"`{written}`" if fits else "the files"
 
 
