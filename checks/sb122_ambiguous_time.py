@@ -55,6 +55,8 @@ WHOLE_DAYS = frozenset({24, 36, 48, 72, 96, 120, 144, 168, 240})
 
 # The evidence in `00:05`: few jobs need only seconds.
 _SECONDS = "only seconds"
+# A number up to which minutes may have been meant as hours.
+_MOST_HOURS = 96
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -154,13 +156,14 @@ def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str
         hours = "" if second else f", or `{setting.text}:00` for {counted(first, 'hour')}"
         message = f"`{setting.text}` means {means}; write `{clear}` to be clear{hours}"
     elif evidence == _SECONDS:
-        seconds = counted(parse_integer((setting.text or "").partition(":")[2]), "second")
-        message = f"`{setting.text}` is {seconds}, rounded up to {duration}; for minutes write {instead}"
+        number = parse_integer((setting.text or "").partition(":")[2])
+        message = f"`{setting.text}` is {counted(number, 'second')}, rounded up to {duration}; "
+        message += f"for {counted(number, 'minute')} write {instead}"
     elif evidence:
         message = f"`{setting.text}` is {duration}, but {evidence}; write {instead}"
     else:
         message = f"`{setting.text}` is {duration}; write {instead} to be clear"
-        message += f", or {setting.text}:00:00 for {setting.text} hours"
+        message += f", or {setting.text}:00:00 for {setting.text} hours" if limit <= _MOST_HOURS else ""
     fix = None
     if instead is not None:
         fix = Fix(f"write {instead}", [replacement(job.directives, setting, instead)], safe=not evidence)

@@ -74,6 +74,13 @@ class Choice(NamedTuple):
     command: Invocation | None
 
 
+def _enumerated(ids: list[int]) -> str:
+    """`2 and 3`, `2 to 7`, `2, 5, 7`."""
+    if len(ids) == 2:
+        return f"{ids[0]} and {ids[1]}"
+    return f"{ids[0]} to {ids[-1]}" if ids == list(range(ids[0], ids[0] + len(ids))) else ", ".join(map(str, ids))
+
+
 def _are_all(ids: tuple[int, ...], available: int) -> bool:
     """Whether these are the GPUs of the node, of which there may be more than can be counted up."""
     return len(set(ids)) == available and max(ids) < available
@@ -107,13 +114,14 @@ def check(job: Job) -> Iterator[Finding]:
             )
             severity = "info" if max(ids) >= available or _is_set_in_tasks(job, name) else None
         elif max(ids) >= available:
-            first = min(each for each in ids if each >= available)
+            beyond = [each for each in ids if each >= available]
+            named = f"GPU {beyond[0]}" if len(beyond) == 1 else f"GPUs {_enumerated(beyond)}"
             gpus = "only GPU 0" if available == 1 else f"GPUs 0 {'and' if available == 2 else 'to'} {available - 1}"
             # CUDA stops at the first that does not exist
-            at = ids.index(first)
-            visible = "no GPU" if at == 0 else "one GPU" if at == 1 else "only those before it"
+            at = ids.index(beyond[0])
+            visible = "no GPU" if at == 0 else "one GPU" if at == 1 else f"only {at} GPUs"
             message = (
-                f"the job has {gpus}, but {name} names GPU {first}: programs find {visible}, or use another job's; "
+                f"the job has {gpus}, but {name} names {named}: programs find {visible}, or use another job's; "
                 "remove this assignment"
             )
         elif several or context.may_repeat or background or name != "CUDA_VISIBLE_DEVICES":

@@ -220,7 +220,7 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
     message = f"in quotes {what} one word, and {who} finds no such command; {advice}"
     starter = command.parent
     if starter is not None and starter.name in ("apptainer", "singularity") and "run" in starter.words[1:4]:
-        message = f"in quotes {what} one word for the image's runscript, which may be a program itself; {advice}"
+        message = f"in quotes, {what} a single argument, and the program that the image runs may not split it; {advice}"
         yield Finding(place, message, "warning")  # it may run its arguments, or be python
         return
     fix = Fix(advice.partition(",")[0], [replace(place, instead)], safe=False)

@@ -14,8 +14,8 @@ SAID = [
     ("SB454", "#SBATCH -n 1 --export=HOME\npython a.py --lr $LR --epochs $EPOCHS\n", "--export=LR=…"),
     # a module and a variable use no GPU themselves
     ("SB201", "#SBATCH -p gpu -n 1\nmodule load cuda/12.1\npython train.py --gpu_id 0\n", "--gpu_id selects a GPU"),
-    ("SB212", "#SBATCH --gres=gpu:1\nexport CUDA_VISIBLE_DEVICES=0,1,2\npython a.py\n", "programs find one GPU"),
-    ("SB212", "#SBATCH --gres=gpu:2\nexport CUDA_VISIBLE_DEVICES=0,1,2\npython a.py\n", "only those before it"),
+    ("SB212", "#SBATCH --gres=gpu:1\nexport CUDA_VISIBLE_DEVICES=0,1,2\npython a.py\n", "GPUs 1 and 2: programs find"),
+    ("SB212", "#SBATCH --gres=gpu:2\nexport CUDA_VISIBLE_DEVICES=0,1,2\npython a.py\n", "programs find only 2 GPUs"),
     ("SB219", "#SBATCH --gpus-per-task=1 -n 1\nsleep 3600\n", "the requested GPU stays"),
     ("SB221", "#SBATCH -N 2\npython a.py\n", "write --nodes=1, or use both nodes"),
     ("SB118", "#SBATCH -n 1\nd=/scratch/username/a\nsrun python -m b.c --input $d/a.rds\n", "passed on literally"),
@@ -26,11 +26,12 @@ SAID = [
     ("SB127", "#SBATCH --mail-type=FAIL,abort --mail-user=a@b.de\nsrun ./a.out\n", "remove it, as FAIL is already set"),
     ("SB414", "#SBATCH -n 1\nA=1\nB=2\ninode=3\nnext=$(( inodes + 1 ))\n./a.out $inode $next $A $B\n",
      "did you mean `inode`?"),
-    ("SB122", "#SBATCH -t 00:05\nsrun ./a.out\n", "is 5 seconds, rounded up to 1 minute; for minutes write 00:05:00"),
+    ("SB122", "#SBATCH -t 00:05\nsrun ./a.out\n", "is 5 seconds, rounded up to 1 minute; for 5 minutes write 00:05:00"),
     ("SB122", "#SBATCH -t 24\nsrun ./a.out\n", "write 0:24:00 to be clear, or 24:00:00 for 24 hours"),
     ("SB224", "#SBATCH --gres=gpu:8\nG=1\npython a.py --gpus $G\n", "`--gpus $G`, here `--gpus 1`, uses one of"),
     ("SB127", '#SBATCH --mail-type="BEGIN, END" --mail-user=a@b.de\nsrun ./a.out\n', "because of the spaces"),
     ("SB318", "#SBATCH -c 1\nmpirun -n 4 ./a.out\n", "write `--ntasks=4`"),
+    ("SB422", '#SBATCH -n 1\nsingularity run a.sif "python a.py --b c"\n', "may not split it"),
 ]  # fmt: skip
 
 
