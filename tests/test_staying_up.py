@@ -351,6 +351,27 @@ def test_what_is_no_file_is_refused(tmp_path: Path, arguments: list[str]) -> Non
     assert line.startswith("error: ") and ("not a regular file" in line or "there is no file fifo" in line)
 
 
+# Standard input that nothing can be read from, or that never ends.
+UNREADABLE = {"device": ("/dev/full", os.O_RDWR), "written": ("sink", os.O_WRONLY | os.O_CREAT)}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize("verb", ["-", "plan -", "server", "mcp", "site --from -", "diagnose -"])
+def test_input_that_cannot_be_read_is_told(tmp_path: Path, verb: str, kind: str) -> None:
+    name, flags = UNREADABLE[kind]
+    handle = os.open(tmp_path / name, flags)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "sbatchlint", *verb.split()], cwd=tmp_path, env=ENVIRONMENT, stdin=handle,
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(handle)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: cannot read ")
+
+
 def test_a_step_summary_that_nobody_reads_holds_nothing_up(tmp_path: Path) -> None:
     scripts(tmp_path, "a.sbatch")
     os.mkfifo(tmp_path / "fifo")

@@ -3,7 +3,7 @@
 import os
 
 from sbatchlint.cli.arguments import Parser, formatter
-from sbatchlint.cli.output import output_of_server
+from sbatchlint.cli.output import input_of_server, output_of_server
 from sbatchlint.source.files import InputError, standard_input
 
 
@@ -22,7 +22,7 @@ def mcp(arguments: list[str]) -> int:
     if folder is not None:
         os.chdir(folder.path)  # paths are told from there
     reading = standard_input()
-    with output_of_server() as writing:
+    with input_of_server(), output_of_server() as writing:
         return serve(folder, reading, writing)
 
 

@@ -53,6 +53,25 @@ def _leave(error: OSError) -> NoReturn:
 
 
 @contextmanager
+def input_of_server() -> Iterator[None]:
+    """Says that standard input cannot be read, where that ends a server. Raises `InputError`."""
+    from sbatchlint.source.files import InputError, reason  # not for --version
+
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot read standard input: {reason(error)}") from None
+    except ExceptionGroup as group:
+        failed = group.subgroup(OSError)
+        first: BaseException | None = failed
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        if not isinstance(first, OSError):
+            raise
+        raise InputError(f"cannot read standard input: {reason(first)}") from None
+
+
+@contextmanager
 def output_of_server() -> Iterator[BinaryIO]:
     """Standard output for the messages of a server alone. What else is printed meanwhile goes to standard error.
 

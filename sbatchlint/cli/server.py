@@ -1,7 +1,7 @@
 """`server`: speaks with an editor by the Language Server Protocol."""
 
 from sbatchlint.cli.arguments import Parser, formatter
-from sbatchlint.cli.output import output_of_server
+from sbatchlint.cli.output import input_of_server, output_of_server
 from sbatchlint.source.files import InputError, standard_input
 
 
@@ -15,7 +15,7 @@ def server(arguments: list[str]) -> int:
             raise
         raise InputError("the server needs pygls: pip install 'sbatchlint[lsp]'") from None
     reading = standard_input()
-    with output_of_server() as writing:
+    with input_of_server(), output_of_server() as writing:
         return serve(reading, writing)
 
 

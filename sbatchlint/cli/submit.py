@@ -26,7 +26,15 @@ from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.slurm.getopt import Parsed, parse
 from sbatchlint.slurm.options import all_options
 from sbatchlint.slurm.rewriting import quote
-from sbatchlint.source.files import InputError, content, read_bytes, reason, unreadable
+from sbatchlint.source.files import (
+    LARGEST,
+    InputError,
+    content,
+    read_bytes,
+    reason,
+    standard_input,
+    unreadable,
+)
 from sbatchlint.source.numbers import counted
 from sbatchlint.source.text import COMMAND_LINE
 
@@ -168,10 +176,15 @@ def _standard_input() -> bytes:
     """All of standard input, which sbatch finds again."""
     from tempfile import TemporaryFile  # slow to import
 
+    standard_input()
+    size = 0
     try:
         with TemporaryFile() as kept:
             while part := os.read(0, 1 << 16):
                 kept.write(part)
+                size += len(part)
+                if size > LARGEST:
+                    raise InputError("cannot read standard input: it is larger than 64 MB")
             kept.flush()
             os.dup2(kept.fileno(), 0)
         os.lseek(0, 0, os.SEEK_SET)

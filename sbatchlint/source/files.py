@@ -53,6 +53,8 @@ LARGEST = 64 << 20
 _USUAL = 1 << 16
 # Where the shell puts what `<(command)` prints, and standard input.
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+# Linux: /dev/zero, /dev/full, /dev/random and /dev/urandom.
+_ENDLESS = frozenset({(1, 5), (1, 7), (1, 8), (1, 9)})
 _OUTPUTS = ("/dev/fd/", "/dev/stdout", "/dev/stderr", "/proc/self/fd/")
 
 
@@ -114,16 +116,43 @@ def read(path: str) -> Source:
 
 
 def standard_input() -> BinaryIO:
-    """The bytes of standard input. Raises `InputError` where it is closed."""
+    """The bytes of standard input. Raises `InputError` where it is closed, cannot be read, or never ends."""
     if sys.stdin is None:
         raise InputError("cannot read standard input: it is closed")
-    return sys.stdin.buffer
+    stream = sys.stdin.buffer
+    try:
+        handle = stream.fileno()
+    except (OSError, ValueError):  # what stands for it in a program
+        return stream
+    try:
+        os.read(handle, 0)
+        status = os.fstat(handle)
+    except OSError as error:
+        raise InputError(f"cannot read standard input: {reason(error)}") from None
+    if stat.S_ISCHR(status.st_mode) and (os.major(status.st_rdev), os.minor(status.st_rdev)) in _ENDLESS:
+        raise InputError("cannot read standard input: it is a device that never ends")
+    return stream
 
 
 def standard_input_bytes() -> bytes:
     """All of standard input. Raises `InputError` where it cannot be read."""
+    stream = standard_input()
+    parts: list[bytes] = []
+    size = 0
     try:
-        return standard_input().read()
+        while True:
+            part: bytes | None = stream.read(_USUAL)
+            if part is None:  # nothing is there yet, and reading does not wait
+                from select import select  # rare
+
+                select([stream], [], [])
+                continue
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+            size += len(part)
+            if size > LARGEST:
+                raise OSError(errno.EFBIG, "it is larger than 64 MB")
     except OSError as error:
         raise InputError(f"cannot read standard input: {reason(error)}") from None
 

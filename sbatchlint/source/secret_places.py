@@ -18,7 +18,7 @@ _LONE_OF_CURL = rf"\bcurl{_OPTION}(?:-[fsSLkvgiIjlnNpqaBGOR#0-6]{{0,9}}[uU]|--us
 _READING = (
     r"(?:stdin\b|\bvncpasswd\b|\biinit\b|\bsu[ \t]+(?:-[ \t]|-c|\w)"
     r"|\bsudo[ \t]+(?:[^\n;|&]{0,80}[ \t])?-\w*S\b|\bkinit\b|--with-token\b|[ \t]login(?=[ \t\r\n;&<]|\Z)"
-    r"|\bchpasswd\b|\bcryptsetup\b|-passphrase-fd\b)"
+    r"|\bchpasswd\b|\bcryptsetup\b|-passphrase-fd\b|\bkeyring[ \t]+set\b)"
 )
 _PRINTED = r"\b(?:echo|printf)[ \t]+(?:(?:--?[neE]*|['\"]?%[sb](?:\\+n)?['\"]?)[ \t]+)*"
 _PIPED = (
@@ -85,6 +85,32 @@ _OF_VERB = (
 _ALONE = r"(?=['\"][^\s'\"$]{4}|(?=[^\s'\"$;|&<>#)=]{4})[^\s'\"$;|&<>#)=]{0,400}[0-9^!@%+_-])(?=\S)(?!-|\w+=)"
 _OF_WANDB = rf"\bwandb[ \t]+login(?:[ \t]+--[\w-]+(?:=\S+)?)*[ \t]+{_ALONE}"
 _OF_KAGGLE = r"\"username\\?\"[ \t]*:[ \t]*\\?\"[^\"\n]{1,80}\"[ \t]*,\s*\\?\"key\\?\"[ \t]*:[ \t]*(?=\\?\")"
+# What sed and perl put in the place of a name, or on its lines.
+_NAME_IN_PATTERN = (
+    r"(?:(?<![A-Za-z])|(?<=api))(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|pwd|credentials?)(?![A-Za-z])"
+)
+_REPLACEMENT = r"(?=[^\s'\"]{0,80}[0-9!@%^])"
+_OF_SED = (
+    rf"(?<![\w$.-])s(?P<sign>[/|#,@!~:;%+])(?:(?!(?P=sign))[^\n]){{0,60}}?{_NAME_IN_PATTERN}"
+    rf"(?:(?!(?P=sign))[^\n]){{0,8}}?(?P=sign){_REPLACEMENT}"
+    r"(?P<value>(?:(?!(?P=sign))[^\s'\"$\\]){6,400})(?=(?P=sign))"
+)
+# The same for a name in capitals, which stands for a value of any kind.
+_OF_CAPITALS = (
+    r"(?<![\w$.-])s(?P<sign>[/|#,@!~:;%+])(?:(?!(?P=sign))[^\na-z]){0,60}?"
+    r"(?:(?<![A-Z])|(?<=API))(?:TOKEN|KEY|SECRET|PASS(?:W(?:OR)?D|PHRASE)?)(?![A-Z])"
+    r"(?:(?!(?P=sign))[^\na-z]){0,8}?(?P=sign)(?P<value>(?:(?!(?P=sign))[^\s'\"$\\]){4,400})(?=(?P=sign))"
+)
+_OF_BRACES = rf"\bs\{{[^{{}}\n]{{0,60}}?{_NAME_IN_PATTERN}[^{{}}\n]{{0,8}}\}}\{{(?P<value>[^\s{{}}'\"$]{{6,400}})\}}"
+_OF_LINES = (
+    rf"/[^/\n]{{0,60}}?{_NAME_IN_PATTERN}[^/\n]{{0,8}}/[ \t]*s(?P<sign>[/|#,@!~:;%+])(?:(?!(?P=sign))[^\n]){{0,60}}"
+    rf"(?P=sign)[=: ]{{0,4}}{_REPLACEMENT}(?P<value>(?:(?!(?P=sign))[^\s'\"$\\]){{6,400}})(?=(?P=sign))"
+)
+# The elements of an array that is named for several.
+_IN_ARRAY = (
+    r"\w*(?i:tokens|keys|secrets|passw(?:or)?ds)=\((?:[ \t]*[^\s()]{1,200}[ \t]+){%d}[ \t]*['\"]?"
+    r"(?P<value>(?=[\w+/=.-]{0,80}[0-9])(?=[\w+/=.-]{0,80}[a-z])(?=[\w+/=.-]{0,80}[A-Z])[\w+/=.-]{20,400})"
+)
 PLACES = tuple(
     (sign, Regex(pattern, re.IGNORECASE if fold else 0))
     for sign, pattern, fold in (
@@ -146,6 +172,21 @@ PLACES = tuple(
         ("ftp", _OF_FTP, False),
         ("identified", r"\bidentified[ \t]+(?:with[ \t]+\S+[ \t]+)?by[ \t]+(?:password[ \t]+)?(?=\\?['\"])", True),
         ("password", r"\b(?:with|encrypted|login|user[ \t]+\S{1,80})[ \t]+password[ \t]+(?=\\?['\"][^\s'\"]{3})", True),
+        *((program, pattern, True) for program in ("sed", "perl") for pattern in (_OF_SED, _OF_BRACES, _OF_LINES)),
+        *((program, _OF_CAPITALS, False) for program in ("sed", "perl")),
+        *(("s=(", _IN_ARRAY % before, False) for before in range(4)),
+        ("/webhooks/", r"/api/webhooks/\d{5,25}/(?=[^\s'\"/$])", False),
+        ("/bot", r"/bot\d{5,15}:(?P<value>[\w-]{8,200})", False),
+        ("slack.com/", r"hooks\.slack\.com/(?:services|workflows)/\w+/\w+/(?=[^\s'\"$])", False),
+        ("kaggle", r"\bkaggle[ \t]+config[ \t]+set[ \t]+-n[ \t]+key[ \t]+-v[ \t]+(?=\S)", False),
+        ("_auth", r":_(?:authToken|auth|password)[ \t]+(?=\S)", False),
+        ("twine", rf"\btwine{_OPTION}-p[ \t]*(?=\S)", False),
+        ("poetry", r"\bpoetry[ \t]+config[ \t]+pypi-token\.\S{1,80}[ \t]+(?=\S)", False),
+        ("poetry", r"\bpoetry[ \t]+config[ \t]+http-basic\.\S{1,80}[ \t]+\S{1,80}[ \t]+(?=\S)", False),
+        ("<(", rf"(?:pass\w*|token|secret|key)[\w-]{{0,10}}[ \t=]+<\([ \t]*{_PRINTED}(?=\S)", True),
+        ("ftp", r"\bftp\b[^\n<]{0,100}<<<[ \t]*['\"]user[ \t]+\S{1,80}[ \t]+(?=\S)", False),
+        ("expect", r"\bexpect[ \t]+-c[^\n]{0,300}?\bsend[ \t]+(?:--[ \t]+)?(?=\\?[\"'])", False),
+        ("base64", rf"{_PRINTED}(?=['\"]?[\w+/=]{{8,4000}}['\"]?[ \t]*\|[ \t]*base64[ \t]+-(?:d|D|-decode))", False),
         ("pass:", r"-pass\w*[ \t=]+['\"]?pass:", False),
         ("--token", r"--token(?:=|[ \t]+)(?=[^\s-])", False),
         ("token", r"\btoken\\?['\"]?[=:][ \t]*(?=\\?['\"]?[\w.~+/=-]{0,60}\d)(?=\\?['\"]?[\w.~+/=-]{8})", True),
