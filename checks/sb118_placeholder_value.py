@@ -19,8 +19,10 @@ out for the public (`<ANONYMOUS>`), where a comment beside it tells the reader t
 and documentation it is only advice: what counts is the folder and the name of the script in its project, what its first
 comments say, and a script beside it that puts values in their place. A script with several things to fill in, one of
 them in its directives, or three in commands and a comment on what to write there, is a form, where everything is only
-advice; so is one with dots for its options, and one with names for its numbers. The same goes for arguments such as
-`--data /path/to/data`.
+advice; so is one with dots for its options, one with names for its numbers, and one with a variable whose value is its
+own name (`DATA=<DATA>`). An account, a partition or an address (`<account>`, `your_account`) in a script that shows no
+folder or address of its owner is advice too, and a warning where sbatch refuses it. The same goes for arguments such
+as `--data /path/to/data`.
 
 The placeholders of a kind are one finding: those that sbatch refuses, those in other directives, and those in commands,
 on the first that makes a command fail.
@@ -35,6 +37,7 @@ sbatch(1); RFC 2606; bash(1), "REDIRECTION".
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sbatchlint.analysis.directives.placeholders import (
     REDACTED,
@@ -135,6 +138,15 @@ _TO_WRITE = Regex(
     r"(?i)\b(?:change|replace|edit|adapt|modify|fill in|insert|specify|enter|put|provide|update"
     r"|(?:use|write|set|add) your)\b"
 )
+# Options whose values every user and site has to write.
+_QUIETER = {"error": "warning", "warning": "info"}
+_OF_READERS = frozenset(("account", "partition", "qos", "reservation", "mail-user"))
+_YOURS = Regex(r"(?i)(?<![a-z])your|(?<![a-z])x{3,}(?![a-z])")
+# Folders and addresses of a person.
+_OF_OWNER = Regex(
+    r"/(?:home|users?|scratch\w*|work|gpfs|lustre|projects?|proj|nobackup|storage|data)\d*/(?!path\b|your|user)[\w.-]{2,}"
+    r"|--mail-user[= ]\s*(?!user|your|name|my|me@|e?mail|first)[\w.+-]+@[\w-]+\.\w+"
+)
 QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
 
 
@@ -145,13 +157,18 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _all(job: Job, seen: set[int]) -> Iterator[Finding]:
-    in_directives = list(_in_directives(job, seen))
+    evident: set[Span] = set()
+    in_directives = list(_in_directives(job, seen, evident))
+    loud = [each for each in in_directives if each.severity != "info"]
+    if loud and all(each.span in evident for each in loud) and not _shows_owner(job.source.own.text):
+        in_directives = [each._replace(severity=_QUIETER.get(each.severity or "", "info")) for each in in_directives]
     for severity in _ORDER_OF_SEVERITIES:
         yield from _one_of([each for each in in_directives if each.severity == severity])
     yield from _in_commands(job)
 
 
-def _in_directives(job: Job, seen: set[int]) -> Iterator[Finding]:
+def _in_directives(job: Job, seen: set[int], evident: set[Span]) -> Iterator[Finding]:
+    """The findings on placeholders in directives. `evident`: gets the places of those that every reader has to fill."""
     string = job.directives.text.string
     for setting in job.directives.settings:
         token, line = setting.value_token, setting.value_line
@@ -162,7 +179,7 @@ def _in_directives(job: Job, seen: set[int]) -> Iterator[Finding]:
                 raw = string[start:end]
                 found = find_placeholder(setting.name, raw)
                 if found is not None or not OPENING.isdisjoint(raw):
-                    yield from _in_value(job, setting, line, found, start, end)
+                    yield from _in_value(job, setting, line, found, start, end, evident)
                 elif not setting.text:
                     yield from _without_value(job, setting)
     for problem in job.directives.problems:
@@ -224,7 +241,13 @@ def _in_place_of_options(job: Job, words: PositionalWords) -> Iterator[Finding]:
 
 
 def _in_value(
-    job: Job, setting: Setting, line: DirectiveLine, found: Placeholder | None, start: int, end: int
+    job: Job,
+    setting: Setting,
+    line: DirectiveLine,
+    found: Placeholder | None,
+    start: int,
+    end: int,
+    evident: set[Span],
 ) -> Iterator[Finding]:
     string = job.directives.text.string
     first_word = may_open_placeholder(setting.name, string[start:end])
@@ -261,9 +284,18 @@ def _in_value(
     is_template = is_slot or REDACTED.search(string, left, right) is not None
     is_template = is_template or is_filled_in_beside(job, string[left:right]) or not string[left:right].strip("*")
     is_template = is_template or _is_told(string, line, right)
+    # what differs for each reader of a script that shows nothing of its owner
+    if setting.name in _OF_READERS and (string[left] == "<" or _YOURS.search(string, left, right) is not None):
+        evident.add(job.directives.text.span(left, right))
     # an evident blank, with nothing but mail behind it
     is_template = is_template or setting.name == "mail-user" and string[left] == "<" and not refused
     yield Finding(job.directives.text.span(left, right), message, "info" if is_template else severity)
+
+
+@lru_cache(maxsize=4)  # for all jobs in a file
+def _shows_owner(text: str) -> bool:
+    """Whether a script has a folder or an address of somebody, who may have forgotten a placeholder."""
+    return _OF_OWNER.search(text) is not None
 
 
 def _is_told(string: str, line: DirectiveLine, end: int) -> bool:
@@ -399,7 +431,10 @@ CASES = [
         severity="info",
         title="a form",
     ),
-    Bad("#!/bin/bash\n#SBATCH -A «<project id>»\nsrun ./a.out\n", title="with a space in it"),
+    Bad(
+        "#!/bin/bash\n#SBATCH -A «<project id>»\n#SBATCH --chdir=/work/ada/run\nsrun ./a.out\n", title="with a space in it"
+    ),
+    Bad("#!/bin/bash\n#SBATCH -A «<project id>»\nsrun ./a.out\n", severity="warning", title="of nobody's script"),
     Bad("#!/bin/bash\n#SBATCH -A «my_account»\nsrun ./a.out\n", severity="warning", title="not every site looks"),
     Bad("#!/bin/bash\n#SBATCH --chdir=/work/«<project>»\nsrun ./a.out\n", severity="warning", title="a folder"),
     Bad(

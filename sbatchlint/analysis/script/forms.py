@@ -83,9 +83,21 @@ _EMPTIED_VARIABLE = Regex(
     r"(?m)^[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*[ \t]?=[ \t]*#[ \t]*[`<(]?"
     r"(?i:your|enter|set|path|name|the|fill|insert|put|add|e\.g)\b"
 )
+# A variable whose value is its own name: `DATA_PATH=<DATA_PATH>`, `ROOT="TODO:ROOT"`.
+_NAMED_AFTER = Regex(
+    r"(?m)^[ \t]*(?:(?:export|readonly|local|declare(?:[ \t]+-\w+)?)[ \t]+)?([A-Za-z_]\w*)=[\"']?(?:<|\{\{?[ ]?|\[|TODO:[ ]?)\1"
+    r"(?:>|[ ]?\}\}?|\]|)[\"']?[ \t]*(?:#[^\n]*)?$"
+)
+# Slots in braces for a reader, and not for a program: `{your-email}`, `{PROJECT DIR HERE}`.
+_BRACED = Regex(r"(?<![$\\{])\{(?:(?i:your)[ _-][\w -]+|[A-Z][\w -]*[ _-]HERE)\}")
 
 
 @lru_cache(maxsize=4)  # for all jobs in a file
+def _names_itself(text: str) -> bool:
+    return _NAMED_AFTER.search(text) is not None
+
+
+@lru_cache(maxsize=4)
 def _emptied_variables(text: str) -> int:
     return len(_EMPTIED_VARIABLE.findall(text))
 
@@ -113,11 +125,16 @@ def is_form(job: Job) -> bool:
     numbers; one that is the whole value of two options was not. Nor were three in commands, one of which fails because
     of it, where a comment says what is to be written in its place, and two variables with dots for their values. An
     address or a name that was never filled in is left in scripts that are used, so beside them two are needed, or one
-    with which a command fails.
+    with which a command fails. Two that no shell reads were never run, and a value that is the name of its variable
+    was put there for the public.
     """
     if _emptied_variables(job.source.own.text) > _FEW or _has_left_out(job) or _names_in_place_of_numbers(job) >= _FEW:
         return True
-    if _has_removed_paths(job) or _has_unfilled_commands(job):
+    if sum(each.text == "<PATH>" for each in unfilled_words(job)) >= _SEVERAL:
+        return True  # the folders were taken out before the script was published
+    if _has_removed_paths(job) or _has_unfilled_commands(job) or _names_itself(job.source.own.text):
+        return True
+    if len(set(_BRACED.findall(job.source.own.text))) >= _FEW or len(_redirected(job)) >= _FEW:
         return True
     values = _in_values(job)
     if not values:
