@@ -462,13 +462,13 @@ def _removed(job: Job) -> Iterator[Finding]:
             like = next((each for each in job.assignments if _has_same_beginning(each.name, name)), None)
             if like is not None and command.state.option("nounset") is False:
                 line = job.line(like.span.start)
-                hint = f"did you mean `{like.name}` (line {line})?"
+                hint, severity = f"did you mean `{like.name}` (line {line})?", "warning"
                 if re.search(rf"\$\{{?{like.name}\b", job.source.slice(command.span)):
-                    hint = "set it, or remove it"  # the command removes the other as well
+                    hint, severity = "set it, or remove it", "info"  # the command removes the other as well
                 yield Finding(
                     place,
                     f"`{name}` is not set in this script, so {command.name} removes nothing for it; {hint}",
-                    "warning",
+                    severity,
                     related=[(like.name_span, "a similar name")],
                 )
 

@@ -7,7 +7,8 @@ the wrapper. The job runs without an error, in a folder called `run-`, or on 0 s
 
 Variables that the wrapper sets are meant to be expanded there, and are not reported. Where the wrapper is a job itself,
 `$SLURM_JOB_ID` is that job's number, which may be meant: advice. Where only a message of the job lacks the value, a
-warning: an `echo` line that is to print when the job starts or ends with `$(date)` prints when it was submitted.
+warning: an `echo` line that is to print when the job starts or ends with `$(date)` prints when it was submitted. Advice
+where nothing reads the variable that gets it. All places of a variable that the job sets are one finding.
 
 ## Fix
 
@@ -22,8 +23,9 @@ sbatch(1), "--wrap" and the example with a heredoc; seen with Slurm 22.05 and 26
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.program_variables import is_for_programs
 from sbatchlint.analysis.expansion.reach import is_for_absent_program
-from sbatchlint.analysis.expansion.reads import enclosing_assignment
+from sbatchlint.analysis.expansion.reads import enclosing_assignment, read_names
 from sbatchlint.analysis.expansion.varying import of_task
 from sbatchlint.bash.syntax.tree import For
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -79,6 +81,29 @@ HAPPENS = {
 
 
 def check(job: Job) -> Iterator[Finding]:
+    by_name: dict[str, list[Finding]] = {}
+    for name, finding in _all(job):
+        by_name.setdefault(name, []).append(finding)
+    for found in by_name.values():
+        yield _one_of(found)
+
+
+def _one_of(findings: list[Finding]) -> Finding:
+    """One finding for all places where a variable of the job is expanded too early: they have one cause."""
+    if len(findings) == 1:
+        return findings[0]
+    worst = min(findings, key=lambda each: ("error", "warning", "info").index(each.severity or "error"))
+    fixes = [each.fix for each in findings if isinstance(each.fix, Fix)]
+    fix = None
+    if len(fixes) == len(findings):
+        edits = [edit for each in fixes for edit in each.edits]
+        fix = Fix("let the job expand it", edits, all(each.safe for each in fixes))
+    others = [(each.span, "also here") for each in findings if each is not worst]
+    return worst._replace(related=[*worst.related, *others[:4]], fix=fix)
+
+
+def _all(job: Job) -> Iterator[tuple[str, Finding]]:
+    """The findings, each with its variable of the job, or a name of its own."""
     submission, outer = job.submission, job.outer
     if submission is None or outer is None or submission.quoted:
         return
@@ -101,6 +126,8 @@ def check(job: Job) -> Iterator[Finding]:
         set_here = enclosing_assignment(job, expansion.span)
         if set_here is not None and is_for_absent_program(job, set_here.name):
             severity = "info" if severity == "warning" else "warning"
+        if set_here is not None and not is_for_programs(set_here.name) and set_here.name not in read_names(job):
+            severity = "info" if not set_here.exported else severity  # nothing reads what is made of it
         edits: list[Edit] = []
         pattern = _PATTERNS.get(expansion.name) if directive and _LOG.search(line) else None
         if pattern is not None:
@@ -113,7 +140,8 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f"write `{pattern}`" if pattern else f"write `\\{_shown(expansion)}`"
         safe = certain and not inside and _is_direct(submission, expansion.span)
         fix = Fix("let the job expand it", edits, safe) if edits else None
-        yield Finding(expansion.span, f"{happens}; {advice}", severity, fix=fix)
+        name = cause.name if kind == "own" else f"{kind} at {expansion.span.start}"
+        yield name, Finding(expansion.span, f"{happens}; {advice}", severity, fix=fix)
 
 
 def _shown(expansion: Expansion) -> str:

@@ -8,8 +8,9 @@ hand, which is why it goes unnoticed.
 A file that the script sources is not a copy: its own BASH_SOURCE is right. Nothing is reported where a test decides
 whether the location is used, as in scripts that run with and without Slurm.
 
-An error where a command certainly needs the folder; a warning elsewhere, and for `$(dirname "$0")/..` in PYTHONPATH, as
-the modules may be installed as well.
+An error where a command certainly needs the folder; a warning elsewhere, for `$(dirname "$0")/..` in PYTHONPATH, as the
+modules may be installed as well, and for a `cd` to a folder beside the script's, which fails, so that the job stays
+where it was submitted.
 
 ## Fix
 
@@ -65,6 +66,8 @@ _RUN_WITHOUT = Regex(
     r"(?im)^[ \t]*#(?!SBATCH|!)[^\n]*?\b(?:(?:run|used?|called|executed|started)[ \t]+(?:\w+[ \t]+)?"
     r"(?:locally|directly|interactively|by hand|manually|outside|without[ \t]+(?:slurm|sbatch))|run[ \t]+either)\b"
 )
+# A folder beside that of the script, or beside one above it.
+_BESIDE = Regex(r"/\.\./+[^./\s]")
 _OPERATOR = Regex(r"\$\{(?:0|BASH_SOURCE(?:\[[0@*]\])?)(?:%|:|/)")
 
 
@@ -94,9 +97,11 @@ def check(job: Job) -> Iterator[Finding]:
             for read in _located(job, field, reads):
                 if command.name in _HARMLESS and at > 0:
                     continue
-                uses.setdefault(read, []).append(
-                    Use(command, _what(command, at, field), _is_certain(command), _leaves(job, field, read))
-                )
+                what, certain = _what(command, at, field), _is_certain(command)
+                if command.name in ("cd", "pushd") and _BESIDE.search(shown_text(field)):
+                    # there is no such folder, so the job stays in that of the submission, which may be the right one
+                    what, certain = "fails", certain and command.state.option("errexit") is not False
+                uses.setdefault(read, []).append(Use(command, what, certain, _leaves(job, field, read)))
         for name, field in command.variables:
             for read in _located(job, field, reads):
                 uses.setdefault(read, []).append(Use(command, f"gets a wrong {name}", False, True))
