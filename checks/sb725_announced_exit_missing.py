@@ -38,7 +38,7 @@ from sbatchlint.bash.syntax.tree import (
     Word,
 )
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
-from sbatchlint.bash.trace import VariableAssignment
+from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.environment import find
@@ -188,10 +188,16 @@ def _in_subshells(job: Job) -> Iterator[Finding]:
             fix = Fix("use braces", braces, safe=False) if job.source.text[command.span.end : end] == ")" else None
             yield Finding(command.span, message, fix=fix)
         elif shell.kind == "pipeline" and context.loops and (command.guards or context.conditional):
-            around = [each for each in pipes if job.span(each.start, each.end).contains(command.span)]
+            around = [each for each in pipes if _ends_in_loop_of(job, each, command)]
             if around and not _judged(job, around[0].end) and _goes_on(job, around[0].end):
                 message = "`exit` after a pipe ends only the loop, and the script goes on; write `done < <(…)`"
                 yield Finding(command.span, message)
+
+
+def _ends_in_loop_of(job: Job, pipe: Pipeline, command: Invocation) -> bool:
+    """Whether a command is in a loop that reads a pipe: the `exit` of a group before one gives it a status."""
+    last = job.span(pipe.commands[-1].start, pipe.commands[-1].end)
+    return last.contains(command.span) and any(last.contains(each) for each in command.context.loops)
 
 
 def _judged(job: Job, end: int) -> bool:

@@ -2,8 +2,8 @@
 
 `wait` takes process ids and `%job`s. A number written in the script is not one of its children: bash prints `pid 20 is
 not a child of this shell`, goes on at once, and the status is 127. As the last command of the script that makes the job
-FAILED although all went well; under `set -e` the script ends there. An error in these two cases, otherwise a warning:
-the script does not wait.
+FAILED although all went well; under `set -e` the script ends there. An error in these two cases, but a warning where
+nothing reads the state of the job, and otherwise too: the script does not wait.
 
 ## Fix
 
@@ -16,6 +16,7 @@ bash(1), wait; seen with bash 5.2
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
@@ -25,6 +26,8 @@ from sbatchlint.triggers import Commands
 CARD = Card(
     "SB820", "wait-for-number", severity="error", fix="always", since="0.1.0", when=Commands("wait"), batch=True,
 )  # fmt: skip
+
+_FAILED = "the job is FAILED"
 
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
@@ -36,14 +39,14 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return  # the value of a variable
     ends = None
     if command is job.invocations[-1] and command.parent is None and not command.context.shell.depth:
-        ends = "the job is FAILED"
+        ends = _FAILED
     elif _ends_script(job, command.span.start):
         ends = "`set -e` ends the script"
     yield Finding(
         command.span,
         f"`wait {number}` waits for a process ID, not for seconds, and returns 127 at "
         f"once{', so ' + ends if ends else ''}; write `sleep {number}`, or a bare `wait`",
-        None if ends else "warning",
+        None if ends and (ends != _FAILED or state_reader(job, command) is not None) else "warning",
         fix=Fix("sleep instead", [replace(command.name_span, "sleep")], safe=False),
     )
 
@@ -57,13 +60,13 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
-        #SBATCH --nodes=1
+        #SBATCH --nodes=1 --mail-type=FAIL --mail-user=kim@uni.edu
         srun ./solver
         «wait 20»
         """,
         unsafe_fixed="""\
         #!/bin/bash
-        #SBATCH --nodes=1
+        #SBATCH --nodes=1 --mail-type=FAIL --mail-user=kim@uni.edu
         srun ./solver
         sleep 20
         """,
@@ -84,6 +87,12 @@ CASES = [
         sleep 10
         srun --overlap ./client
         """,
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=1\nsrun ./solver\n«wait 20»\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH --nodes=1\nsrun ./solver\nsleep 20\n",
+        severity="warning",
+        title="nothing reads the state",
     ),
     Good("#!/bin/bash\n#SBATCH -N1\nsrun ./a &\nwait %1\nsrun ./b &\nwait $!\nsrun ./c &\nwait\n"),
 ]
