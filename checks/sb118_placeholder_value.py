@@ -432,7 +432,8 @@ CASES = [
         title="a form",
     ),
     Bad(
-        "#!/bin/bash\n#SBATCH -A «<project id>»\n#SBATCH --chdir=/work/ada/run\nsrun ./a.out\n", title="with a space in it"
+        "#!/bin/bash\n#SBATCH -A «<project id>»\n#SBATCH --chdir=/work/ada/run\nsrun ./a.out\n",
+        title="with a space in it",
     ),
     Bad("#!/bin/bash\n#SBATCH -A «<project id>»\nsrun ./a.out\n", severity="warning", title="of nobody's script"),
     Bad("#!/bin/bash\n#SBATCH -A «my_account»\nsrun ./a.out\n", severity="warning", title="not every site looks"),

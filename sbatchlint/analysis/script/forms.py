@@ -85,9 +85,12 @@ _EMPTIED_VARIABLE = Regex(
 )
 # A variable whose value is its own name: `DATA_PATH=<DATA_PATH>`, `ROOT="TODO:ROOT"`.
 _NAMED_AFTER = Regex(
-    r"(?m)^[ \t]*(?:(?:export|readonly|local|declare(?:[ \t]+-\w+)?)[ \t]+)?([A-Za-z_]\w*)=[\"']?(?:<|\{\{?[ ]?|\[|TODO:[ ]?)\1"
+    r"(?m)^[ \t]*(?:(?:export|readonly|local|declare(?:[ \t]+-\w+)?)[ \t]+)?([A-Za-z_]\w*)=[\"']?"
+    r"(?:<|\{\{?[ ]?|\[|TODO:[ ]?)\1"
     r"(?:>|[ ]?\}\}?|\]|)[\"']?[ \t]*(?:#[^\n]*)?$"
 )
+# A variable whose value is a slot alone, which the shell cannot read: `ENTITY=<your entity>`.
+_SLOT_FOR_VALUE = Regex(r"(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=<[^<>\n]+>[ \t]*(?:#[^\n]*)?$")
 # Slots in braces for a reader, and not for a program: `{your-email}`, `{PROJECT DIR HERE}`.
 _BRACED = Regex(r"(?<![$\\{])\{(?:(?i:your)[ _-][\w -]+|[A-Z][\w -]*[ _-]HERE)\}")
 
@@ -95,6 +98,11 @@ _BRACED = Regex(r"(?<![$\\{])\{(?:(?i:your)[ _-][\w -]+|[A-Z][\w -]*[ _-]HERE)\}
 @lru_cache(maxsize=4)  # for all jobs in a file
 def _names_itself(text: str) -> bool:
     return _NAMED_AFTER.search(text) is not None
+
+
+@lru_cache(maxsize=4)
+def _has_slots_for_values(text: str) -> bool:
+    return len(set(_SLOT_FOR_VALUE.findall(text))) >= _FEW
 
 
 @lru_cache(maxsize=4)
@@ -125,8 +133,8 @@ def is_form(job: Job) -> bool:
     numbers; one that is the whole value of two options was not. Nor were three in commands, one of which fails because
     of it, where a comment says what is to be written in its place, and two variables with dots for their values. An
     address or a name that was never filled in is left in scripts that are used, so beside them two are needed, or one
-    with which a command fails. Two that no shell reads were never run, and a value that is the name of its variable
-    was put there for the public.
+    with which a command fails. Two variables with values that no shell reads were never set, and a value that is the
+    name of its variable was put there for the public.
     """
     if _emptied_variables(job.source.own.text) > _FEW or _has_left_out(job) or _names_in_place_of_numbers(job) >= _FEW:
         return True
@@ -134,7 +142,7 @@ def is_form(job: Job) -> bool:
         return True  # the folders were taken out before the script was published
     if _has_removed_paths(job) or _has_unfilled_commands(job) or _names_itself(job.source.own.text):
         return True
-    if len(set(_BRACED.findall(job.source.own.text))) >= _FEW or len(_redirected(job)) >= _FEW:
+    if len(set(_BRACED.findall(job.source.own.text))) >= _FEW or _has_slots_for_values(job.source.own.text):
         return True
     values = _in_values(job)
     if not values:
