@@ -57,6 +57,8 @@ SCRIPTS = {
     "set -e; set +e; false; srun ./2": "2",
     "set -e; false & wait; srun ./2": "2",
     "trap 'exit 1' ERR; false; srun ./2": "",
+    "trap 'exit 1' ERR; ( false; srun ./1 ); srun ./2": "1 2",
+    "trap 'exit 1' ERR; f() { false; srun ./1; }; f; srun ./2": "1 2",
     "bash -ec 'false; srun ./1'; srun ./2": "2",
     "false || exit 3; srun ./2": "",
     "if true; then exit 1; fi; srun ./2": "",

@@ -115,7 +115,9 @@ class ScriptInterpreter(Interpreter):
         ends = state.option("errexit"), state.option(ENDS)
         if ends == (False, False):
             return state
-        is_certain = ends[0] is True or ends[1] is True and not scope.context.calls and scope.context.parent is None
+        # functions and subshells do not inherit a trap on ERR
+        is_own = not scope.context.calls and scope.context.parent is None and scope.context.shell.kind == "script"
+        is_certain = ends[0] is True or ends[1] is True and is_own
         if state.option(UNHEEDED):
             return state
         truth = None if state.status is None else state.status == 0
