@@ -35,6 +35,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.analysis.script.disowned import certainly_disowned
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.work import Weight, weight
@@ -192,6 +193,7 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
         return None
     known[id(home)] = -1  # until the loop below has found otherwise
     inside, own = {id(each) for each in commands}, set(home.enclosing_shells())
+    given_up = _given_up(job).get(id(shell))
     elsewhere = race = None
     same = set(filter(None, map(_program, works)))
     serves = any(server_name(each) is not None for each in works)
@@ -215,6 +217,8 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
                 race = command
             elif polls or not _is_quick(command, loops) and not (race is not None and race in command.ancestors()):
                 return None
+        elif command.context.shell is home and given_up is not None and given_up.index < command.index:
+            pass  # `wait` knows it no more
         elif command.context.shell is home and _awaits_last(job, command, first, same):
             race = race or command
         elif command.context.shell is home or _awaits_others(job, command, own):
@@ -299,6 +303,12 @@ def _awaits_last(job: Job, wait: Invocation, first: Invocation, same: Collection
     ]
     last = max(later, key=lambda commands: commands[0].index, default=None)
     return last is not None and any(_program(each) in same for each in last)
+
+
+@once
+def _given_up(job: Job) -> dict[int, Invocation]:
+    """The `disown` by the id of the background statement that it surely gives up."""
+    return certainly_disowned(job)
 
 
 @once
@@ -448,6 +458,11 @@ def _message(job: Job, group: list[Abandoned], place: Span) -> str:
     if lost.elsewhere is not None:
         begin = f"`wait` on line {job.line(lost.elsewhere.span.start)} runs in a different shell from `{name}`, "
         begin += f"so the job ends and Slurm kills `{name}`"
+    given_up = _given_up(job).get(id(lost.shell))
+    if given_up is not None and any(each.name == "wait" and each.index > given_up.index for each in job.invocations):
+        return (
+            f"{begin}: `wait` does not wait after `disown`; leave out line {job.line(given_up.span.start)}'s `disown`"
+        )
     advice = {"subshell": "write `wait` before the `)`", "pipeline": "write `| { …; wait; }`"}
     if kind != "script":
         return f"{begin}; {advice.get(kind, 'write `wait` in the shell that starts it')}"

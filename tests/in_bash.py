@@ -27,7 +27,7 @@ from stubbed import Record, run
 # Words that a conversion adds or changes on purpose.
 CHANGED = (
     "--local_rank=", "num_nodes", "--nnodes", "trainer.devices", "--num_processes", "--machine-rank",
-    "--num_machines", "--dist-url", "--distributed-port",
+    "--num_machines", "--dist-url", "--distributed-port", "--distributed-world-size",
 )  # fmt: skip
 # Variables of the ranks and the rendezvous, which a task's environment has to hold as the plan says.
 VARIABLES = ("NODE_RANK", "PET_NODE_RANK", "RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES")

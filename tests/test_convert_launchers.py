@@ -62,7 +62,8 @@ CASES = {
     "fairseq": Case(
         f"{HEADER}CUDA_VISIBLE_DEVICES=0,1 fairseq-train data --arch b\n",
         "--nodes 2",
-        f'{HEADER}{NODES}{SRUN} fairseq-train --distributed-port "$((20000 + SLURM_JOB_ID % 10000))" data --arch b\n',
+        f'{HEADER}{NODES}{SRUN} fairseq-train --distributed-world-size "$((SLURM_JOB_NUM_NODES * 2))" '
+        '--distributed-port "$((20000 + SLURM_JOB_ID % 10000))" data --arch b\n',
         processes=0,
     ),
     "detectron2": Case(
@@ -183,6 +184,7 @@ def test_conversion(command: Converting, name: str) -> None:
         ("trl sft --accelerate_config zero3 --output_dir b", "write accelerate launch -m trl.scripts.sft"),
         ("composer -n 2 train.py", "a static rendezvous only"),
         ("python train_net.py --num-gpus 2 --config-file a --machine-rank 0", "is told --machine-rank already"),
+        ("fairseq-train a --distributed-world-size 2", "is told --distributed-world-size: leave it out"),
         ("fairseq-train a --distributed-rank 0", "takes --distributed-rank from Slurm"),
     ],
 )

@@ -37,7 +37,7 @@ def test_the_number_of_nodes_before_follows(command: Converting) -> None:
         f'X="{START} --rdzv_id=$(uuidgen) train.py"\n$X',
         f'ARGS=(--rdzv_id=$(uuidgen) --rdzv_backend c10d)\n{START} "${{ARGS[@]}}" train.py',
         "accelerate launch --num_processes 2 --rdzv_backend c10d --config_file c.yaml --multi_gpu train.py",
-        "accelerate launch --config_file a.yaml --num_processes 2 --rdzv_backend etcd train.py",
+        "accelerate launch --config_file a.yaml --use_fsdp --num_processes 2 --rdzv_backend etcd train.py",
     ],
 )
 def test_the_name_of_a_meeting_goes(command: Converting, lines: str) -> None:

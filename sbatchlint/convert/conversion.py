@@ -16,12 +16,12 @@ from sbatchlint.convert.disowned import keep_disowned
 from sbatchlint.convert.draft import Draft, as_job
 from sbatchlint.convert.goal import Goal, NotConvertible, at_line
 from sbatchlint.convert.header import changes, chosen_nodes, gpus_of, header, tasks_of, unbound
-from sbatchlint.convert.launcher import start_by_variables, start_everywhere
+from sbatchlint.convert.launcher import read_by_others, start_by_variables, start_everywhere
 from sbatchlint.convert.launcher_in_file import LauncherInFile
 from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
 from sbatchlint.convert.lightning import tell_nodes
 from sbatchlint.convert.merging import merge
-from sbatchlint.convert.misfits import uneven_batches
+from sbatchlint.convert.misfits import counted_words, uneven_batches
 from sbatchlint.convert.names import write_names
 from sbatchlint.convert.once import branches_without, commands_once, single_steps
 from sbatchlint.convert.outside import by_argument, by_count, counted_by
@@ -203,7 +203,8 @@ def _converted(job: Job, goal: Goal, settings: Settings) -> Conversion:
     workers = next((count for each in starts if each.launch and (count := workers_of(each.launch))), None)
     target = goal.launcher or _TARGETS.get(kind, kind)
     by_srun = target == "srun" and kind in ("mpi", "srun") and not _is_horovod(starts)
-    cpu_only = _is_cpu_only(script.job, goal, by_srun or _runs_on_processors(script.job, starts, workers))
+    on_processors = by_srun and not _gpus_chosen(starts) or _runs_on_processors(script.job, starts, workers)
+    cpu_only = _is_cpu_only(script.job, goal, on_processors)
     # the processes per node: one per GPU if it has some
     gpus = (
         goal.gpus
@@ -293,7 +294,7 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
         todos.append("see that DeepSpeed has --no_ssh (0.14.5 and newer), and that all nodes see the working directory")
     todos += _changed_words(before, proof.plan)
     converted = Job.from_source(after, script.settings.site)
-    todos += uneven_batches(converted)
+    todos += dict.fromkeys([*read_by_others(converted), *uneven_batches(converted), *counted_words(converted)])
     repairs += dict.fromkeys(note for each in changed for note in _stale_prints(*each, converted))
     if cpu_only:
         one = "task" if target == "srun" else "worker"

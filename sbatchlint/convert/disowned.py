@@ -1,12 +1,12 @@
 """Commands in the background that their shell gives up by `disown`: no `wait` waits for them, and the job ends.
 
-`disown` takes them from the table of jobs, of which `wait` waits for each; with `-h` they stay there (bash,
-builtins/jobs.def and wait.def, 5.2). Those that a conversion starts are kept; others, such as a monitor, may be meant.
+Those that a conversion starts are kept; others, such as a monitor, may be meant.
 """
 
 from collections.abc import Iterator
 
 from sbatchlint.analysis.planning.programs import batch_programs
+from sbatchlint.analysis.script.disowned import disowned
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.convert.draft import Draft
 from sbatchlint.job import Job
@@ -16,7 +16,6 @@ from sbatchlint.source.text import Span
 
 # What may follow on its line, and where a block begins, which cannot be empty.
 _END, _BLOCK = Regex(r"[ \t]*;?[ \t]*(?:#.*)?"), Regex(r"(?:.*[\s;)])?(?:then|do|else|\{|\()[ \t]*(?:#.*)?|.*\)")
-_LAST = ("%%", "%+", "%", "$!", "${!}")
 
 
 def keep_disowned(draft: Draft) -> None:
@@ -41,26 +40,9 @@ def still_disowned(job: Job) -> Iterator[str]:
 
 def _disowned(job: Job) -> Iterator[tuple[Invocation, list[bool]]]:
     """Each `disown`, and whether what it may give up is started in tasks, one for each command in the background."""
-    if "disown" not in job.source.text:
-        return
-    by_home = dict[int, dict[int, bool]]()
     starting = {id(shell) for each in _starts(job) for shell in each.context.shell.enclosing_shells()}
-    for command in job.invocations:
-        if command.name == "disown":
-            before = [*by_home.get(id(command.context.shell), {}).values()]
-            options, others = _words(job, command)
-            if "h" not in options:
-                yield command, before if options or others else before[-1:]
-        for shell in command.context.shell.enclosing_shells():
-            if shell.kind == "background":
-                by_home.setdefault(id(shell.parent), {})[id(shell)] = id(shell) in starting
-
-
-def _words(job: Job, command: Invocation) -> tuple[str, bool]:
-    """The options of a `disown`, and whether it names others than the last command in the background."""
-    written = job.source.slice(command.span).split()[1:]
-    options = "".join(each for each in written if each.startswith("-"))
-    return options, any(each.strip("\"'") not in _LAST for each in written if not each.startswith("-"))
+    for command, shells in disowned(job):
+        yield command, [id(each) in starting for each in shells]
 
 
 def _starts(job: Job) -> list[Invocation]:

@@ -7,9 +7,10 @@ PROGRAM…` passes them on unchanged. The number of nodes and the rendezvous are
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.containers.container_starts import runs_script
 from sbatchlint.analysis.editing.options import name_span
 from sbatchlint.bash.trace import exported
-from sbatchlint.bash.values import expansions, text_of
+from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.convert.launcher_in_string import InsideWords, is_inside, told_in_string
 from sbatchlint.convert.words import ADDRESS, PORT, CommandWords, exports_before, without_geometry
@@ -17,6 +18,7 @@ from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import integer, program_options
 from sbatchlint.job.launchers import Launcher, Setting
 from sbatchlint.job.ranks import is_told_distributed
+from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.edits import Edit
 
 
@@ -99,6 +101,9 @@ def _override_configuration(words: CommandWords, added: list[str]) -> Iterator[E
     launchers = [each.launcher for each in words.alternatives]
     if not any("config_file" in each.options or "use_deepspeed" in each.flags for each in launchers):
         return
+    ids = (words.launcher.configured or {}).get("gpu_ids")
+    if ids is not None and ids.text != "all":
+        added.append("--gpu_ids=all")  # else those of the file, which Slurm counts anew
     for name, value in _OVERRIDES.items():
         if name == "rdzv_backend" or any(name not in each.options for each in launchers):  # that of the script goes
             added.append(f"--{name}={value}")
@@ -109,6 +114,18 @@ def _override_configuration(words: CommandWords, added: list[str]) -> Iterator[E
                 edit = words.other_value(setting, value)
                 if edit:
                     yield edit
+
+
+def unread_configuration(job: Job, launch: Launch) -> Iterator[str]:
+    """To-dos for the file of accelerate that is not known, which may start the processes apart."""
+    launcher, file = launch.launcher, launch.launcher.options.get("config_file")
+    told = launcher.flags.keys() & {"multi_gpu", "use_deepspeed", "use_fsdp", "use_megatron_lm"}
+    if launcher.kind == "accelerate" and file is not None and launcher.configured is None and not told:
+        line, name = job.line(launcher.span.start), shown_text(file.value or ()).rpartition("/")[2]
+        yield (
+            f"line {line}: see that {name} has distributed_type: MULTI_GPU, FSDP or DEEPSPEED, and gpu_ids: all: "
+            "with NO each node trains by itself"
+        )
 
 
 def _as_distributed(words: CommandWords) -> list[str]:
@@ -254,6 +271,21 @@ def start_by_variables(job: Job, launch: Launch, gpus: int) -> Iterator[Edit]:
         yield from told_in_string(words, "NODE_RANK")
     else:
         yield from words.wrapped_in_shell('export NODE_RANK="$SLURM_NODEID"; ')
+
+
+def read_by_others(job: Job) -> Iterator[str]:
+    """To-dos for scripts after a launch which is told of nodes by exported variables, that they would read too."""
+    launches = [each for each in job.launches if each.launcher.kind in ("swift", "llamafactory")]
+    launches += [each for each in job.launches if exported(each.invocation, "PET_NNODES") is not None]
+    first = min((each.invocation.index for each in launches if each.step is not None), default=None)
+    for command in job.invocations if first is not None else ():
+        variables = command.state.variables
+        told = [name for name in ("NNODES", "PET_NNODES") if name in variables and variables[name].exported]
+        is_unread = runs_script(command) and command.phase is Phase.BATCH and enclosing_step(command.context) is None
+        if told and is_unread and command.index > (first or 0):
+            name = shown_text(command.argv[-1 if command.name in ("bash", "sh") else 0])
+            line = job.line(command.span.start)
+            yield f"line {line}: {name} gets {told[0]} too, by which launchers wait for all nodes: unset it before"
 
 
 def _is_other(setting: Setting, option: str, value: str) -> bool:

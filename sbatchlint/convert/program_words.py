@@ -10,6 +10,7 @@ from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, expansions, known_prefix, shown_text, text_of
 from sbatchlint.convert.replacing import module_of
 from sbatchlint.convert.starts import only_program, places_of
+from sbatchlint.convert.words import LOOPBACK, PORT
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, basename
 from sbatchlint.job.launchers import Launcher, python_command
@@ -21,7 +22,9 @@ _WRAPPERS = {'exec "$@"': 4, '"$0" --local_rank="$LOCAL_RANK" "$@"': 3}
 # The modules that `axolotl train` and the like run, and that a converted script names.
 IMPLIED_MODULES = Regex(r"axolotl\.cli\.\w+|trl\.scripts\.\w+")
 # Options that a conversion adds to programs.
-_ADDED_OPTIONS = frozenset({"num_nodes", "num-machines", "machine-rank", "dist-url", "distributed-port"})
+_ADDED_OPTIONS = frozenset(
+    {"num_nodes", "num-machines", "machine-rank", "dist-url", "distributed-port", "distributed-world-size"}
+)
 _LOCAL_RANK = "--local_rank="
 
 
@@ -90,8 +93,18 @@ def _differences(old: Argv, new: Argv) -> Iterator[str]:
         return
     for was, now in zip(old, new, strict=True):
         unknown = None in (text_of(was), text_of(now))
-        if _key(was) != _key(now) and (_names(was) != _names(now) if unknown else _differs_in_letters(was, now)):
+        if (
+            _key(was) != _key(now)
+            and not _follows(was, now)
+            and (_names(was) != _names(now) if unknown else _differs_in_letters(was, now))
+        ):
             yield f"the program would get {_shown(now)} instead of {_shown(was)}"
+
+
+def _follows(was: Pieces, now: Pieces) -> bool:
+    """Whether a word was the address or the port of one node, and is that of the job."""
+    old, names = text_of(was) or "", {each.name for each in expansions(now)}
+    return old in LOOPBACK and any("scontrol" in each for each in names) or old.isdigit() and PORT in names
 
 
 def _differs_in_letters(was: Pieces, now: Pieces) -> bool:

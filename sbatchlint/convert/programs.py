@@ -163,7 +163,7 @@ def start_program(job: Job, program: Program, goal: Goal, gpus: int) -> Iterator
     refuse_daemon(container_of(command))
     start = _start(job, command)
     if program.spawning is not None:
-        yield from start_spawning(job, command, program.spawning, start)
+        yield from start_spawning(job, command, program.spawning, start, gpus)
         return
     if step is None:
         own = program.sign.kind in ("megatron", "rank-variables")

@@ -9,7 +9,9 @@ from sbatchlint.analysis.expansion.reads import assigned_names
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.convert.container_differences import containers_of_starts, differences
 from sbatchlint.convert.disowned import still_disowned
+from sbatchlint.convert.first_node import endless, of_first_node
 from sbatchlint.convert.goal import Goal
+from sbatchlint.convert.launcher import unread_configuration
 from sbatchlint.convert.lightning import untold_nodes
 from sbatchlint.convert.once import spread
 from sbatchlint.convert.program_words import word_differences, words_of_starts
@@ -64,10 +66,11 @@ class Proof:
         self.faults += _apart(job, goal.nodes * gpus, goal.nodes)
         self.stale = list(dict.fromkeys(stale_counts(job, goal.nodes, gpus, were)))
         self.stale += dict.fromkeys(
-            [*stale_devices(job), *returning(job), *still_disowned(job), *untold_nodes(job, goal.nodes)]
+            [*stale_devices(job), *returning(job), *still_disowned(job), *endless(job), *untold_nodes(job, goal.nodes)]
         )
         if goal.nodes > 1:
-            self.stale += dict.fromkeys(stale_interfaces(job))
+            self.stale += dict.fromkeys(todo for each in job.launches for todo in unread_configuration(job, each))
+            self.stale += dict.fromkeys([*stale_interfaces(job), *of_first_node(job, goal.nodes * gpus)])
         self.faults += spread(job, once)
         self.faults += word_differences(words, words_of_starts(job))
         self.faults += differences(containers, containers_of_starts(job))

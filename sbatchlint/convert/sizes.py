@@ -14,6 +14,7 @@ from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, integer, program_options
 from sbatchlint.job.gpus import DEVICE_VARIABLES
+from sbatchlint.job.steps import Step
 from sbatchlint.source.edits import Edit
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -72,7 +73,7 @@ def follow_nodes(job: Job, launch: Launch, nodes: int, were: Container[int]) -> 
 def _programs(job: Job) -> Iterator[tuple[Invocation, Launch | None, Argv]]:
     """The programs that launchers and steps start, with their words."""
     yield from ((each.invocation, each, each.launcher.program_words[1:]) for each in job.launches)
-    yield from ((each, None, each.argv[1:]) for step in job.steps for each in step.program if not each.children)
+    yield from ((each, None, each.argv[1:]) for step in job.steps for each in _leaves(step))
 
 
 def stale_nodes(job: Job, nodes: int, were: Container[int]) -> Iterator[str]:
@@ -95,11 +96,36 @@ def stale_counts(job: Job, nodes: int, gpus: int, were: Container[int]) -> Itera
             if field is not None and launch is not None and _is_other(field, gpus):
                 line = job.line(span_of(field).start)
                 yield f"line {line}: {name} says {text_of(field)}, where each node has {gpus} processes"
-        size = nodes * gpus
-        for name, field, _ in program_options(words, _says_size):
-            if field is not None and launch is not None and _is_other(field, size) and nodes > 1:
+    yield from _stale_sizes(job, nodes * gpus) if nodes > 1 else ()
+
+
+def _stale_sizes(job: Job, size: int) -> Iterator[str]:
+    """What tells the programs another number of processes; a launcher sets WORLD_SIZE itself."""
+    told: list[tuple[Argv, Invocation | None]] = [(each.launcher.program_words[1:], None) for each in job.launches]
+    told += [
+        (each.argv[1:], each)
+        for step in job.steps
+        if step.all_tasks == size
+        for each in _leaves(step)
+        if not _starts_own(each)
+    ]
+    for words, command in told:
+        found: list[tuple[str, Pieces | None]] = [(each[0], each[1]) for each in program_options(words, _says_size)]
+        if command is not None:
+            found.append(("WORLD_SIZE", exported(command, "WORLD_SIZE")))
+        for name, field in found:
+            if field is not None and _is_other(field, size):
                 line = job.line(span_of(field).start)
                 yield f"line {line}: {name} says {text_of(field)}, where {size} processes find each other"
+
+
+def _leaves(step: Step) -> list[Invocation]:
+    return [each for each in step.program if not each.children]
+
+
+def _starts_own(command: Invocation) -> bool:
+    """Whether the program starts the processes of its node itself, so that its tasks are fewer."""
+    return (command.name or "").startswith("fairseq")
 
 
 def devices_of_node(command: Invocation) -> list[tuple[str, Pieces]]:

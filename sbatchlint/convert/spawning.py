@@ -62,7 +62,7 @@ def spawning_of(job: Job, command: Invocation) -> Spawning | None:
     return Spawning("detectron2", devices, program is not None) if known else None
 
 
-def start_spawning(job: Job, command: Invocation, spawning: Spawning, start: int) -> Iterator[Edit]:
+def start_spawning(job: Job, command: Invocation, spawning: Spawning, start: int, gpus: int) -> Iterator[Edit]:
     """The edits that start it once on each node; `start`: of the whole command. Raises `NotConvertible`."""
     if job.in_quoted_text(start) or job.source.own.text.startswith("eval", start):
         raise NotConvertible("the program stands in a string: write its words where it is started")
@@ -72,8 +72,14 @@ def start_spawning(job: Job, command: Invocation, spawning: Spawning, start: int
         for name in ("--distributed-init-method", "--distributed-rank", "--distributed-no-spawn"):
             if name in given:
                 raise NotConvertible(f"fairseq takes {name} from Slurm where it has a --distributed-port: leave it out")
+        size = given.get("--distributed-world-size")
+        if size is not None:
+            raise NotConvertible("fairseq is told --distributed-world-size: leave it out, and it is written anew")
+        # releases before 0.10 take the processes of one node for all of them (`infer_init_method`)
+        added = f' --distributed-world-size "$((SLURM_JOB_NUM_NODES * {gpus}))"'
         if "--distributed-port" not in given:
-            yield insert(_end(job, command.argv[0]), f' --distributed-port "{PORT}"')
+            added += f' --distributed-port "{PORT}"'
+        yield insert(_end(job, command.argv[0]), added)
         return
     told = [name for name in _OF_DETECTRON2 if name in given]
     if told:

@@ -1,0 +1,149 @@
+"""What a script leaves to its first node, and programs of other nodes would look for on their own.
+
+An address such as `tcp://127.0.0.1:29501` among their words or in their environment, servers in the background, data on
+a disk of the first node, the rank of a node, and what the shell of each node would take anew.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sbatchlint.analysis.script.servers import server_name
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
+from sbatchlint.job import Job, Launch
+from sbatchlint.job.argv import Argv, integer, program_options
+from sbatchlint.job.steps import enclosing_step
+from sbatchlint.source.regex import Regex
+
+_LOOPBACK = Regex(r"(?i)(?:.*[=/@,])?(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/,].*)?")
+_TOLD_BY_LAUNCHER = ("MASTER_ADDR", "MASTER_PORT", "PET_MASTER_ADDR")
+# Variables that name addresses which are not to be asked by a proxy.
+_OF_EXCEPTIONS = Regex(r"(?i)no_proxy")
+_NODE_RANK = Regex(r"(?i)(?:--?|\+{1,2})?(?:[\w.]*[._])?(?:node|machine)[_-]?rank")
+_LOCAL = Regex(r"(/(?:tmp|var/tmp|dev/shm)/[^/\s{*]+)")
+_LOCAL_VARIABLES = ("SLURM_TMPDIR", "TMPDIR", "LOCAL_SCRATCH", "TMP")
+_READ = Regex(
+    r"(?i)data|train|valid|input|corpus|model|ckpt|checkpoint|load|resume|pretrain|image|_path|-path|_dir|-dir|root"
+)
+_WRITTEN = Regex(r"(?i)out|cache|log|save|tmp|temp|scratch|work|offload|socket|lock|run_dir|store")
+_READING = ("cd", "ls", "echo", "du", "df", "export", "rm", "mkdir", "test", "[", "cat", "printf", "chmod")
+_CHANGING = Regex(
+    r"RANDOM|SRANDOM|\$$|BASHPID|EPOCH|\$\(.*\b(?:date|hostname|mktemp|uuidgen|shuf|python3?|openssl|od)\b"
+)
+_FOLLOW = Regex(r"-[a-z]*[fF]|--follow|--retry")
+# What serves the people who look at a job.
+_FOR_PEOPLE = Regex(r"(?i).*(?:tensorboard|jupyter|notebook|mlflow|streamlit|http\.server).*")
+
+
+def of_first_node(job: Job, size: int) -> Iterator[str]:
+    """To-dos for what programs of `size` processes, on several nodes, are told of the first one alone."""
+    told: list[tuple[Invocation, Argv, tuple[str, ...]]] = [
+        (each.invocation, each.launcher.program_words[1:], _TOLD_BY_LAUNCHER) for each in job.launches
+    ]
+    for step in job.steps:
+        if step.all_tasks == size:
+            told += [(each, each.argv[1:], ()) for each in step.program if not each.children]
+    for command, words, known in told:
+        yield from _addresses(job, command, words, known)
+        yield from _ranks(job, words)
+        yield from _data(job, words)
+    if told:
+        yield from _servers(job)
+    for launch in job.launches:
+        yield from _taken_anew(job, launch)
+
+
+def _ranks(job: Job, words: Argv) -> Iterator[str]:
+    for option, value, _ in program_options(words, _NODE_RANK.fullmatch):
+        if value is not None and integer(value) is not None:
+            line = job.line(span_of(value).start)
+            yield f"line {line}: {option} says {text_of(value)} on each node: leave it out, or see what reads it"
+
+
+def _data(job: Job, words: Argv) -> Iterator[str]:
+    """What programs read on a disk of their node, if nothing brings it there, or something to the first one alone."""
+    places = dict[str, tuple[str, int]]()
+    for last, field in pairwise([(), *words]):
+        text = shown_text(field)
+        option, equals, value = text.rpartition("=")
+        name = option if equals else shown_text(last)
+        own = [each.name for each in expansions(field) if each.name in _LOCAL_VARIABLES]
+        found = _LOCAL.match(value)
+        if found is not None or own:
+            place = found.group(1) if found is not None else f"${own[0]}"
+            is_read = name.startswith("-") and _READ.search(name) and not _WRITTEN.search(name)
+            if is_read or not _WRITTEN.search(name) and _is_filled(job, place):
+                places.setdefault(place, (value if not own else place, job.line(span_of(field).start)))
+    for place, (shown, line) in places.items():
+        if _is_filled(job, place) or not _is_filled(job, place, in_step=True):
+            yield f"line {line}: {shown} is on a disk of each node's own: see that it is there on all of them"
+
+
+def _is_filled(job: Job, place: str, in_step: bool = False) -> bool:
+    """Whether a command names a place on the disk of its node, on the first one alone or in a step."""
+    for command in job.invocations:
+        if command.name in _READING or not command.argv or command.context.handler:
+            continue
+        step = enclosing_step(command.context)
+        if (step is not None) != in_step or command.spawn.info is not None or command.children:
+            continue
+        if any(_names_place(word, place) for word in command.argv[1:]):
+            launching = any(each.invocation is command for each in job.launches)
+            programs = step is not None and step.tasks_per_node != 1
+            if not launching and not programs:
+                return True
+    return False
+
+
+def _names_place(word: Pieces, place: str) -> bool:
+    if place.startswith("$"):
+        return any(f"${each.name}" == place for each in expansions(word))
+    text = shown_text(word).rpartition("=")[2]
+    return text == place or text.startswith(f"{place}/")
+
+
+def _taken_anew(job: Job, launch: Launch) -> Iterator[str]:
+    """What the shell of each node takes anew: the time, a random number, its name."""
+    for field in launch.launcher.program_words[1:] if launch.launcher.spawns else ():
+        for each in expansions(field):
+            if each.phase is Phase.TASK and _CHANGING.match(each.name):
+                name = each.name if each.name.startswith("$") else f"${each.name}"
+                line = job.line(span_of(field).start)
+                yield f"line {line}: {name} is another on each node: set a variable to it before the srun"
+
+
+def endless(job: Job) -> Iterator[str]:
+    """To-dos for commands that never end, after a launch in the background: the job runs to its time limit."""
+    starts = [each.invocation for each in job.launches] + [each.invocation for each in job.steps]
+    first = min((each.index for each in starts if each.context.background is not None), default=None)
+    for command in job.invocations if first is not None else ():
+        words = [*map(shown_text, command.argv[1:])]
+        follows = command.name == "tail" and any(_FOLLOW.match(each) for each in words)
+        follows = follows and not any(each.startswith("--pid") for each in words)
+        sleeps = command.name == "sleep" and words[:1] in (["infinity"], ["inf"])
+        if command.context.background is None and (follows or sleeps or command.name == "watch"):
+            if command.index > (first or 0):
+                line = job.line(command.span.start)
+                yield f"line {line}: {command.name} does not end, and the job runs to its time limit: write wait"
+
+
+def _addresses(job: Job, command: Invocation, words: Argv, known: tuple[str, ...]) -> Iterator[str]:
+    found = [(text, word) for word in words if (text := text_of(word)) is not None and _LOOPBACK.fullmatch(text)]
+    for name in command.state.variables:
+        value = None if name in known or _OF_EXCEPTIONS.fullmatch(name) else exported(command, name)
+        text = None if value is None else text_of(value)
+        if value is not None and text is not None and _LOOPBACK.fullmatch(text):
+            found.append((f"{name}={text}", value))
+    for text, field in found:
+        line = job.line(span_of(field).start)
+        yield f"line {line}: {text} is on each node that node itself: $MASTER_ADDR is the first one"
+
+
+def _servers(job: Job) -> Iterator[str]:
+    for command in job.invocations:
+        if command.phase is not Phase.BATCH or command.context.background is None:
+            continue
+        name = server_name(command)
+        if name is not None and not _FOR_PEOPLE.fullmatch(name):
+            line = job.line(command.span.start)
+            yield f"{name} on line {line} serves on the first node: see that programs of the others find it there"
