@@ -85,7 +85,8 @@ def check(job: Job) -> Iterator[Finding]:
         consequence = f", so {each_task} may get {'' if others else 'only '}one CPU"
     else:
         consequence = f", so this cluster binds {each_task} to one CPU"
-    begins = f"srun in Slurm {' and '.join(releases)} does not inherit {setting.shown}"
+    option = setting.shown if setting.text is None or len(setting.text) > 30 else f"`{setting.as_written}`"
+    begins = f"srun in Slurm {' and '.join(releases)} does not inherit {option}"
     if len(begins + consequence) > _LONGEST:
         consequence = consequence.replace(f"`{reason}` binds", "srun binds")
     dollar = "\\$" if job.directives_expand else "$"  # the shell that submits it expands another
