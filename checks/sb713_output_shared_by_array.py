@@ -59,6 +59,8 @@ _RESULT = Regex(
 _FILE = Regex(r".*[^/.][^/]*\.[A-Za-z]\w{0,7}")
 # Options whose value may become part of the file's name or its folder.
 _NAMING = Regex(r"-{1,2}.*(?:name|prefix|suffix|tag|label|dir|folder|path|root|run|exp|id)\w*")
+# A part of a name that a reader or a program fills in, and that ends where the name goes on.
+_SLOT = Regex(r"(?:<[A-Za-z][\w -]*>|(?<![$\w])\{[A-Za-z]\w*\})[\w./-]*\Z")
 # Tests after which tasks leave only with an index beyond some limit, an existing result or a missing input, by the
 # number of the branch in which they leave.
 _BEYOND = (
@@ -92,7 +94,7 @@ def check(job: Job) -> Iterator[Finding]:
         for written in _written(job, command):
             if array.throttle == 1 and command.name in _PREPARING:
                 continue  # one task runs after the other
-            if not _is_shared(job, command, written.path):
+            if not _is_shared(job, command, written.path) or _has_slot(job, written):
                 continue
             yield _finding(job, command, written)
 
@@ -195,6 +197,13 @@ def _is_shared(job: Job, command: Invocation, path: Pieces) -> bool:
     if step is not None and step.option("chdir") is not None:
         return False
     return not classify(path, job.site, container).private
+
+
+def _has_slot(job: Job, written: Written) -> bool:
+    """Whether a part of the name is still to be written: `<SLOT>.csv`, which the shell reads as a redirection."""
+    text = job.source.text
+    line = text.rfind("\n", 0, written.place.start) + 1
+    return _SLOT.search(text, line, written.place.end) is not None
 
 
 def _is_log(command: Invocation, path: str) -> bool:

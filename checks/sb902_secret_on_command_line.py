@@ -62,7 +62,7 @@ LOGINS = {"wandb": "WANDB_API_KEY"}
 MAKERS = frozenset({"mcookie", "openssl", "pwgen", "uuidgen"})
 _PRINTING = frozenset({"echo", "printf", "cat"})
 # Values of options and variables with such names that are not secrets: numbers, paths, switches.
-NO_LITERAL = Regex(r"|[-/~.@].*|\d{1,4}|(?:none|null|false|true|auto|env|yes|no)|[^{<]*/.*", re.I)
+NO_LITERAL = Regex(r"|[-/~.@].*|\d{1,4}|(?:none|null|false|true|auto|env|yes|no)|[^{<]*/.*|anonymous.*", re.I)
 
 
 def check(job: Job) -> Iterator[Finding]:
