@@ -116,6 +116,8 @@ def test_counts_from_many_defaults_are_not_known() -> None:
 
 # What a branch or an unknown word may have changed.
 UNSURE = {
+    'A[3]=z; srun ./1 "${A[3]}" ${#A[@]}': [["./1", "z", None]],
+    'printf -v A[3] z; srun ./1 "${A[3]}" ${#A[@]}': [["./1", "z", None]],
     'A=(a b c); unset "A[$U]"; srun ./1 "${A[@]}"': [["./1", None]],
     'X=a; [ -n "$U" ] && readonly X; X=b; srun ./1 $X': [["./1", None]],
 }

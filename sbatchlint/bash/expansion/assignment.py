@@ -238,6 +238,8 @@ def assign(
                 old, before = changed, changed.alternatives
         if old is None and not fresh and (node.append or node.index is not None):
             before = _inherited(expander, name, scope)
+            if node.index is not None and index != 0:
+                before = _or_unset(before)
         if array:
             values = _in_element(expander, values, before, index, node.append, flags, span, name, scope)
         elif node.append:
@@ -295,6 +297,13 @@ def _inherited(expander: Expander, name: str, scope: Scope) -> tuple[Alternative
     """The alternatives of a variable that only the environment may set."""
     span = scope.text.span(0, 0)
     return tuple(alternatives(expander.substituter.environment, name, None, scope, span))
+
+
+def _or_unset(inherited: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
+    """The same, and that the environment does not set it, where that is not known."""
+    if len(inherited) != 1 or not any(map(expansions, inherited[0].fields or ())):
+        return inherited
+    return (Alternative(None), *inherited)
 
 
 def _appended(
@@ -397,6 +406,7 @@ def set_alternatives(
     if array:
         wanted = element_index(index, flags)
         before = old.alternatives if old is not None else _inherited(expander, name, scope)
+        before = _or_unset(before) if old is None and wanted != 0 else before
         values = _in_element(expander, values, before, wanted, False, flags, span, name, scope)
     else:
         bounded = expander.substituter.limits.bounded
