@@ -102,7 +102,7 @@ def check(job: Job) -> Iterator[Finding]:
         ends = "the job ends" if command.state.option("errexit") else "the script goes on"
         yield Finding(
             command.span,
-            f"`{name} activate` fails, as nothing sets it up in this shell, and {ends}; add `{hook}` {above}",
+            f"`{name} activate` fails because nothing sets conda up in this shell, and {ends}; add `{hook}` {above}",
             "info" if (alone or _is_in_path(job, command)) and not command.state.option("errexit") else None,
             fix=_with_hook(job, command, hook),
         )
