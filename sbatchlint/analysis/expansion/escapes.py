@@ -26,6 +26,8 @@ from sbatchlint.source.text import Span
 _BACKSLASHES = (1, 3, 7)
 # How many sruns that get one string, and how many possible beginnings of an srun's command, are tried.
 _MOST_STEPS, _MOST_STARTS = 4, 3
+# How many expansions a shell added before a command is proven for: a proof looks for each in all words.
+_MOST_PLACES = 100
 # A word that means the same inside `"…"`.
 _SAME_IN_QUOTES = Regex(r"(?:[\w./:=,@%+{}*?~\[\]-]|\$(?=\{?\w))+")
 _ONE_QUOTED = Regex(r"([\w./:=,@%+-]*)\"((?:[\w ./:=,@%+{}-]|\$(?=\{?\w))*)\"([\w./:=,@%+-]*)")
@@ -122,7 +124,7 @@ def _with_shells(job: Job, use: EarlyUse) -> Iterator[tuple[list[Edit], str]]:
     steps = _receiving_steps(job).get(use.expansion, {})
     if not steps or len(steps) > _MOST_STEPS or use.step.invocation.span.start not in steps:
         return
-    ways = [list(_wrapped(job, step)) for step in steps.values()]
+    ways = [_wrapped(job, step) for step in steps.values()]
     if not all(ways):
         return
     number = list(steps).index(use.step.invocation.span.start)
@@ -130,13 +132,16 @@ def _with_shells(job: Job, use: EarlyUse) -> Iterator[tuple[list[Edit], str]]:
         yield [way[iteration] for way in ways], f"`srun … {ways[number][iteration].content}`"
 
 
-def _wrapped(job: Job, step: Step) -> Iterator[Edit]:
+@once
+def _wrapped(job: Job, step: Step) -> list[Edit]:
     """Edits that make `bash -c "…"` of an srun's command, one for each word at which it may begin."""
+    found = []
     for words in commands_of(job, step):
         texts = [_in_quotes(job.source.slice(job.span(word.start, word.end))) for word in words]
         if None not in texts:
             text = " ".join(text for text in texts if text is not None)
-            yield Edit(job.span(words[0].start, words[-1].end), f'bash -c "{text}"')
+            found.append(Edit(job.span(words[0].start, words[-1].end), f'bash -c "{text}"'))
+    return found
 
 
 def commands_of(job: Job, step: Step) -> Iterator[Sequence[Word]]:
@@ -189,43 +194,22 @@ def _in_quotes(word: str) -> str | None:
     return None
 
 
-def words_to_wrap(job: Job, use: EarlyUse) -> tuple[Span, list[Span]] | None:
-    """The place of the words of srun's command up to the last task variable, and the places of these variables.
-
-    None where they are not written literally in one place.
-    """
-    file, started = job.source.text, use.step.invocation.children
-    if not started or started[0].kind != "srun" or job.is_wrapped or not is_plain(use.expansion, file):
-        return None
-    argv = started[0].argv
-    found = [
-        (number, expansion)
-        for number, field in enumerate(argv)
-        for expansion in expansions(field)
-        if expansion == use.expansion
-        or expansion.phase is Phase.BATCH
-        and of_task(expansion)
-        and is_plain(expansion, file)
-    ]
-    spans = [span_of(field) for field in argv[: found[-1][0] + 1]] if found else []
-    if not spans or any(one.end > other.start for one, other in pairwise(spans)):
-        return None
-    start, end = spans[0].start, spans[-1].end
-    if file.count('"', start, end) % 2:
-        end = file.find('"', end) + 1 or end  # the word's last quote
-    places = list(dict.fromkeys(each.span for _, each in found))
-    own = use.step.invocation.span
-    inside = own.start <= start and end <= own.end and all(start <= at.start < at.end <= end for at in places)
-    return (Span(start, end), places) if inside and "'" not in file[start:end] else None
-
-
-def started_by_shell(job: Job, use: EarlyUse, names: frozenset[str] = frozenset()) -> Repair | None:
+def started_by_shell(job: Job, use: EarlyUse) -> Repair | None:
     """The proven repair that makes the words up to the last variable a program of a shell in the task.
 
     The shell gets the other words as arguments. None without such a repair.
     """
-    found = words_to_wrap(job, use)
-    if found is None:
+    if not is_plain(use.expansion, job.source.text):
+        return None
+    edits = _shell_before(job, use.step, None if _is_early_in_task(use.expansion) else use.expansion)
+    return Repair(f"start it with `bash -c '… ${use.expansion.name} …'`", edits, False) if edits else None
+
+
+@once
+def _shell_before(job: Job, step: Step, other: Expansion | None) -> list[Edit] | None:
+    """The proven edits that start a step's command by a shell, which expands the variables of tasks and `other`."""
+    found = _words_to_wrap(job, step, other)
+    if found is None or len(found[1]) > _MOST_PLACES:
         return None
     span, places = found
     program = job.source.slice(span)
@@ -236,6 +220,38 @@ def started_by_shell(job: Job, use: EarlyUse, names: frozenset[str] = frozenset(
                 continue
             edits.extend(Edit(Span(place.start, place.start), "\\") for place in places)
         edits.append(Edit(Span(span.end, span.end), f" {quote}{dollar}@{quote}' _"))
-        if keeps_words(job, edits, places, names):
-            return Repair(f"start it with `bash -c '… ${use.expansion.name} …'`", edits, False)
+        if keeps_words(job, edits, places):
+            return edits
     return None
+
+
+def _words_to_wrap(job: Job, step: Step, other: Expansion | None) -> tuple[Span, list[Span]] | None:
+    """The place of the words of srun's command up to the last expansion, and the places of the expansions.
+
+    None where they are not written literally in one place.
+    """
+    file, started = job.source.text, step.invocation.children
+    if not started or started[0].kind != "srun" or job.is_wrapped:
+        return None
+    argv = started[0].argv
+    found = [
+        (number, expansion)
+        for number, field in enumerate(argv)
+        for expansion in expansions(field)
+        if expansion == other or _is_early_in_task(expansion) and is_plain(expansion, file)
+    ]
+    spans = [span_of(field) for field in argv[: found[-1][0] + 1]] if found else []
+    if not spans or any(one.end > then.start for one, then in pairwise(spans)):
+        return None
+    start, end = spans[0].start, spans[-1].end
+    if file.count('"', start, end) % 2:
+        end = file.find('"', end) + 1 or end  # the word's last quote
+    places = list(dict.fromkeys(each.span for _, each in found))
+    own = step.invocation.span
+    inside = own.start <= start and end <= own.end and all(start <= at.start < at.end <= end for at in places)
+    return (Span(start, end), places) if inside and "'" not in file[start:end] else None
+
+
+def _is_early_in_task(expansion: Expansion) -> bool:
+    """Whether the batch shell expands a variable that each task has its own value of."""
+    return expansion.phase is Phase.BATCH and of_task(expansion)
