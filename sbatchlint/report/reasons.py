@@ -32,7 +32,7 @@ def references(check: Check) -> str:
     """What a check rests on, in one line: manuals, source files with their releases, live runs, threads."""
     found = dict(sections(check)[1]).get("References", "")
     known = [found, check.card.seen] if check.card.seen not in found else [found]
-    return "; ".join(" ".join(each.split()) for each in known if each)
+    return "; ".join(" ".join(each.split()).rstrip(".") for each in known if each)
 
 
 def certainty(diagnostic: Diagnostic) -> str:
