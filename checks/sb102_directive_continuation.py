@@ -4,7 +4,7 @@ sbatch drops the backslash and treats the next line like any other. If that hold
 is a command to the shell: its options are lost, so are all directives below it, without any message. A `\\` before
 another `#SBATCH` line is harmless and useless.
 
-An error where sbatch then refuses the script or options are lost; a warning for a backslash that does nothing.
+An error where sbatch then refuses the script or options are lost; advice for a backslash that does nothing.
 
 ## Fix
 
@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
                 message = f"sbatch refuses the script{when}: `\\` turns the space after it into a word; "
                 message += "remove the backslash"
             else:
-                message, severity = "`\\` does not continue a directive; remove it", "warning"
+                message, severity = "`\\` does not continue a directive; remove it", "info"
         yield Finding(
             text.span(continuation.backslash, continuation.backslash + 1),
             message,
@@ -117,7 +117,7 @@ CASES = [
         #SBATCH --ntasks=4
         srun ./a.out
         """,
-        severity="warning",
+        severity="info",
         title="the next line is a directive anyway",
     ),
     Bad(

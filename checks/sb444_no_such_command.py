@@ -344,8 +344,14 @@ def _meant(job: Job, command: Invocation, word: str, written: str) -> str | None
         if not swapped and (word[:1] != usual[:1] or min(len(word) + 1, len(usual)) < _SHORT):
             continue
         if abs(len(usual) - len(word)) < 2 and edit_distance(word, usual) == 1:
-            return None if any(word in names.split() for names in PROGRAMS) else usual
+            return None if word in _KNOWN or _is_of_module(job, word) else usual
     return None
+
+
+def _is_of_module(job: Job, word: str) -> bool:
+    """Whether a module that the script loads has the name of a word: it brings a program of that name."""
+    loads = commands_named(job, "module", "ml")
+    return any(text.partition("/")[0].lower() == word.lower() for each in loads for text in each.words[1:])
 
 
 def _folder(job: Job, command: Invocation, written: str) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ bash(1), `set -e`: not for commands tested by `if`, `&&` or `||`; live runs of S
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import DeadRead
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -36,7 +37,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         work = f"`{read.work.name}`" if read.work.name else "the command"
         keep = f"{read.name or 'status'}=0; {read.work.name or '…'} … || {read.name or 'status'}=$?"
-        happens = f"`$?` is always 0 here: if {work} fails, `set -e` ends the script"
+        happens = f"`{job.source.slice(read.read)}` is always 0 here: if {work} fails, `set -e` ends the script"
         skipped = _before_exit(job, read) if read.gives_up else None
         if skipped is not None:
             message = f"{happens} without `{skipped.name}` (line {job.line(skipped.span.start)})"
@@ -58,6 +59,7 @@ def _before_exit(job: Job, read: DeadRead) -> Invocation | None:
     """What runs between the work and the `exit` that ends the script with its status, other than messages."""
     if read.name is None or read.work.context.depth:
         return None
+    pipelines = [run.span for run in runs_of(job, read.work)]
     first: Invocation | None = None
     for command in job.invocations[read.work.index + 1 :]:
         context = command.context
@@ -65,6 +67,8 @@ def _before_exit(job: Job, read: DeadRead) -> Invocation | None:
             continue
         if command.span == read.work.span:
             continue  # with other words
+        if any(each.contains(command.span) for each in pipelines):
+            continue  # it runs beside the work: `| tee log`
         if command.name == "exit":
             written = job.source.slice(command.span)
             return first if written.strip("\"'").endswith((f"${read.name}", f"${{{read.name}}}")) else None

@@ -7,7 +7,8 @@ writes to it, which counts as a failure. Without `set -e` the last command decid
 at the end makes a job fail just when all went well. So does `killall solver` after a solver that has ended, as it finds
 no process, and `kill $server; wait $server`, as `wait` returns the 143 of the process that was killed.
 
-Nothing is reported for `env | grep SLURM`, which finds something in every job. Reported are commands after the job's
+Nothing is reported for `env | grep SLURM`, which finds something in every job, and for the reports of programs such as
+`bcftools stats`, which have the same lines for any input. Reported are commands after the job's
 work that only print something, and those that fail for certain. A `grep -q`, or one whose output is stored, may be a
 check of the results.
 
@@ -28,8 +29,9 @@ from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import AndOr, Simple, TestCommand
 from sbatchlint.bash.trace import Invocation, PipelineRun
-from sbatchlint.bash.values import Pieces, expansions, text_of
+from sbatchlint.bash.values import Pieces, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -42,6 +44,12 @@ _QUIET = Regex(r"-[A-Za-z]*q[A-Za-z]*|--quiet|--silent")
 _COUNTS = Regex(r"-[A-Za-z]*c[A-Za-z]*|--count")
 _ENVIRONMENT = frozenset({"env", "printenv", "set", "export", "declare"})
 _ALWAYS_SET = Regex(r"\^?(?:SLURM|SLURMD|PATH|HOME|USER|PWD)|^[a-z]$|^$")
+# Programs whose report has the same lines whatever they look at, with the words for that.
+_REPORTS = {
+    "bcftools": ("stats",), "samtools": ("flagstat", "stats", "idxstats", "coverage", "version"),
+    "sambamba": ("flagstat",), "seqkit": ("stats", "stat"), "scontrol": ("show",),
+    "lscpu": (), "free": (), "df": (), "uname": (), "ulimit": (), "nvidia-smi": (), "rocm-smi": (), "seff": (),
+}  # fmt: skip
 _COUNTING = Regex(r"\(\(\s*(\w+)\+\+\s*\)\)")
 _STATUS_TEST = Regex(r"\s*(?:\[\[?|test)\s+\"?\$\{?(\w+|\?)\}?\"?\s+(?:-ne|!=|-gt)\s+\"?0\"?")
 # Words of `kill` with which it ends a process.
@@ -107,10 +115,29 @@ def _under_errexit(job: Job, run: PipelineRun, work: int) -> Iterator[Finding]:
     before = deciding[deciding.index(grep) - 1] if grep in deciding[1:] else first
     if before.name in _ENVIRONMENT and any(_ALWAYS_SET.search(word) for word in grep.words[1:]):
         return  # `env | grep SLURM` finds something in every job
+    if _is_report(before) or _reads_report(job, grep):
+        return  # the owner knows the lines of it
     last = run.elements[-1][0] if run.elements[-1] else grep
     if 0 <= work < grep.index and grep.context.parent is None and _prints(last):
         head = run.pipefail and last.name == "head"
         yield _finding(grep, "`grep` returns 1 if it finds no line" + (", or `head` ends it" if head else ""))
+
+
+def _is_report(command: Invocation) -> bool:
+    words = _REPORTS.get(command.name or "")
+    return words is not None and (not words or command.words[1:2] != [] and command.words[1] in words)
+
+
+def _reads_report(job: Job, grep: Invocation) -> bool:
+    """Whether a file is searched that such a program has written."""
+    written = _reports(job)
+    return bool(written) and any(shown_text(field) in written for field in grep.argv[2:])
+
+
+@once
+def _reports(job: Job) -> frozenset[str]:
+    redirects = (each for command in job.invocations if _is_report(command) for each in command.redirects)
+    return frozenset(shown_text(each.target) for each in redirects if each.target and each.operator in (">", ">>"))
 
 
 def _finding(grep: Invocation, reason: str) -> Finding:

@@ -67,6 +67,10 @@ _ERROR = Regex(
 # A message that all is well.
 _IN_ORDER = Regex(r"(?i)\b(?:already|skip(?:s|ped|ping)?|exists?|done|finished|completed?|continu\w*|reus\w+|cached)\b")
 _LEAST_ARMS = 2
+# What a login, or the system, sets before the script begins.
+_SET_BY_SYSTEM = frozenset(
+    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "LANG", "HOSTNAME", "IFS"}
+)
 _ARGUMENTS = Regex(r"\$\{?(?:#|[1-9])")
 _OTHERWISE_RUN = Regex(r"[ \t]*\|\|")
 _LOOKS = Regex(r"[ \t]*(?:\|\||&&|[;\n][^\n]*(?:\$\?|PIPESTATUS)|\|)")
@@ -122,13 +126,23 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             later = [
                 each for each in job.trace.reads if each.name == name and each.span.start >= job.span(end, end).start
             ]
-            if before or not later or find(name) is not None or later[0].operator in DEFAULTS:
+            if before or not later or name in _SET_BY_SYSTEM or find(name) is not None:
+                continue
+            if later[0].operator in DEFAULTS or _keeps_itself(job, name, bodies):
                 continue
             span = job.span(last[-1].start, last[-1].end)
             message = f"`{name}` stays unset after this message, but the script goes on and uses it"
             message += "; write `exit 1` below this line"
             yield Finding(span, message, related=[(later[0].span, "empty then")])
             break
+
+
+def _keeps_itself(job: Job, name: str, bodies: Sequence[Span]) -> bool:
+    """Whether a branch only adds to the value that a variable has from elsewhere (`FLAGS="$FLAGS -g"`)."""
+    added = [each.span for each in job.assignments if each.name == name and any(b.contains(each.span) for b in bodies)]
+    if any(job.source.slice(each).startswith(f"{name}+=") for each in added):
+        return True
+    return any(each.name == name and any(span.contains(each.span) for span in added) for each in job.trace.reads)
 
 
 def _choices(job: Job) -> Iterator[tuple[int, list[Sequence[Statement]], Sequence[Statement]]]:

@@ -6,7 +6,8 @@ comes too late, and the time limit ends everything. With `./work &` and `wait` b
 work in the background is not reported, unless that is a loop with pauses, which only watches.
 
 A warning, as only runs that reach their time limit get the signal; advice where the script's `--signal` is switched
-off.
+off, and without one where the handler is for TERM as well: at the time limit that ends the command in the foreground
+too, and the handler runs.
 
 ## Fix
 
@@ -60,15 +61,22 @@ def check(job: Job) -> Iterator[Finding]:
         if work is not None:
             first = "" if sent is not None else ", if sent,"
             row = job.line(trap.command.span.start)
-            severity = "info" if sent is None and is_turned_off(job, "signal") else None
+            ends_too = sent is None and trap.signal != "TERM" and _also_for_end(job, trap.command, handler)
+            severity = "info" if sent is None and (ends_too or is_turned_off(job, "signal")) else None
             yield Finding(
                 work.span,
                 f"bash runs the trap on line {row} only after this command, so {trap.signal}{first} is not handled "
-                f"in time; {where_to_append(job, '&', work)}, and add `wait` below",
+                f"in time; {where_to_append(job, '&', work)}, then `wait $!` below",
                 severity,
                 related=[(trap.command.span, "runs too late")],
             )
             return
+
+
+def _also_for_end(job: Job, trap: Invocation, handler: str | None) -> bool:
+    """Whether a handler is also for TERM: at the time limit that ends the command in the foreground as well."""
+    others = [each for each in traps_of(job) if each.signal == "TERM"]
+    return any(each.command is trap or text_of(each.command.argv[1]) == handler is not None for each in others)
 
 
 def _foreground_work(job: Job, trap: Invocation) -> Invocation | None:

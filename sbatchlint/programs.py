@@ -70,7 +70,7 @@ PROGRAMS = {
     "swift": "by-variables ranks collective",
     "torch.distributed.launch torchrun": "torch joins ranks per-gpu collective",
     # Programs that start others: on other nodes, as ranks, one after another
-    "aprun ibrun jsrun orterun prun": "spreads mpi",
+    "aprun ibrun jsrun mpprun orterun prun": "spreads mpi",
     "blaunch clush dsh parallel-ssh pdsh psh pssh rsh": "remote spreads",
     "charmrun dask dask-mpi dshbak flux greasy horovodrun paramrun parsl prsync ray spark-submit": "spreads",
     "dask-scheduler": "serves spreads",

@@ -18,7 +18,7 @@ from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
 
 # Launchers for the machines of one vendor or site, whose options mean other things.
-_VENDORS = frozenset({"jsrun", "aprun", "ibrun", "prun"})
+_VENDORS = frozenset({"jsrun", "aprun", "ibrun", "mpprun", "prun"})
 _OVERSUBSCRIBING = frozenset({"oversubscribe", "overcommit", "use-hwthread-cpus", "app", "configfile", "do-not-launch"})
 _PLACING = frozenset({"hostfile", "host", "hosts", "rankfile", "default-hostfile", "add-host", "dvm", "dvm-uri",
                       "cpus-per-proc", "cpus-per-rank", "launcher", "bootstrap"})  # fmt: skip

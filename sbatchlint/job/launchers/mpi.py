@@ -47,6 +47,9 @@ _APRUN = syntax(
 )
 _IBRUN = syntax("n/np np o/offset offset", "v/verbose dbg/debug")
 
+# Of NSC in Linköping (`man mpprun` there).
+_MPPRUN = syntax("n/np np/n nranks/np pass debug", "v/verbose h/help force")
+
 
 class Mpi(Launcher):
     """An MPI launcher, which starts its program `-n` times on the nodes of the job."""
@@ -84,6 +87,6 @@ class Mpi(Launcher):
 def mpi(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
     """The launcher whose options begin at `argv[after]`."""
     base = name.rsplit("/", 1)[-1]
-    known = {"jsrun": _JSRUN, "aprun": _APRUN, "ibrun": _IBRUN}.get(base, SYNTAX)
+    known = {"jsrun": _JSRUN, "aprun": _APRUN, "ibrun": _IBRUN, "mpprun": _MPPRUN}.get(base, SYNTAX)
     reading = read(argv, after, known)
     return Mpi("mpi", name, index, span, argv, reading, environment, spawns=False, program_kind="command")
