@@ -1,10 +1,13 @@
 """`trap`: commands that run when a signal comes, a command fails, or the shell exits.
 
 It is not known when that is: a variable that such commands change may have any value from then on, whatever it is set
-to (flag `v`).
+to (flag `v`), and what is assigned after the `trap` may have any value in these commands.
 """
 
+import re
+from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
@@ -19,6 +22,16 @@ from sbatchlint.source.text import Span
 # The option of a state in which a command that fails may end the script, as with errexit.
 ENDS = "a trap on ERR"
 LEAVING = Regex(r"\b(?:break|continue|return)\b")
+# What may assign variables: `NAME=`, commands whose words may be names, arithmetic, and `${NAME:=…}`.
+_WRITES = Regex(
+    r"(?:^|(?<=[\s;&|({`'\"]))(?P<name>[A-Za-z_]\w*)(?:\[[^\]\n]*\])?\+?="
+    r"|\b(?:read|mapfile|readarray|for|select|getopts|unset|let|printf|declare|typeset|local|export|readonly)[ \t]+"
+    r"(?P<words>[^\n;|&]+)"
+    r"|\(\((?P<sum>[^\n)]+)|\$\{(?P<default>\w+):?=",
+    re.ASCII | re.MULTILINE,
+)
+_ARGUMENTS = Regex(r"\b(?:set|shift)\b")
+_FUNCTION = Regex(r"\w[ \t]*\(\)|\bfunction[ \t]")
 
 
 def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
@@ -35,10 +48,12 @@ def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
         context = scope.context.replace(parent=invocation, handler=True, conditional=True)
         inner = Scope(state.copy(), text, context)
         inner.state.status = None
+        _forget_what_changes(inner, scope, invocation.span)
+        begin = inner.state.copy()
         ends: list[State | None] = []
         interpreter.subshell(lambda: ends.append(interpreter.program(text, inner)), scope)
         if signals != {"EXIT"}:
-            _note(ends[-1], text, signals, invocation.span, scope)
+            _note(ends[-1], begin, text, signals, invocation.span, scope)
             interpreter.handlers[text.string.partition(" ")[0]] = signals
     elif text_of(words[0]) is None and signals != {"EXIT"}:
         state.doubtful = True
@@ -51,11 +66,12 @@ def on_defined(interpreter: Interpreter, name: str, body: Statement, scope: Scop
     """Notes what a function changes that a trap calls, when it is defined later."""
     inner = Scope(scope.state.copy(), scope.text, scope.context)
     inner.state.status = None
+    begin = inner.state.copy()
     walked = interpreter.silently(lambda: interpreter.returning(inner, lambda: interpreter.statement(body, inner)))
     if walked is None:
         scope.state.doubtful = True
     else:
-        _note(walked[0], Text(()), interpreter.handlers[name], scope.text.span(body.start, body.end), scope)
+        _note(walked[0], begin, Text(()), interpreter.handlers[name], scope.text.span(body.start, body.end), scope)
 
 
 def _signals(words: Sequence[Pieces]) -> set[str | None]:
@@ -65,8 +81,36 @@ def _signals(words: Sequence[Pieces]) -> set[str | None]:
     return {"EXIT" if name == "0" else name for name in found}
 
 
-def _note(end: State | None, text: Text, signals: set[str | None], span: Span, scope: Scope) -> None:
-    """Notes what a handler changes that may run at any time; `end`: the state after it, None where the shell exits."""
+def _forget_what_changes(inner: Scope, scope: Scope, span: Span) -> None:
+    """Makes unknown in a handler's commands what the shell may assign before they run."""
+    string, state = scope.text.string, inner.state
+    at = 0 if scope.context.loops else span.end - scope.text.start  # an iteration may run what is above in the loop
+    writes = _writes(string)
+    names = {name for start, name in writes if start >= at}
+    if _FUNCTION.search(string):  # which may be called later
+        times = Counter(name for _, name in writes)
+        names.update(name for name, count in times.items() if count > 1 or name not in state.variables)
+    for name in sorted(names):
+        state.variables[name] = _changed(name, state.variables.get(name), None, span, inner)
+    if _ARGUMENTS.search(string, max(at, 0)):
+        state.positional = None
+
+
+@lru_cache(maxsize=16)
+def _writes(string: str) -> list[tuple[int, str]]:
+    """The names that a text may assign, and where."""
+    found: list[tuple[int, str]] = []
+    for match in _WRITES.finditer(string):
+        for group in filter(None, match.groups()):
+            found.extend((match.start(), name) for name in NAME.findall(group))
+    return found
+
+
+def _note(end: State | None, begin: State, text: Text, signals: set[str | None], span: Span, scope: Scope) -> None:
+    """Notes what a handler changes that may run at any time.
+
+    `end`: the state after it, None where the shell exits; `begin`: that before it.
+    """
     state = scope.state
     if "ERR" in signals or None in signals:
         if end is None or end.escaped:
@@ -77,9 +121,9 @@ def _note(end: State | None, text: Text, signals: set[str | None], span: Span, s
             state.doubtful = True
     if end is None:
         return
-    if end.positional != state.positional or end.options != state.options:
+    if end.positional != begin.positional or end.options != begin.options:
         state.doubtful = True
-    for name in changed_names(state.variables, [end.variables]):
+    for name in changed_names(begin.variables, [end.variables]):
         if NAME.fullmatch(name):
             state.variables[name] = _changed(name, state.variables.get(name), end.variables.get(name), span, scope)
 
