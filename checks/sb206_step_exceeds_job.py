@@ -13,10 +13,10 @@ is not available`. Nor does a step on a node that the script takes from `sinfo`,
 including nodes that belong to other jobs.
 
 A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning, unless the
-setting `gpus` says what the site does, and not reported where the script is for such a centre (TACC). More CPUs than
-the job has are advice there. With a profile of the cluster (docs/site.md) both are errors, or nothing: it says whether
-a partition gives whole nodes, and how large they are. Else jobs with `--exclusive` are not reported, nor jobs that
-request only nodes and start more on them than one CPU can run.
+setting `gpus` says what the site does, and not reported where the script is for such a centre (TACC, OLCF). More CPUs
+than the job has are advice there. With a profile of the cluster (docs/site.md) both are errors, or nothing: it says
+whether a partition gives whole nodes, and how large they are. Else jobs with `--exclusive` are not reported, nor jobs
+that request only nodes and start more on them than one CPU can run.
 
 ## Fix
 
@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import place_of
 from sbatchlint.analysis.gpus.step_limits import TooManyGpus, too_many_gpus
-from sbatchlint.analysis.script.centres import gets_gpus_of_nodes, gets_whole_nodes
+from sbatchlint.analysis.script.centres import gets_gpus_of_nodes, gets_whole_nodes, names_olcf
 from sbatchlint.analysis.script.submit_lines import is_run_by_hand
 from sbatchlint.analysis.site.defaults import allocated_cpus, in_whole_nodes, partitions_with_gpus, whole_nodes_decided
 from sbatchlint.bash.values import Phase, Pieces, expansions
@@ -57,7 +57,7 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
         gpus = too_many_gpus(job, step)
-        if gpus is not None and (gpus.setting is not None or not (gets_gpus_of_nodes(job) or in_whole_nodes(job))):
+        if gpus is not None and (gpus.setting is not None or not _has_gpus_of_nodes(job)):
             yield _too_many_gpus(job, gpus)
     yield from _launchers_with_too_many_nodes(job)
     if job.phase is Phase.BATCH:
@@ -66,6 +66,11 @@ def check(job: Job) -> Iterator[Finding]:
             finding = finding or _too_many_cpus(job, step) or _too_much_memory(job, step)
             if finding is not None:
                 yield finding
+
+
+def _has_gpus_of_nodes(job: Job) -> bool:
+    olcf = job.site.gpus is None and names_olcf(job.source.text)
+    return gets_gpus_of_nodes(job) or in_whole_nodes(job) or olcf
 
 
 def _too_many_nodes(job: Job, step: Step) -> Finding | None:

@@ -56,6 +56,10 @@ _KEPT = Regex(
     r"(?m)^[ \t]*#+[ \t]*(?:srun|mpi(?:run|exec)|python[\d.]*|torchrun|accelerate|deepspeed|Rscript|julia"
     r"|bash|sh|\./\S+)[ \t]+\S"
 )
+# A program that is kept in a variable.
+_HELD = Regex(
+    r"=[\"'](?:srun|mpi(?:run|exec)|python[\d.]*|torchrun|accelerate|deepspeed|apptainer|singularity|\./\S+)[ \t]+\S"
+)
 _TO_COME = Regex(
     r"(?mi)^[ \t]*#(?!SBATCH|!)[^\n]{0,60}\b(?:put|insert|add|write|place|your|run)\b[^\n]{0,60}\b(?:here|below)\b"
 )
@@ -94,6 +98,11 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"{idle}: the script only prepares an environment and starts no program"
         # its programs are commented out, or are still to be written
         later = "info" if _KEPT.search(job.source.text) or _TO_COME.search(job.source.text) else None
+        held = next((each for each in job.assignments if _HELD.search(job.source.slice(each.span))), None)
+        if held is not None:
+            message = f"{idle}: nothing runs the command in `{held.name}`; write `${held.name}` at the end"
+            yield Finding(settings[0].span, message, later, related=[(held.span, "the command")])
+            return
         advice = f"remove `{settings[0].as_written}`" if len(settings) == 1 else "remove the request"
         yield Finding(settings[0].span, f"{message}; {advice}", later, related=[(prepares, "the script ends here")])
         return

@@ -8,7 +8,8 @@ the wrapper. The job runs without an error, in a folder called `run-`, or on 0 s
 Variables that the wrapper sets are meant to be expanded there, and are not reported. Where the wrapper is a job itself,
 `$SLURM_JOB_ID` is that job's number, which may be meant: advice. Where only a message of the job lacks the value, a
 warning: an `echo` line that is to print when the job starts or ends with `$(date)` prints when it was submitted. Advice
-where nothing reads the variable that gets it. All places of a variable that the job sets are one finding.
+where nothing reads the variable that gets it, and where the job leaves that folder at once for one with a whole path.
+All places of a variable that the job sets are one finding.
 
 ## Fix
 
@@ -29,10 +30,11 @@ from sbatchlint.analysis.expansion.reads import enclosing_assignment, read_names
 from sbatchlint.analysis.expansion.varying import of_task
 from sbatchlint.bash.syntax.tree import For
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.trace import Submission
-from sbatchlint.bash.values import Expansion, Phase, shown_text
+from sbatchlint.bash.trace import Invocation, Submission
+from sbatchlint.bash.values import Expansion, Phase, known_prefix, shown_text
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Submitted
@@ -128,6 +130,8 @@ def _all(job: Job) -> Iterator[tuple[str, Finding]]:
             severity = "info" if severity == "warning" else "warning"
         if set_here is not None and not is_for_programs(set_here.name) and set_here.name not in read_names(job):
             severity = "info" if not set_here.exported else severity  # nothing reads what is made of it
+        if _is_left_again(job, expansion):
+            severity = "info"
         edits: list[Edit] = []
         pattern = _PATTERNS.get(expansion.name) if directive and _LOG.search(line) else None
         if pattern is not None:
@@ -142,6 +146,23 @@ def _all(job: Job) -> Iterator[tuple[str, Finding]]:
         fix = Fix("let the job expand it", edits, safe) if edits else None
         name = cause.name if kind == "own" else f"{kind} at {expansion.span.start}"
         yield name, Finding(expansion.span, f"{happens}; {advice}", severity, fix=fix)
+
+
+def _is_left_again(job: Job, expansion: Expansion) -> bool:
+    """Whether the place is the folder of a `cd`, and the job enters a folder by its whole path before it uses one."""
+    entered = next((each for each in commands_named(job, "cd") if _names_only(each, expansion)), None)
+    if entered is None or entered.state.option("errexit") is not False or entered.context.conditional:
+        return False
+    for command in job.invocations[entered.index + 1 :]:
+        if command.name == "cd" and len(command.argv) == 2 and not command.guards and not command.context.conditional:
+            return known_prefix(command.argv[1]).startswith("/")
+        if command.redirects or command.name not in ("module", "ml", "echo", "date", "hostname", "export", "ulimit"):
+            return False
+    return False
+
+
+def _names_only(command: Invocation, expansion: Expansion) -> bool:
+    return len(command.argv) <= 2 and command.span.contains(expansion.span)
 
 
 def _shown(expansion: Expansion) -> str:

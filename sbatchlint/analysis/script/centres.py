@@ -63,6 +63,19 @@ _WORDS = Regex(r"\w+")
 _PARTS = ("cpus-per-task", "mem", "mem-per-cpu")
 
 
+# Of OLCF, where each job has its nodes, with all their GPUs, for itself.
+_OF_OLCF = Regex(r"/lustre/orion/|/ccs/(?:home|proj)/|\bccs\.ornl\.gov\b|\bOLCF\b")
+# Of CSD3, where the account names the kind of nodes.
+_GPU_PARTITIONS_OF_CSD3 = frozenset({"ampere", "pascal"})
+_GPU_ACCOUNT_OF_CSD3 = Regex(r"(?i).+-GPU")
+
+
+@lru_cache(maxsize=4)
+def names_olcf(text: str) -> bool:
+    """Whether a script is for OLCF (Frontier): srun gets GPUs there that no directive requests."""
+    return _OF_OLCF.search(text) is not None  # kept as below
+
+
 @once
 def gets_gpus_of_nodes(job: Job) -> bool:
     """Whether jobs get all GPUs of their nodes without a request, as the settings or the script's centre say."""
@@ -111,6 +124,9 @@ def _names_whole_nodes(text: str) -> bool:
 def gets_cpus_with_gpus(job: Job) -> bool:
     """Whether each GPU of a job brings CPUs, as the script's centre does it, or as a comment at the request says."""
     if gets_whole_nodes(job) or _names_cpus_with_gpus(job.source.text):
+        return True
+    account = job.request.value("account") or ""
+    if job.request.partition in _GPU_PARTITIONS_OF_CSD3 and _GPU_ACCOUNT_OF_CSD3.fullmatch(account):
         return True
     lines = job.source.text.split("\n")
     for setting in job.request.gpu_settings():
