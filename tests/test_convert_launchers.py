@@ -39,6 +39,14 @@ CASES = {
         "train.py --tag 'run 1'\n",
         "torch composer psutil",
     ),
+    "tune": Case(
+        f"{HEADER}tune run --nnodes 1 --nproc_per_node 2 full_finetune_distributed --config 'a b.yaml'\n",
+        "--nodes 2",
+        f'{HEADER}{NODES}{MEETING}{SRUN} tune run --rdzv-backend=c10d --rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT" '
+        '--rdzv-id="$SLURM_JOB_ID" --nnodes "$SLURM_JOB_NUM_NODES" --nproc_per_node 2 full_finetune_distributed '
+        "--config 'a b.yaml'\n",
+        processes=0,
+    ),
     "fabric": Case(
         f"{HEADER}fabric run --strategy ddp --devices 2 train.py --tag 'run 1'\n",
         "--nodes 2",
@@ -182,6 +190,7 @@ def test_conversion(command: Converting, name: str) -> None:
     [
         ("axolotl train a.yaml -- --num_processes 2", "write accelerate launch -m axolotl.cli.train"),
         ("trl sft --accelerate_config zero3 --output_dir b", "write accelerate launch -m trl.scripts.sft"),
+        ("tune run --nproc_per_node 2 lora_finetune_distributed", "no static rendezvous with several nodes"),
         ("composer -n 2 train.py", "a static rendezvous only"),
         ("python train_net.py --num-gpus 2 --config-file a --machine-rank 0", "is told --machine-rank already"),
         ("fairseq-train a --distributed-world-size 2", "is told --distributed-world-size: leave it out"),
@@ -190,7 +199,8 @@ def test_conversion(command: Converting, name: str) -> None:
 )
 def test_what_is_refused(command: Converting, line: str, reason: str) -> None:
     command.write("job.sh", f"{HEADER}{line}\n")
-    rendezvous = ("--rdzv", "c10d") if line.startswith("composer") else ()
+    asked = {"composer": "c10d", "tune": "static"}.get(line.split()[0])
+    rendezvous = ("--rdzv", asked) if asked else ()
     result = command("convert", "--nodes", "2", *rendezvous, "job.sh")
     assert result.code == 4 and reason in result.err, result.err
 
@@ -216,3 +226,14 @@ def test_accelerate_on_processors_is_named(command: Converting) -> None:
     command.write("job.sh", "accelerate launch --cpu --num_processes 2 train.py\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 4 and "accelerate launch on line 1 has --cpu" in result.err, result.err
+
+
+def test_tune_run_needs_an_endpoint(command: Converting) -> None:
+    """An srun of it for two nodes is not the wanted job: without --rdzv-endpoint each would meet by itself."""
+    words = "--nproc_per_node 2 --nnodes 2 --node_rank $SLURM_NODEID --master_addr $MASTER_ADDR"
+    meeting = MEETING.partition("\n")[0]
+    command.write("job.sh", f"{HEADER}{NODES}{meeting}\nsrun tune run {words} full_finetune_distributed\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == 0 and '--rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT"' in result.out, result.err
+    other = command("convert", "--nodes", "2", "--to", "srun", "job.sh")
+    assert other.code == 4 and "known to it alone" in other.err

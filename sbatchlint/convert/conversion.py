@@ -16,7 +16,7 @@ from sbatchlint.convert.disowned import keep_disowned
 from sbatchlint.convert.draft import Draft, as_job
 from sbatchlint.convert.goal import Goal, NotConvertible, at_line
 from sbatchlint.convert.header import changes, chosen_nodes, gpus_of, header, tasks_of, unbound
-from sbatchlint.convert.launcher import read_by_others, start_by_variables, start_everywhere
+from sbatchlint.convert.launcher import is_standalone, read_by_others, start_by_variables, start_everywhere
 from sbatchlint.convert.launcher_in_file import LauncherInFile
 from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
 from sbatchlint.convert.lightning import tell_nodes
@@ -424,6 +424,8 @@ def _edits(job: Job, start: Start, target: str, goal: Goal, gpus: int) -> Iterat
     launch = start.launch
     if goal.gpus == 0 and target != start.kind and target in ("accelerate", "deepspeed"):
         raise NotConvertible(f"without GPUs it is not converted to {target}")
+    if launch is not None and target != start.kind and is_standalone(launch.launcher):
+        raise NotConvertible(f"what {launch.launcher.name} starts is known to it alone: leave out --to")
     if launch is None:
         assert start.step is not None
         if target == "srun":

@@ -45,6 +45,9 @@ NAMES = {
 # What a refusal of another launcher names.
 CONVERTED = "torchrun, accelerate, deepspeed, composer, fabric, swift, llamafactory-cli, mpirun and srun"
 _STATIC = ("accelerate", "fabric", "composer")
+# Launchers around torchrun that run it with --standalone if they are told no --rdzv-endpoint, so that each node meets
+# by itself (torchtune/_cli/run.py, 0.5).
+_STANDALONE = ("tune run",)
 _OF_TORCH = ("torchrun", "torch.distributed.launch")
 _LAST_PORT = 65535
 
@@ -195,7 +198,9 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
         yield from _override_configuration(words, added)
         if gpus == 1 and goal.nodes > 1:
             added += _as_distributed(words)
-    backend = goal.rendezvous or ("c10d" if elastic else "static")
+    backend = goal.rendezvous or ("c10d" if elastic or is_standalone(launcher) else "static")
+    if backend == "static" and is_standalone(launcher):
+        raise NotConvertible(f"{launcher.name} has no static rendezvous with several nodes: leave out --rdzv")
     if launcher.kind in _STATIC and backend != "static":
         raise NotConvertible(f"{launcher.kind} is converted to a static rendezvous only: leave out --rdzv")
     dropped = [
@@ -233,6 +238,11 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
         added += ["--rdzv-backend=c10d", '--rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT"', '--rdzv-id="$SLURM_JOB_ID"']
     rank = option(names.rank, "$SLURM_NODEID") if backend == "static" else None
     yield from words.started(rank, added)
+
+
+def is_standalone(launcher: Launcher) -> bool:
+    """Whether each node meets by itself, whatever address it is told, unless that is an --rdzv-endpoint."""
+    return launcher.name.endswith(_STANDALONE)
 
 
 def _is_elastic(launcher: Launcher) -> bool:

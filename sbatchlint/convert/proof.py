@@ -11,7 +11,7 @@ from sbatchlint.convert.container_differences import containers_of_starts, diffe
 from sbatchlint.convert.disowned import still_disowned
 from sbatchlint.convert.first_node import endless, of_first_node
 from sbatchlint.convert.goal import Goal
-from sbatchlint.convert.launcher import unread_configuration
+from sbatchlint.convert.launcher import is_standalone, unread_configuration
 from sbatchlint.convert.lightning import untold_nodes
 from sbatchlint.convert.once import spread
 from sbatchlint.convert.program_words import word_differences, words_of_starts
@@ -105,6 +105,9 @@ def _apart(job: Job, wanted: int, nodes: int) -> Iterator[str]:
     settings = [world.launcher.setting("master_addr", "main_process_ip", "rdzv_endpoint") for world in worlds]
     if nodes > 1 and any(each is not None and (each.text or "").split(":")[0] in LOOPBACK for each in settings):
         yield "each node would look for the others at its own address"
+    for world in worlds if nodes > 1 else ():
+        if is_standalone(world.launcher) and world.launcher.setting("rdzv_endpoint") is None:
+            yield f"each {world.launcher.name} would meet by itself: it takes no address but --rdzv-endpoint"
     names = {name for each in settings if each is not None for name in _hosts(each)}
     for name in sorted(names - assigned_names(job)) if nodes > 1 else ():
         yield f"where the processes meet is not known: nothing sets {name}"
