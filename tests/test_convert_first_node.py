@@ -44,6 +44,20 @@ TOLD = {
         f"N=2\n{START.replace('=2', '=$N')} --steps $((64 / N))",
         "$((64 / N)) counts the processes of one node",
     ),
+    "data-by-a-variable": (f"cp -r d /tmp/set\nexport DATA_DIR=/tmp/set\n{START}", f"DATA_DIR {DISK}"),
+    "calculated-nodes": (
+        f"NUM_NODES=1\nALL=$((2 * NUM_NODES))\n{START} --steps $((64 / ALL))",
+        "calculates with NUM_NODES, which is 1, where the program has 2 nodes",
+    ),
+    "lightning-file": (f"{START} fit --config a.yaml", "by fit --config Lightning may take one node"),
+    "lightning-words": (f"{START} fit --trainer.accelerator gpu", "by --trainer.accelerator Lightning may take"),
+    "lightning-tasks": (
+        "srun --ntasks-per-node=2 python a.py trainer.devices=2 trainer.strategy=ddp",
+        "by trainer.devices=2 Lightning may take one node",
+    ),
+    "threads-of-mpi": (
+        "export OMP_NUM_THREADS=4 CUDA_VISIBLE_DEVICES=0,1\nmpirun -np 2 ./a", "write #SBATCH --cpus-per-task=4"
+    ),
     "world-size-of-tasks": (
         "export WORLD_SIZE=2\nsrun --ntasks-per-node=2 python train.py",
         "WORLD_SIZE says 2, where 4 processes find each other",

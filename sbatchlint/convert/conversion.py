@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.bash.interpreter.programs import SHELLS
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import shown_text
 from sbatchlint.convert.allocation import asked_by_steps
 from sbatchlint.convert.container_differences import containers_of_starts, differences
@@ -47,6 +47,7 @@ from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks
 from sbatchlint.convert.words import without_geometry
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Launch
+from sbatchlint.job.argv import integer
 from sbatchlint.job.gpus import chosen_devices
 from sbatchlint.job.reevaluation import changed_job
 from sbatchlint.programs import has_trait
@@ -280,6 +281,10 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
     after, proof, repairs = script.proven(job, gpus, ranks, len(starts))
     if kind == "mpi":
         todos.append("see that srun has the PMI of your MPI: srun --mpi=list")
+    threads = exported(starts[0].launch.invocation, "OMP_NUM_THREADS") if starts[0].launch else None
+    number = None if kind != "mpi" else integer(threads)
+    if number is not None and number > 1 and number > (first.request.cpus_per_task or 1):
+        todos.append(f"write #SBATCH --cpus-per-task={number}: OMP_NUM_THREADS is {number}, and a task has fewer CPUs")
     if kind == "mpi" and any(each.launch is not None and each.launch.launcher.hostfile for each in starts):
         todos.append(f"see that {gpus} processes are those of one node: the hostfile may have named several")
     if _is_horovod(starts):

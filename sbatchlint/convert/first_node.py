@@ -47,6 +47,7 @@ def of_first_node(job: Job, size: int) -> Iterator[str]:
         yield from _addresses(job, command, words, known)
         yield from _ranks(job, words)
         yield from _data(job, words)
+        yield from _data_by_variables(job, command)
     if told:
         yield from _servers(job)
     for launch in job.launches:
@@ -77,6 +78,16 @@ def _data(job: Job, words: Argv) -> Iterator[str]:
     for place, (shown, line) in places.items():
         if _is_filled(job, place) or not _is_filled(job, place, in_step=True):
             yield f"line {line}: {shown} is on a disk of each node's own: see that it is there on all of them"
+
+
+def _data_by_variables(job: Job, command: Invocation) -> Iterator[str]:
+    """What variables name on the disk of a node that commands fill on the first one alone."""
+    for variable in command.state.variables:
+        value = exported(command, variable) if _READ.search(variable) and not _WRITTEN.search(variable) else None
+        found = None if value is None else _LOCAL.match(shown_text(value))
+        if value is not None and found is not None and _is_filled(job, found.group(1)):
+            line = job.line(span_of(value).start)
+            yield f"line {line}: {variable} is on a disk of each node's own: see that it is there on all of them"
 
 
 def _is_filled(job: Job, place: str, in_step: bool = False) -> bool:
