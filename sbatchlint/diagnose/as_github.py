@@ -13,7 +13,7 @@ def render(run: Run) -> str:
         event = answer.event
         kind = "error" if not number and answer.confidence != "possible" else "warning"
         place = f"{shown_path(event.path)}:{event.row}"
-        said = f"{answer.says}; {answer.advice} ({answer.confidence}; {place}: {event.text[:300]})"
+        said = f"{answer.says}; {answer.advice} ({answer.confidence}; {place}: {masked(event.text)[:300]})"
         rows = rows_of(answer, run.source)
         title = f"{event.symptom.title} ({event.symptom.id})"
         for row in rows[:5] or [0]:

@@ -66,14 +66,13 @@ _FORMS = (
     ("eyJ", r"[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}", r"[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"),
     ("eyJhcGlf", r"[\w+/-]{40,}={0,2}", ""),
     ("hooks.slack.com/services/T", r"\w+/B\w+/\w{16,}", ""),
+    ("/services/T", r"[A-Z0-9]{6,14}/B[A-Z0-9]{6,14}/\w{16,}", ""),
+    ("LS0tLS1CRUdJTiB", r"(?!DRVJUSUZJ|QVUJMSU)[A-Za-z0-9+/]{40,}={0,2}", ""),  # a private key in base 64
+    ("b3BlbnNzaC1rZXktdjE", "[A-Za-z0-9+/]{40,}={0,2}", ""),
     ("/api/webhooks/", r"\d{15,22}/[\w-]{50,}", r"\d{15,22}/[\w-]{30,}"),
 )
 # Tokens that tell it by what is in their middle, which is looked for first.
 _OTHER_FORMS = (
-    (
-        "PRIVATE KEY",
-        r"-----BEGIN[ ][A-Z ]{0,20}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----(?:\\+n|\s)+(?:[A-Za-z0-9+/=\s]|\\+[nr]){40,}",
-    ),
     (":AA", r"(?:(?<![\w-])|(?<=/bot))\d{8,10}:AA[\w-]{33}(?![\w-])"),
     ("8Q~", r"(?<![\w~.-])[\w~.-]{3}8Q~[\w~.-]{31,34}(?![\w~-])"),
     ("7Q~", r"(?<![\w~.-])[\w~.-]{3}7Q~[\w~.-]{31,34}(?![\w~-])"),

@@ -17,8 +17,11 @@ from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_addresses import LONG_USER, in_addresses
 from sbatchlint.source.secret_forms import LOOSE_TOKENS, TOKENS
+from sbatchlint.source.secret_hooks import in_hooks
+from sbatchlint.source.secret_keys import private_keys
 from sbatchlint.source.secret_names import KEY_NAMES, MORE_NAMES, NAMES, TEXT_TOKENS, is_secret, may_name_secret
 from sbatchlint.source.secret_places import PLACES
+from sbatchlint.source.secret_restatements import restated
 from sbatchlint.source.text import Source, Span
 
 COVER = "*"
@@ -67,10 +70,14 @@ class Secret(NamedTuple):
 @lru_cache(maxsize=8)
 def secrets_in(string: str) -> tuple[Secret, ...]:
     """The secrets of a text beyond doubt, by place; none overlaps another."""
-    found: dict[int, Secret] = {}
+    found = {
+        each.span.start: Secret(each.span, _owner(string, each.span.start))
+        for each in private_keys(string)
+        if each.is_whole
+    }
     for match in _matches(TOKENS, string):
         body = re.sub(r"^[A-Za-z0-9]{1,10}[_-](?:v1_|pat_|proj-|ant-|or-|live_|test_)?", "", match[0])
-        if "PRIVATE KEY" in body or _MADE_UP.search(body) is None and _entropy(body) > 3:
+        if _MADE_UP.search(body) is None and _entropy(body) > 3:
             found[match.start()] = Secret(Span(*match.span()), _owner(string, match.start()))
     for start, end in _ends_of_names(string):
         set_to = _SET.match(string, end)
@@ -209,6 +216,8 @@ _LEAST = 4
 _WORDLIKE = Regex(r"[A-Z]?[a-z]{1,15}|[A-Z]{1,15}")
 _UNLIKE_WORDS = Regex(r"(?=.*[0-9])(?=.*[A-Za-z])[^\s]{6,}|.*[^\w\s./-].*|.*[a-z][A-Z].*")
 _MIXED_CASE = Regex("[a-z][A-Z].*[a-z]")
+# A part of a value that nobody wrote as the name of a file.
+_DRAWN_PART = Regex(r"(?=[\w+=-]{0,80}[0-9])(?=[\w+=-]{0,80}[A-Za-z])[\w+=-]{16,400}")
 # No value has more characters that are compared.
 _LONGEST = 10_000
 # Of a value, as many characters as nothing else begins with by chance.
@@ -226,7 +235,15 @@ def _spans(string: str) -> list[tuple[int, int]]:
 @lru_cache(maxsize=8)
 def _found(string: str) -> list[tuple[int, int]]:
     """The same as each sign tells it."""
+    found = _found_as_written(string)
+    other = restated(string)
+    return found if other is None else [*found, *other.original(_found_as_written(other.text))]
+
+
+def _found_as_written(string: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = [secret.span for secret in secrets_in(string)]
+    found += [line for key in private_keys(string) if not key.is_whole for line in key.lines]
+    found += in_hooks(string)
     tokens = _matches(LOOSE_TOKENS, string)
     found += [match.span() for match in tokens if not _FILLED_IN_LATER.search(match[0]) and len(set(match[0])) > 8]
     if _LONG_WORD.search(string) is not None:
@@ -409,6 +426,9 @@ def _is_elsewhere(value: str) -> bool:
 def values_in(string: str) -> tuple[str, ...]:
     """The secrets of a script, the longest first, which may stand elsewhere without what tells that they are some."""
     values = {string[start:end] for start, end in _found(string)}
+    # lines of a key, and parts of what messages shorten like a path
+    values |= {string[start:end] for key in private_keys(string) for start, end in key.lines if end - start >= _ENOUGH}
+    values |= {part for each in values if "/" in each for part in each.split("/") if _DRAWN_PART.fullmatch(part)}
     known = (
         each for each in values if len(each) >= (_ENOUGH if _WORDLIKE.fullmatch(each) else _LEAST) and "\n" not in each
     )

@@ -3,10 +3,12 @@
 import re
 
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.secrets import MASK, redacted
 
 MOST = 140
 """The characters that a message may have before the script's own words in it are shortened."""
 _LONG = 45
+_COVERED = Regex(r"\*{9,}")
 # Code in a message, after a word that asks to write exactly this.
 _CODE = Regex(r"(\b(?:write|run|add|append) )?`([^`]*)`")
 # Phrases and shorter ones of the same meaning.
@@ -28,6 +30,10 @@ def shortened(written: str, most: int = _LONG) -> str:
 
     It never cuts a word or the name of a file, so the result may still be longer.
     """
+    if len(written) <= most:
+        return written
+    # of what is left of it, nobody would see that it is a secret
+    written = _COVERED.sub(MASK, redacted(written))
     if len(written) <= most:
         return written
     if written.startswith("$("):
