@@ -51,7 +51,8 @@ def check(job: Job) -> Iterator[Finding]:
 
     for mark in invisible_characters(job.directives):
         name = f"the {mark.name} (U+{ord(mark.characters[0]):04X})"
-        severity = None
+        severity, at_ends = None, False
+        title, edits_made = "replace the special characters", mark.edits or ()
         if mark.place == "magic":
             message = f"{name} hides this directive from sbatch; write a plain `#SBATCH`"
         elif mark.place == "stop":
@@ -79,11 +80,16 @@ def check(job: Job) -> Iterator[Finding]:
                 if corrected.strip():
                     at_ends = others > 0 and mark.kind != "unseen" and not set(" -\"'") & set(corrected.strip())
                     message = f"{problem}; {'remove them' if at_ends else f'write `{corrected.strip()}`'}"
-                severity = severity_of_loss(job, _misread(job, mark, corrected))
+                misread = _misread(job, mark, corrected)
+                if at_ends and len(set(mark.characters)) == 1:
+                    if len(misread) == 1:
+                        message = f"sbatch takes {name} here as part of the value of --{misread[0].name}; remove them"
+                    title, edits_made = "remove the special characters", tuple((*each[:2], "") for each in mark.edits)
+                severity = severity_of_loss(job, misread)
         fix = None
         if mark.edits is not None:
-            edits = [Edit(text.span(start, end), content) for start, end, content in mark.edits]
-            fix = Fix("replace the special characters", edits, safe=mark.safe)
+            edits = [Edit(text.span(start, end), content) for start, end, content in edits_made]
+            fix = Fix(title, edits, safe=mark.safe)
         yield Finding(text.span(mark.start, mark.end), message, severity, fix=fix)
 
 

@@ -127,9 +127,9 @@ def check(job: Job) -> Iterator[Finding]:
         if script is not None and script.end() <= lines[0].offset:
             several = True
             message = (
-                f"another script begins here, but sbatch runs the file as one job, with the directives above line {row}"
+                f"another script begins on line {job.line(script.start())}, but sbatch takes the file as one, with "
+                f"only the directives above line {row}; give each script its own file"
             )
-            message += " only; give each script its own file"
             related = [(stop.span, "the first command, where sbatch stops reading")]
             yield Finding(span, message, _severity(job, lines), related)
             continue

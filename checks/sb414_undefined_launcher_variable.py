@@ -399,7 +399,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
             return
         severity = "info" if times_written(job)[read.name] > 1 else severity  # also in comments
         stopped = "the script" if read.context.phase is Phase.SUBMIT else "the job"
-        yield Finding(read.span, f"{nothing}; set it, or {stopping(read)} to stop {stopped}", severity)
+        yield Finding(read.span, f"{nothing}; set it, or {stopping(read)} to stop {stopped} if it is empty", severity)
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
         yield Finding(read.span, f"{nothing}, and no such options are passed; set it, or remove it", severity)
 
@@ -528,7 +528,7 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
                 yield Finding(
                     place,
                     f"`{name}` is not set in this script: {unless_exported(job, name, launch.invocation.phase)}, "
-                    f"{dashes}{option.name} is empty; set it, or write `${{{name}:?}}` to stop the job",
+                    f"{dashes}{option.name} is empty; set it, or write `${{{name}:?}}` to stop the job if it is empty",
                     "warning",
                 )
 

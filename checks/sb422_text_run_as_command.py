@@ -69,6 +69,8 @@ _PROMPT = Regex(r"\[?[\w.-]+@[\w.-]+(?:[: ]\S*)?\]?[$%#]|\([\w.-]+\)\$")
 _CAPITALS = Regex(r"[A-Z_][A-Z0-9_]*")
 # Variables that every shell has.
 _USUAL = frozenset({"HOME", "USER", "PWD", "HOSTNAME", "PATH", "TMPDIR", "SCRATCH", "WORK"})
+# What follows a text that stands for a message: `|| "no input" || exit 3`.
+_ALTERNATIVE = Regex(r"\s*\|\|(?:[ \t]*((?:exit|return)(?:[ \t]+\d+)?)(?=[ \t]*(?:[;\n#]|\Z)))?")
 _ERREXIT = Regex(r"(?m)^[ \t]*set[ \t]+(?:-\w+[ \t]+)*-(?:\w*e|o[ \t]+errexit)")
 
 
@@ -196,9 +198,14 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
                 yield Finding(command.span, f"{what}; {advice}", severity)
             return
         if job.source.text[: literal.start()].rstrip().endswith("||"):
-            goes_on = job.source.text[literal.end() :].lstrip().startswith("||")  # which `echo` would not do
-            advice = "`{ echo …; exit 1; }` instead" if goes_on else "`echo` before it"
-            message = f"bash runs this text as a command, which does not exist; write {advice}"
+            after = _ALTERNATIVE.match(job.source.text, literal.end())  # which does not run after `echo`
+            goes_on = after is not None
+            advice = "write `echo` before it"
+            if after is not None:
+                ends = after[1] or "exit 1"
+                both = f"`|| {ends}`" if after[1] else "what follows it"
+                advice = f"replace the text and {both} with `{{ echo …; {ends}; }}`"
+            message = f"bash runs this text as a command, which does not exist; {advice}"
             yield Finding(Span(literal.start(), literal.end()), message, "info" if goes_on else "warning")
             return
         quoted, start, what = literal[0], literal.start(), "the command line is"

@@ -36,8 +36,8 @@ from sbatchlint.bash.syntax.tree import (
 )
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import span_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
+from sbatchlint.bash.values import shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, shortened
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
 from sbatchlint.source.text import Nested
@@ -82,9 +82,17 @@ def _of_loops(job: Job, command: Invocation) -> Iterator[Finding]:
         message = f"`{command.name}` outside a loop only prints an error, and the script goes on; {what}"
         severity = "warning"
         if command.redirects:  # which empties a file: `break > list.txt`
-            message = f"`{command.name}` outside a loop only prints an error; write `:` to empty the file"
+            message = f"`{command.name}` outside a loop prints an error; {_without(command)}"
             severity = "info"
         yield Finding(command.span, message, severity)
+
+
+def _without(command: Invocation) -> str:
+    """What to write for a command whose redirects are all that it does."""
+    redirect = command.redirects[-1]
+    if redirect.operator not in (">", ">|") or not redirect.target:
+        return "write `:` instead"
+    return f"to empty the file, write `: > {shortened(shown_text(redirect.target))}`"
 
 
 def _unset(command: Invocation) -> Iterator[Finding]:

@@ -69,7 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
     (name, (read, option)), *others = found.items()
     unless = unless_exported(job, name, read.context.phase).replace("unless exported", f"unless {name} is exported")
     message = f"`{option}` gets no value {unless}; set it above, or {stopping(read)}"
-    ends = " to stop the job"
+    ends = " to stop the job if it is empty"
     yield Finding(
         read.span,
         message + ends if len(message + ends) <= MOST else message,

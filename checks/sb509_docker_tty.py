@@ -69,7 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
         unwanted = written if len(edits) == 1 and not edits[0].content and edits[0].span.contains(option.span) else "-t"
         if start.by_daemon and all(_takes_input(each) for each in ways):
             message = (
-                f"{start.engine} refuses `{written}` in a batch job, where no input is a terminal (`the input device "
+                f"{start.engine} refuses `{written}` in a batch job, where stdin is not a terminal (`the input device "
                 f"is not a TTY`); remove `{unwanted}`"
             )
             elsewhere = any(map(_is_for_some_machines, ways)) or _serves_other_machines(job)

@@ -46,10 +46,10 @@ def check(job: Job) -> Iterator[Finding]:
         if "HUGGINGFACE" in old:
             message = f"`{old}` is the deprecated name of `{new}`; use `{new}`"
         else:
-            message = f"`{old}` has no effect since Transformers 5; use `{new}`, or `HF_HOME` for all such caches"
+            message = f"`{old}` is ignored by Transformers 5 and later; use `{new}`, or `HF_HOME` for all such caches"
             if "HF_HOME" in names:
-                message = f"`{old}` has no effect since Transformers 5, which uses `$HF_HOME/hub`; "
-                message += f"to keep this folder, rename it to `{new}`"
+                message = f"`{old}` is ignored by Transformers 5 and later; "
+                message += f"to keep this folder and not `$HF_HOME/hub`, write `{new}`"
         # another variable of the script may already have the new name, or would get it too
         taken = new in names or any(RENAMED.get(name) == new for name in names - {old})
         yield Finding(assignment.name_span, message, fix=None if taken else partial(_renamed, job, old, new))

@@ -90,12 +90,14 @@ def check(job: Job) -> Iterator[Finding]:
             )
             return
         if personal is not None:
+            # what did not run may be what puts conda into PATH, so that the hook would not be found either
+            sets_up = "source CONDA_DIR/etc/profile.d/conda.sh" if name == "conda" else hook
             yield Finding(
                 command.span,
                 f"`{name} activate` may fail: many `.bashrc` files (line {job.line(personal.span.start)}) return early "
-                f"in a job; add `{hook}` {above}",
+                f"in a job; add `{sets_up}` {above.removesuffix(' this line')}",
                 "info",
-                related=[(personal.span, "returns at once in a non-interactive shell")],
+                related=[(personal.span, "may return at once in a non-interactive shell")],
             )
             return
         alone = all(weight(job, each) is Weight.NONE for each in job.invocations[command.index + 1 :])

@@ -177,16 +177,22 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     rest = _REST.match(job.source.text, assignment.span.end)
     if rest is not None and rest[1] == assignment.name:
         return  # its value continues on the next line, which no-such-command reports
+    what = "modules" if len(modules) > 1 or _loads_several(modules[0]) else "module"
     places = " and ".join(at_lines(lines).rsplit(", ", 1))
     append = f"append `:${assignment.name}` to keep it"
     if job.source.slice(assignment.span).endswith("'"):
         append = f"append `:${assignment.name}`, in double quotes"
     yield Finding(
         assignment.span,
-        f"this drops what the modules on {places} may have added to {assignment.name}; {append}",
+        f"this drops what the {what} on {places} may have added to {assignment.name}; {append}",
         "warning" if assignment.name == "LD_LIBRARY_PATH" else "info",
-        related=[(each.span, "a module") for each in modules[-3:]],
+        related=[(each.span, "modules" if _loads_several(each) else "a module") for each in modules[-3:]],
     )
+
+
+def _loads_several(command: Invocation) -> bool:
+    """Whether a command loads more than one module."""
+    return sum(not word.startswith("-") for word in command.words[2:]) > 1
 
 
 def _is_for_one_command(job: Job, assignment: VariableAssignment) -> bool:

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.turned_off import is_turned_off
 from sbatchlint.analysis.directives.typos import typo
+from sbatchlint.analysis.expansion.reads import unprepared_reads
 from sbatchlint.analysis.script.submit_lines import is_shown_alone, may_be_array, shows_array
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace, shortened
 from sbatchlint.slurm.grammar import patterns
@@ -36,6 +37,7 @@ CARD = Card(
 )  # fmt: skip
 
 _BOTH = Regex(r"%[0-9]*A[-_.]?%[0-9]*a")
+_INDEX = "SLURM_ARRAY_TASK_ID"
 _ELEMENT = Regex(r"SLURM_ARRAY_")
 _MESSAGE = Regex(r"(?m)^[ \t]*(?:echo|printf|#)[ \t][^\n;&|>]*$")
 _ALONE = Regex(r"[-_.]?%[0-9]*a")
@@ -66,6 +68,9 @@ def check(job: Job) -> Iterator[Finding]:
         if reads_index:
             always = "unless sbatch is called with --array, `%a` in the log's name becomes 4294967294"
             message = f"{always}; add `#SBATCH --array`, or write `{shortened(instead, 25)}`"
+            read = next((each for each in unprepared_reads(job) if each.name == _INDEX), None)
+            if read is not None:  # which needs the array in any case
+                message = f"{always}; add `#SBATCH --array`, as line {job.line(read.span.start)} uses the index, too"
         meant = reads_index or is_turned_off(job, "array")
         # a sweep is often submitted as an array
         # with an id the name is unique, and only ugly

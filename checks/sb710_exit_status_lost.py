@@ -387,7 +387,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         setting = exits if exits is None or exits.name == "trap" else exits.parent
         in_double_quotes = setting is not None and '"' in job.source.slice(setting.span)[: len('trap "')]
         dollar = "\\$" if in_double_quotes else "$"  # else expanded when the trap is set
-        advice = f"begin the trap with `status={dollar}?`, end it with `exit {dollar}status`"
+        advice = f"begin the trap with `status={dollar}?`, and end it with `exit {dollar}status`"
         return f"{fails}: {ends}; {advice}", None
     if loss.how == "tested":
         kept, equals, _ = job.source.slice(loss.by).strip().partition("=$?")

@@ -94,12 +94,15 @@ def check(job: Job) -> Iterator[Finding]:
     names = dict.fromkeys(f"`{shown_program(each.command)}`" for each in losses if each.command.name)
     name = " or ".join(names) if len(names) == 2 and sum(map(len, names)) < _NAMES else next(iter(names))
     keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
-    each = "${pids[@]}" if keep == "pids+=($!)" else "$pids"
+    each = '"${pids[@]}"' if keep == "pids+=($!)" else "$pids"
     loop = f"for p in {each}; do wait $p || rc=1; done"
     leave = exit_with_kept(first.command)
     empty = "; pids=()" if keep == "pids+=($!)" else "; pids="
     again = empty if _is_repeated(job, place) else ""
-    advice = f"add `{keep}` after each `&`, then `{loop}{again}`, end with `{leave}`"
+    added = f"add `{keep}` after each `&`"
+    advice = f"{added}, replace `wait` with `{loop}{again}`, and end with `{leave}`"
+    if not again and _ends(job, first):
+        advice = f"{added}, and replace `wait` with `{loop}; {leave}`"
     if first.how == "wait" and _is_started_last(job, losses):
         advice = f"write `wait $! || rc=1`, and end with `{leave}`"
         if _ends(job, first):
@@ -110,13 +113,13 @@ def check(job: Job) -> Iterator[Finding]:
         happens = f"`wait` hides a failure of {name}"
         if server is not None:
             happens += f", and never returns while `{server.name}` runs"
-            advice = f'write `wait "$pid" || rc=1` for {name}, then end `{server.name}`'
+            advice = f'write `wait "$pid" || rc=1` for {name}, and then end `{server.name}`'
     elif first.how == "waits":
         happens = "this `wait` returns only the last process's status"
         written = job.source.slice(place)
         awaits = [each for each in job.invocations if each.span == place and not _in_subshell(first)]
         if awaits and written.startswith("wait ") and " -" not in written:
-            advice = f"write `for p in {written[5:].strip()}; do wait $p || rc=1; done`, end with `{leave}`"
+            advice = f"write `for p in {written[5:].strip()}; do wait $p || rc=1; done`, and end with `{leave}`"
             if awaits[0].context.loops and " " not in written[5:].strip() and "[" not in written:
                 advice = f"write `{written} || rc=1`, and end with `{leave}`"
     elif first.how == "pipeline" and first.filter is not None:
@@ -164,7 +167,7 @@ def _ends_with_zero(job: Job) -> bool:
 
 
 # The status has to leave the subshell, and then the loop or the script.
-_FOR_SUBSHELL = "write `wait $p || exit 1` for each PID, `|| rc=1` after the `)`, `exit $rc` at the end"
+_FOR_SUBSHELL = "write `wait $p || exit 1` for each PID, `|| rc=1` after the `)`, and `exit $rc` at the end"
 
 
 def _is_started_last(job: Job, losses: list[Loss]) -> bool:

@@ -58,6 +58,8 @@ _NUMBERS = frozenset(
 # Options with which MATLAB runs something else, or only tells something.
 _OTHER = frozenset({"-batch", "-h", "-help", "-n", "-e", "-version", "-dmlworker"})
 _MOST_BYTES = 1 << 18
+_FEW_LINES = 12  # that fit between quotes
+_THROUGH_CAT = "pass it to `cat > NAME.m` and run `matlab -batch NAME`"
 # A release before `-batch`, as modules and folders name it: `MATLAB/2017a`, `matlab/R2018b`, `matlab-9.4`.
 _OLD = Regex(r"(?i)matlab[\W_]*(?:R?20(?:0\d|1[0-8])(?!\d)|[78]\.\d|9\.[0-5](?!\d))")
 
@@ -152,10 +154,12 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
     name = os.path.basename(path or "").removesuffix(".m")
     folder = os.path.dirname(path or "")
     if reader.stdin is not None and len(program.strip().splitlines()) > 1:
-        advice = "put these lines into FILE.m, and write `matlab -batch FILE`"
+        lines = "the here-document" if last.operator.startswith("<<") and last.operator != "<<<" else "these lines"
+        advice = "put the code in NAME.m and run `matlab -batch NAME`"
         if "$" in job.source.slice(reader.stdin.span(0, len(reader.stdin.string))):  # bash would not expand it there
-            advice = 'put these lines into the quotes of `matlab -batch "…"`'
-        message = f"MATLAB goes on after an error here and exits with 0; {advice} (R2019a or later)"
+            few = len(program.strip().splitlines()) <= _FEW_LINES
+            advice = 'run the code with `matlab -batch "…"`' if few else _THROUGH_CAT
+        message = f"MATLAB goes on after an error in {lines} and exits with 0; {advice} (R2019a or later)"
         yield Finding(command.name_span, message, "warning")
         return
     instead = " instead of `<`" if last.operator == "<" else " instead"

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands
 
 # Letters of options that take a value, and of those for tunnels; and the option that names the nodes.
@@ -40,8 +41,9 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if command.phase is Phase.SUBMIT:
         return
     if any(map(_is_of_job, _hosts(command))):
-        message = f"processes started with {command.name} are outside the job, so Slurm may not limit or end them"
-        yield Finding(command.name_span, f"{message}; write `{_with_srun(job, command)}`")
+        outside = f"processes started with {command.name} are outside the job, so Slurm may be unable to"
+        forms = [f"{outside} {what} them; write `{_with_srun(job, command)}`" for what in ("limit or end", "end")]
+        yield Finding(command.name_span, next((each for each in forms if len(each) <= MOST), forms[-1]))
 
 
 def _with_srun(job: Job, command: Invocation) -> str:
@@ -51,6 +53,8 @@ def _with_srun(job: Job, command: Invocation) -> str:
     host = _hosts(command)[0]
     node = job.source.slice(span_of(host)).strip("\"'")
     node = node.rpartition("@")[2] if len(node) < _LONGEST and not set(node) & set(" \n") else "NODE"
+    if "$" in node:
+        node = f'"{node}"'
     at = next(at for at, each in enumerate(command.argv) if each is host)
     program = [shown_text(each) for each in command.argv[at + 1 :]]
     shell = not program or any(set(word) & set(" ;&|<>") for word in program)

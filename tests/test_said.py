@@ -32,6 +32,21 @@ SAID = [
     ("SB127", '#SBATCH --mail-type="BEGIN, END" --mail-user=a@b.de\nsrun ./a.out\n', "because of the spaces"),
     ("SB318", "#SBATCH -c 1\nmpirun -n 4 ./a.out\n", "write `--ntasks=4`"),
     ("SB422", '#SBATCH -n 1\nsingularity run a.sif "python a.py --b c"\n', "may not split it"),
+    # one or several
+    ("SB619", "#SBATCH -n 1\nmodule load gcc\nexport LD_LIBRARY_PATH=/a/lib\nsrun ./a.out\n",
+     "the module on line 3 may"),
+    ("SB619", "#SBATCH -n 1\nmodule load gcc fftw\nexport LD_LIBRARY_PATH=/a/lib\nsrun ./a.out\n",
+     "the modules on line"),
+    ("SB454", "#SBATCH -n 1\npython a.py --a 1 --lr $LR --epochs $EPOCHS\n", "to stop the job if it is empty"),
+    ("SB446", "#SBATCH -n 1\nbreak > a.txt\nsrun ./a.out >> a.txt\n", "to empty the file, write `: > a.txt`"),
+    ("SB005", "#SBATCH -o a.txt\u00a0\u00a0\u00a0\nsrun ./a.out\n",
+     "here as part of the value of --output; remove them"),
+    ("SB703", "#SBATCH -o a_%a.txt\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n", "add `#SBATCH --array`, as line 3 uses"),
+    ("SB813", "#SBATCH -N 2\nfor i in $(scontrol show hostnames $SLURM_JOB_NODELIST); do\nssh $i ./a.out\ndone\n",
+     "may be unable to limit or end them"),
+    ("SB711", "#SBATCH -N 2\nfor i in 1 2; do srun -N1 ./a.out $i & done\nwait\n",
+     'replace `wait` with `for p in "${pids[@]}"'),
+    ("SB422", '#SBATCH -n 1\n[ -f a ] || "no file a" || exit 3\nsrun ./a.out\n', "with `{ echo …; exit 3; }`"),
 ]  # fmt: skip
 
 
@@ -52,3 +67,9 @@ def test_what_a_comment_calls_a_buffer_contradicts_nothing() -> None:
     script = "#!/bin/bash\n#SBATCH --mem=2000 #most runs should be under 1 GB, with a buffer\nsrun ./a.out\n"
     done = lint(script, path="job.sh", isolated=True, min_severity="info")
     assert "SB215" not in {each.code for each in done.findings}
+
+
+def test_what_tbg_fills_in_is_no_invalid_count() -> None:
+    script = "#!/bin/bash\n#SBATCH --ntasks=!TBG_tasks\nsrun --ntasks=!TBG_tasks ./a.out\n"
+    done = lint(script, path="job.tpl", isolated=True, min_severity="info")
+    assert "SB125" not in {each.code for each in done.findings}

@@ -13,7 +13,6 @@ _COVERED = Regex(r"\*{9,}")
 _CODE = Regex(r"(\b(?:write|run|add|append) )?`([^`]*)`")
 # Phrases and shorter ones of the same meaning.
 _PHRASES = (
-    (" and end with ", ", end with "),
     (" the pipeline returns the status of ", " the status is that of "),
     (" other commands) fails", " others) fails"),
     (" the job still ends COMPLETED", " the job ends COMPLETED"),

@@ -51,6 +51,7 @@ PLAIN_SLOTS = {
     "percent": r"%[A-Z][A-Z0-9_]{3,}%",
     "printf": r"%\([A-Za-z_]\w*\)[-+0 #]*\d*(?:\.\d+)?[sdifgr]",
     "at_name": r"(?<![\w\\@./:])@[A-Z][A-Z0-9_]*(?![\w@.])",
+    "tbg": r"!TBG_[A-Za-z]\w*",  # of PIConGPU
     "crosses": r"XXX(?!X)[A-Za-z]\w*?(?<!X)XXX(?!X)",
     "word": r"(?<![\w$])(?:(?:[A-Z][A-Z0-9]*_)+PLACEHOLDER|PLACEHOLDER(?:_[A-Z0-9]+)+)(?!\w)",
 }
