@@ -237,6 +237,16 @@ def test_a_program_named_by_a_repository_is_not_run(command: Command) -> None:
     assert not (command.folder / "ran").exists()
 
 
+def test_patterns_that_git_does_not_get_through(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is walked without git then, and the pattern matched in linear time."""
+    monkeypatch.setattr(discover, "_PATIENCE", 0.2)
+    for name in ("b", "x"):
+        command.write(f"{240 * 'a'}{name}.sh", HEAD)
+    command.write(".gitignore", f"*{10 * 'a*'}ax.sh\n")
+    subprocess.run(["git", "init", "-q"], check=True)
+    assert command("--show-files").out.split() == [f"{240 * 'a'}b.sh"]
+
+
 def test_exclude(command: Command) -> None:
     command.write("a.sbatch", HEAD)
     command.write("old/b.sbatch", HEAD)

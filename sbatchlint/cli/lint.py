@@ -365,9 +365,10 @@ class Run:
         held = f"{counted(baseline.count, 'finding')} in {counted(len(baseline.entries), 'file')}"
         named, origin = self.settings.baseline, self.settings.origin
         if named is not None and origin is not None and os.path.realpath(named) == os.path.realpath(path):
-            print(f"{path}: {held}; {shown_path(origin)} names it already")
+            print(f"{escape(path)}: {held}; {escape(shown_path(origin))} names it already")
         else:
-            print(f'{path}: {held}; write baseline = "{path}" into sbatchlint.toml, or pass --baseline')
+            shown = escape(path)
+            print(f'{shown}: {held}; write baseline = "{shown}" into sbatchlint.toml, or pass --baseline')
         return 2 if self.errors else 0
 
     def _in_rows(self, everything: list[Diagnostic], found: list[Diagnostic]) -> list[Diagnostic]:

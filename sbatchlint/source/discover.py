@@ -133,6 +133,8 @@ _OF_KERNEL = frozenset(
 Unreadable = Callable[[OSError], None]
 LeftOut = Callable[[str, str], None]  # path, and why
 _IGNORED = "git ignores it"
+# The seconds that git may take, which a pattern with many stars would keep busy for ever: after them, it is not asked.
+_PATIENCE = 5.0
 
 
 def candidates(
@@ -232,20 +234,28 @@ def git_environment() -> dict[str, str]:
 
 
 def _listed_by_git(folder: str, *kinds: str) -> list[str]:
-    """The files of a folder of these kinds (of `git ls-files`), sorted; empty where git fails."""
+    """The files of a folder of these kinds (of `git ls-files`), sorted; empty where git fails or takes too long."""
     at = os.path.abspath(folder)
     while not os.path.exists(os.path.join(at, ".git")):
         parent = os.path.dirname(at)
         if parent == at:
             return []
         at = parent
-    from subprocess import DEVNULL, run  # slow to import, and used for folders only
+    from subprocess import DEVNULL, TimeoutExpired, run  # slow to import, and used for folders only
 
     # fsmonitor may be a program of the repository, none of which is ever run
     command = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", *kinds, "--exclude-standard"]
     try:
-        done = run(command, cwd=folder, stdin=DEVNULL, capture_output=True, env=git_environment(), check=False)
-    except OSError:
+        done = run(
+            command,
+            cwd=folder,
+            stdin=DEVNULL,
+            capture_output=True,
+            env=git_environment(),
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, TimeoutExpired):
         return []
     if done.returncode != 0:
         return []
