@@ -261,6 +261,10 @@ def test_symptoms_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
     for form in ("text", "markdown", "json"):
         assert main(["explain", "address-in-use", "--output-format", form]) == 0
         assert "SB301" in capsys.readouterr().out
+    assert main(["explain", "time-limit"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "likeliest" not in told and "see the finding" not in told
+    assert told.count("reads as hours and is minutes") == 1
 
 
 def test_linting_loads_nothing_of_it() -> None:

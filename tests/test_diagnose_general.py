@@ -345,3 +345,29 @@ def test_an_answer_is_given_once(tmp_path: Path) -> None:
     log = "torchrun: error: the following arguments are required: training_script, training_script_args\n"
     found = [(each.says, each.where) for each in _judged(tmp_path, log).diagnosis.answers]
     assert len(found) > 1 and len(set(found)) == len(found), found
+
+
+_TIMED_OUT = (
+    "[rank{0}]:[E ProcessGroupNCCL.cpp:616] [Rank {0}] Watchdog caught collective operation timeout:"
+    " WorkNCCL(SeqNum=1423, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600029 milliseconds before timing out.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("above", "ranks", "cause", "confidence"),
+    [
+        ("", (3, 5), "one-rank", "possible"),  # nothing tells of the others
+        ("", (1, 2, 3), "one-rank", "possible"),  # nor whether there are more
+        ("world_size: 4\n", (1, 3), "one-rank", "possible"),
+        ("world_size: 8\n", (1, 2, 3), "one-rank", "possible"),
+        ("world_size: 4\n", (0, 1, 2), "one-rank", "possible"),
+        ("world_size: 4\n", (1, 2, 3), "rank-zero-alone", "likely"),
+        ("Initializing distributed: GLOBAL_RANK: 1, MEMBER: 2/4\n", (1, 2, 3), "rank-zero-alone", "likely"),
+    ],
+)
+def test_a_rank_is_missed_only_where_all_others_are_known_to_have_come(
+    above: str, ranks: tuple[int, ...], cause: str, confidence: str, tmp_path: Path
+) -> None:
+    log = above + "".join(map(_TIMED_OUT.format, ranks))
+    first = _judged(tmp_path, log).diagnosis.answers[0]
+    assert (first.cause.key, first.confidence) == (cause, confidence)

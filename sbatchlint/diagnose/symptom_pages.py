@@ -13,6 +13,7 @@ from sbatchlint.source.regex import Regex
 
 # What lists all symptoms, in place of the name of one.
 ALL = "symptoms"
+ORDER = "`diagnose` takes the first that the script or the log shows; if they show none, the first left open."
 # The second half of a sentence: a line that a terminal cut in two.
 _FRAGMENT = Regex(r"[a-z][a-z ]*[.)]+ [A-Z]")
 
@@ -81,7 +82,7 @@ def as_markdown(symptom: Symptom) -> str:
     lines = [f"# {symptom.title} (`{symptom.id}`)", "", symptom.docs.strip(), "", "## Printed by", ""]
     lines += [f"{symptom.printed_by}; {_joined(symptom.releases)}", "", "```text", *samples(symptom), "```"]
     if symptom.causes:
-        lines += ["", "## Causes, the likeliest first", ""]
+        lines += ["", "## Possible causes", "", ORDER, ""]
         lines += [f"{number}. {_cause(each)}" for number, each in enumerate(symptom.causes, 1)]
     return "\n".join(lines) + "\n"
 
@@ -93,7 +94,7 @@ def as_text(symptom: Symptom, terminal: Terminal) -> str:
     for each in samples(symptom):
         lines += [f"{' ' * 8 if at else ' ' * 4}{line}" for at, line in enumerate(wrap(each, terminal.width - 8))]
     if symptom.causes:
-        lines += ["", "Causes, the likeliest first:", ""]
+        lines += ["", "Possible causes:", "", *as_paragraphs(ORDER, terminal), ""]
     for number, cause in enumerate(symptom.causes, 1):
         begin = f"  {number}. "
         told = wrap(_cause(cause), min(terminal.width, 110) - len(begin))
@@ -103,7 +104,10 @@ def as_text(symptom: Symptom, terminal: Terminal) -> str:
 
 def _cause(cause: Cause) -> str:
     codes = f" ({', '.join(cause.codes)})" if cause.codes else ""
-    return f"{cause.where}: {cause.says}; {cause.advice}{codes}".replace("{", "<").replace("}", ">")
+    advice = cause.advice
+    if codes and advice.startswith("see the finding"):  # `diagnose` has one; here stand only the checks
+        advice = f"lint the script, and see what these checks say{advice.removeprefix('see the finding')}"
+    return f"{cause.where}: {cause.says}; {advice}{codes}".replace("{", "<").replace("}", ">")
 
 
 def _joined(text: str) -> str:

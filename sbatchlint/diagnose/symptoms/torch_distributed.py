@@ -4,6 +4,7 @@ import re
 
 from sbatchlint.analysis.containers.container_starts import container_starts
 from sbatchlint.diagnose.evidence import assigned, number, options, possible, says, several_tasks, shown, steps
+from sbatchlint.diagnose.printed import before
 from sbatchlint.diagnose.subjects import working
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -81,10 +82,23 @@ def _one_launcher(job: Job, event: Event) -> Verdict:
     return RULED_OUT if job.steps and all(each.tasks == 1 for each in job.steps) else None
 
 
+# What programs print of how many ranks there are: `world_size=8`, `nranks 8`, `MEMBER: 1/8`, `Starting with 8 processes`.
+_ALL_RANKS = re.compile(
+    r"(?i)\bworld[_ ]?size\W{1,4}(\d{1,6})\b|\bnranks\W{1,3}(\d{1,6})\b|\bMEMBER: \d{1,6}/(\d{1,6})\b"
+    r"|\bStarting with (\d{1,6}) processes\b"
+)
+
+
 def _without_rank_zero(event: Event) -> bool | None:
-    """Several ranks waited, the first collective had gone well, and rank 0 is not among them."""
-    ranks = [each for each in event.tasks if re.fullmatch(r"rank\d+", each)]
-    return possible(len(ranks) > 1 and "rank0" not in ranks and not _first_collective(event))
+    """All ranks waited but rank 0, of as many as the log says that there are, and the first collective had gone well."""
+    ranks = {int(each[4:]) for each in event.tasks if re.fullmatch(r"rank\d{1,6}", each)}
+    told = {int(number) for line in before(event) for number in _numbers(line)}
+    return possible(ranks and told == {len(ranks) + 1} and ranks == set(range(1, len(ranks) + 1))
+                    and not _first_collective(event))  # fmt: skip
+
+
+def _numbers(line: str) -> list[str]:
+    return [number for match in _ALL_RANKS.finditer(line) for number in match.groups() if number]
 
 
 def _first_node_only(job: Job, event: Event) -> Verdict:
@@ -391,9 +405,9 @@ work (a checkpoint, an evaluation on rank 0 alone), hangs, or calls another coll
         literals=("collective operation timeout", "Some NCCL operations have failed or timed out", "NCCL watchdog thread terminated", "atchdog got stuck", "monitoredBarrier", "heartbeat monitor timed out", "Timed out waiting ", "terminate called after throwing an instance of 'c"),
         patterns=(r"collective operation timeout", r"Some NCCL operations have failed or timed out", r"NCCL watchdog thread terminated with exception|ProcessGroupNCCL's watchdog got stuck|[Ww]atchdog got stuck|heartbeat monitor timed out", r"monitoredBarrier after \d+|failed to pass monitoredBarrier|Timed out waiting \d+ms for (?:recv|send) operation", r"terminate called after throwing an instance of 'c10::DistBackendError'"),
         causes=(
-            Cause("ranks-apart", "script", "the ranks do not all belong together as the script starts them", "see the finding", codes=("SB303", "SB304", "SB310", "SB311", "SB313", "SB323", "SB324", "SB603", "SB601", "SB811")),
+            Cause("ranks-apart", "script", "the ranks do not all belong together as the script starts them", "see the finding", codes=("SB303", "SB304", "SB310", "SB311", "SB313", "SB324", "SB603", "SB601", "SB811")),
             Cause("never-connected", "cluster", "the very first collective did not end: the ranks never reached each other", "look at NCCL_SOCKET_IFNAME and NCCL_DEBUG=INFO between the nodes; on one node, try NCCL_P2P_DISABLE=1 and tell the site where it helps", log=_first_collective),
-            Cause("rank-zero-alone", "code", "the other ranks waited in a collective, and rank 0 did not come: it does by itself what they do not (an evaluation, plots, a checkpoint, a download)", "let all ranks do it, or keep the collectives of that part to rank 0; a longer limit (init_process_group(timeout=…)) only hides it", log=_without_rank_zero),
+            Cause("rank-zero-alone", "code", "all other ranks waited in a collective, and rank 0 did not come: it may do by itself what they do not (an evaluation, plots, a checkpoint, a download)", "let all ranks do it, or keep the collectives of that part to rank 0; a longer limit (init_process_group(timeout=…)) only hides it", log=_without_rank_zero),
             Cause("one-rank", "code", "some ranks did not come to a collective: one ended before, hangs, or does other work", "find the rank that stopped first; TORCH_NCCL_TRACE_BUFFER_SIZE and py-spy show where each one is", unproven="possible"),
         ),
         matches="""\

@@ -2,8 +2,8 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import shown, spans_of
-from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.diagnose.evidence import possible, shown, spans_of
+from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
 
@@ -33,6 +33,17 @@ def _default_endpoint(job: Job, event: Event) -> Verdict:
 
 def _launches(job: Job, event: Event) -> Verdict:
     return shown(tuple(world.span for world in find_worlds(job) if world.launch is not None), "possible")
+
+
+# The words of launchers that start workers: a frame in a file of theirs, or the option that they give to a worker.
+_LAUNCHER = re.compile(
+    r'^ *File "[^"]{0,400}/(?:accelerate|deepspeed|torch/distributed|colossalai|horovod)/|--local[_-]rank[=\'" ]'
+)
+
+
+def _by_launcher(event: Event) -> bool | None:
+    """A launcher raises it: the frames above or the command itself are those of one."""
+    return possible(any(map(_LAUNCHER.search, (event.text, *event.above))))
 
 
 _WORLD = (
@@ -135,12 +146,10 @@ accelerate: error: argument --num_processes: invalid int value: ''
             r"Root Cause \(first observed failure\)",
             r"multiprocessing\.spawn\.Process(?:Raised|Exited)Exception|ray\.exceptions\.RayTaskError",
             r"exits with return code = (?P<code>-?\d+)|Killing subprocess \d+",
-            r"subprocess\.CalledProcessError: Command .* (?:returned non-zero exit status|died with)",
             r"Sending process \d+ closing signal|traceback : Signal \d+",
         ),
         causes=(
             Cause("killed", "submission", "a worker was killed from outside, with nothing in the log that says why: usually host memory", "look at `sacct -j JOB --format=JobID,State,MaxRSS,ReqMem`", log=lambda event: None if event.groups.get("code") == "-9" else False, unproven="possible"),
-            Cause("not-reached", "cluster", "a node could not be reached by ssh", "ssh between nodes may be disabled, or require a key: let srun start the workers", log=lambda event: None if re.search(r"Command \W*(?:ssh|pdsh|scp|rsync)\b", event.text) else False),
             Cause("program", "code", "a worker failed; its own output has the reason", "look at the first traceback above, or run with TORCHELASTIC_ERROR_FILE or @record", unproven="possible"),
         ),
         matches="""\
@@ -149,9 +158,29 @@ E0512 failed (exitcode: -9) local_rank: 3 (pid: 4711) of binary: /opt/venv/bin/p
 Root Cause (first observed failure):
 torch.multiprocessing.spawn.ProcessRaisedException:
 [2024-05-12 10:00:00,000] [ERROR] [launch.py:325:sigkill_handler] ['python', 'train.py'] exits with return code = 1
-subprocess.CalledProcessError: Command '['python', 'train.py']' returned non-zero exit status 1.
 W0512 Sending process 4712 closing signal SIGTERM
 """,
+    ),
+    Symptom(
+        id="command-failed",
+        title="a command that a Python program started failed",
+        docs="The command has printed its reason above, unless the program took its output. Launchers (accelerate, deepspeed) end so as well, after one of their workers has failed.\n",
+        printed_by="python (subprocess)",
+        releases="all",
+        role="teardown",
+        literals=("CalledProcessError",),
+        patterns=(r"subprocess\.CalledProcessError: Command .* (?:returned non-zero exit status|died with)",),
+        causes=(
+            Cause("not-reached", "cluster", "a node could not be reached by ssh", "ssh between nodes may be disabled, or require a key: let srun start the workers", log=lambda event: None if re.search(r"Command \W*(?:ssh|pdsh|scp|rsync)\b", event.text) else False),
+            Cause("worker", "code", "a worker of the launcher failed; its own output has the reason", "look at the first traceback above, or run with TORCHELASTIC_ERROR_FILE or @record", log=_by_launcher, unproven="possible"),
+            Cause("command", "code", "a command that the program runs failed", "look at what the command printed above; if there is nothing, let the program print its `stderr`", unproven="possible"),
+        ),
+        matches="subprocess.CalledProcessError: Command '['python', 'train.py']' returned non-zero exit status 1.\n",
+        examples=(
+            Example("  File \"/work/prepare.py\", line 3, in <module>\n    subprocess.check_call(['git', 'clone', 'x'])\nsubprocess.CalledProcessError: Command '['git', 'clone', 'x']' returned non-zero exit status 128.\n", None, "command", "possible"),
+            Example("  File \"/venv/lib/python3.11/site-packages/accelerate/commands/launch.py\", line 763, in simple_launcher\n    raise subprocess.CalledProcessError(returncode=process.returncode, cmd=cmd)\nsubprocess.CalledProcessError: Command '['/venv/bin/python', 'train.py']' returned non-zero exit status 1.\n", None, "worker", "possible"),
+            Example("subprocess.CalledProcessError: Command '['/usr/bin/python', '-u', 'train.py', '--local_rank=3']' returned non-zero exit status 1.\n", None, "worker", "possible"),
+        ),
     ),
     Symptom(
         id="harmless-launcher-warning",
