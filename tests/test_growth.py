@@ -60,6 +60,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "outputs of containers": repeated("x=$(docker run img a@); docker logs $x; docker rm $x\n"),
     "ranks among the words of one srun": joined("-x=$SLURM_PROCID/@", " ", "srun a "),
     "ranks among the words of one srun with options": joined('-x="$SLURM_PROCID"/@', " ", "srun $OPTIONS a "),
+    "traps and what is assigned after them": repeated("f@() { A@=1; }\ntrap 'echo $A@' USR1\n"),
     "traps of functions": repeated("cleanup@() { rm -r $W; }\ntrap cleanup@ USR1\n"),
     "removals of one variable": repeated("rm -rf $OUT\nsrunup@=\n"),
     "case: variables": case("a@) A@=x ;;\n"),

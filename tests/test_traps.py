@@ -38,6 +38,9 @@ SCRIPTS: dict[str, str | None] = {
     's=1; f() { srun ./a "$s"; }; trap f EXIT; s=2': None,
     's=1; g() { srun ./a "$s"; }; f() { g; }; trap f EXIT; s=2': None,
     's=1; f() { srun ./a "$s"; }; trap f EXIT; t=2': "1",
+    "s=1; declare -n r=s; trap 'srun ./a $r' EXIT; s=2": None,
+    "s=1; r=s; trap 'srun ./a ${!r}' EXIT; s=2": None,
+    "s=1; r=s; trap 'srun ./a ${!r}' EXIT; r=t; t=3": None,
 }
 
 

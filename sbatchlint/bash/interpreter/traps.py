@@ -8,13 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.syntax.tree import Statement
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Pieces, Text, text_of
+from sbatchlint.bash.values import Phase, Pieces, Text, shown_text, text_of
 from sbatchlint.bash.variables import VOLATILE, Alternative, Variable, changed_names
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -24,7 +25,7 @@ ENDS = "a trap on ERR"
 LEAVING = Regex(r"\b(?:break|continue|return)\b")
 # What may assign variables: `NAME=`, commands whose words may be names, arithmetic, and `${NAME:=…}`.
 _WRITES = Regex(
-    r"(?:^|(?<=[\s;&|({`'\"]))(?P<name>[A-Za-z_]\w*)(?:\[[^\]\n]*\])?\+?="
+    r"(?:^|(?<=[\s;&|({`'\"]))(?P<name>[A-Za-z_]\w*)(?:\[[^\]\n]{0,200}\])?\+?="
     r"|\b(?:read|mapfile|readarray|for|select|getopts|unset|let|printf|declare|typeset|local|export|readonly)[ \t]+"
     r"(?P<words>[^\n;|&]+)"
     r"|\(\((?P<sum>[^\n)]+)|\$\{(?P<default>\w+):?=",
@@ -83,27 +84,53 @@ def _signals(words: Sequence[Pieces]) -> set[str | None]:
 
 def _forget_what_changes(inner: Scope, scope: Scope, span: Span) -> None:
     """Makes unknown in a handler's commands what the shell may assign before they run."""
-    string, state = scope.text.string, inner.state
+    state, writes = inner.state, _writes(scope.text.string)
     at = 0 if scope.context.loops else span.end - scope.text.start  # an iteration may run what is above in the loop
-    writes = _writes(string)
-    names = {name for start, name in writes if start >= at}
-    if _FUNCTION.search(string):  # which may be called later
-        times = Counter(name for _, name in writes)
-        names.update(name for name, count in times.items() if count > 1 or name not in state.variables)
-    for name in sorted(names):
-        state.variables[name] = _changed(name, state.variables.get(name), None, span, inner)
-    if _ARGUMENTS.search(string, max(at, 0)):
+    for name in sorted(_mentioned(inner) & writes.last.keys()):
+        is_later = writes.last[name] >= at
+        if is_later or writes.functions and (writes.times[name] > 1 or name not in state.variables):
+            state.variables[name] = _changed(name, state.variables.get(name), None, span, inner)
+    if writes.arguments >= at:
         state.positional = None
 
 
-@lru_cache(maxsize=16)
-def _writes(string: str) -> list[tuple[int, str]]:
-    """The names that a text may assign, and where."""
-    found: list[tuple[int, str]] = []
-    for match in _WRITES.finditer(string):
-        for group in filter(None, match.groups()):
-            found.extend((match.start(), name) for name in NAME.findall(group))
+def _mentioned(inner: Scope) -> set[str]:
+    """The names in a handler's commands, in the functions that they call, and behind references."""
+    functions, variables = inner.state.functions, inner.state.variables
+    found: set[str] = set()
+    left = [inner.text.string]
+    while left:
+        text = left.pop()
+        names = set(NAME.findall(text)) - found
+        found |= names
+        left.extend(shown_text(functions[name].source) for name in names if name in functions)
+        known = [variables[name] for name in names if name in variables]
+        references = known if "${!" in text else [variable for variable in known if "n" in variable.flags]
+        values = [value for variable in references for value in variable.alternatives]
+        left.extend(shown_text(field) for value in values for field in value.fields or ())
     return found
+
+
+class _Writes(NamedTuple):
+    """The names that a text may assign, where last and how often; where it last sets arguments; if it has functions."""
+
+    last: dict[str, int]
+    times: Counter[str]
+    arguments: int
+    functions: bool
+
+
+@lru_cache(maxsize=16)  # for all traps of a text
+def _writes(string: str) -> _Writes:
+    found = [
+        (match.start(), name)
+        for match in _WRITES.finditer(string)
+        for group in filter(None, match.groups())
+        for name in NAME.findall(group)
+    ]
+    arguments = max((match.start() for match in _ARGUMENTS.finditer(string)), default=-1)
+    times = Counter(name for _, name in found)
+    return _Writes({name: at for at, name in found}, times, arguments, _FUNCTION.search(string) is not None)
 
 
 def _note(end: State | None, begin: State, text: Text, signals: set[str | None], span: Span, scope: Scope) -> None:
