@@ -59,6 +59,7 @@ def test_words_that_nullglob_would_remove(command: Converting) -> None:
     ],
 )
 def test_deepspeed_in_some_alternative(command: Converting, lines: str) -> None:
+    command.write("c.yaml", "distributed_type: DEEPSPEED\n")
     command.write("job.sh", f"{HEADER}{lines}\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 0 and "--deepspeed_multinode_launcher=standard" in result.out, (result.out, result.err)

@@ -82,7 +82,7 @@ def test_a_script_without_directives_reads_its_files_too(command: Converting) ->
     command.write("open.sh", OPEN)
     command.write("job.sh", "#!/bin/bash\nbash open.sh\n")
     result = command("convert", "--nodes", "2", "--set", "time=5", "--cpus-per-node", "4", "job.sh")
-    assert result.code == 0 and "2 processes become 4" in result.err, result.err
+    assert result.code == 0 and "processes become 4" in result.err, result.err
     assert f'export NNODES="$SLURM_JOB_NUM_NODES"\n{MEETING.splitlines()[0]}\nsrun ' in result.out
 
 
@@ -121,7 +121,7 @@ def test_what_the_reason_says_to_write_is_enough(command: Converting) -> None:
     options = refused.partition(": write ")[2].partition(" there")[0]
     command.write("train.sh", f"accelerate launch --multi_gpu {options} train.py\n")
     result = command("convert", "--nodes", "2", "job.sh")
-    assert result.code == 0 and "2 processes become 4" in result.err, result.err
+    assert result.code == 0 and "processes become 4" in result.err, result.err
     assert "export NUM_PROCESSES=$((SLURM_JOB_NUM_NODES * 2))\n" in result.out
 
 

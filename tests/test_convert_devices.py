@@ -22,7 +22,7 @@ HIDDEN = [
     f"{TORCHRUN} --use_cpu",
     f"{TORCHRUN} --cpu",
     f"{TORCHRUN} --device cpu",
-    f"{TORCHRUN} trainer.accelerator=cpu",
+    f"{TORCHRUN} trainer.accelerator=cpu trainer.num_nodes=1",
     f"{TORCHRUN} --n_gpu=0",
     f"DS_ACCELERATOR=cpu {TORCHRUN}",
     "fabric run --accelerator=cpu --strategy=ddp --devices=2 train.py",

@@ -10,7 +10,7 @@ from sbatchlint.engine import lint_source
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 
-UNFILLED = "#!/bin/bash\n#SBATCH -p your_partition\nsrun ./a.out\n"
+UNFILLED = "#!/bin/bash\n#SBATCH -p your_partition\n#SBATCH -D /home/ada/run\nsrun ./a.out\n"
 LATE = "#!/bin/bash\nset -e\n#SBATCH -N 2\nsrun ./a.out\n"
 
 

@@ -46,7 +46,7 @@ def test_the_message_has_the_whole_path_where_it_fits_and_the_fix_always(folder:
 
 
 def test_phrases_are_shortened_only_where_the_message_is_long() -> None:
-    message = "a failure of `srun` is ignored; append `|| rc=1` to this line and end with `exit $rc`"
+    message = "if `srun` fails, the job still ends COMPLETED: line 9 sets the exit status; append `|| exit` to it"
     assert shorten_message(message, "") == message
-    long = message.replace("ignored", "ignored" + ", and ignored" * 6)
-    assert len(long) > MOST and ", end with `exit $rc`" in shorten_message(long, "")
+    long = message.replace("fails", "fails" + ", and fails" * 6)
+    assert len(long) > MOST and " the job ends COMPLETED" in shorten_message(long, "")

@@ -285,7 +285,7 @@ def _add_files(server: Server) -> None:
     @server.feature(types.EXIT)
     def leave(*_: object) -> None:
         protocol = server.protocol
-        server.status = int(isinstance(protocol, Protocol) and not protocol.has_ended)
+        server.status = 1 if isinstance(protocol, Protocol) and not protocol.has_ended else 0
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:

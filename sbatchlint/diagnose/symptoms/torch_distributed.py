@@ -9,6 +9,7 @@ from sbatchlint.diagnose.subjects import working
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds, nodes_setting
+from sbatchlint.source.numbers import parse_integer
 
 
 def _fixed_port(job: Job, event: Event) -> Verdict:
@@ -91,8 +92,8 @@ _ALL_RANKS = re.compile(
 
 def _without_rank_zero(event: Event) -> bool | None:
     """All ranks waited but rank 0, of as many as the log says that there are, and the first collective had gone well."""
-    ranks = {int(each[4:]) for each in event.tasks if re.fullmatch(r"rank\d{1,6}", each)}
-    told = {int(number) for line in before(event) for number in _numbers(line)}
+    ranks = {parse_integer(each[4:]) for each in event.tasks if re.fullmatch(r"rank\d{1,6}", each)}
+    told = {parse_integer(number) for line in before(event) for number in _numbers(line)}
     return possible(ranks and told == {len(ranks) + 1} and ranks == set(range(1, len(ranks) + 1))
                     and not _first_collective(event))  # fmt: skip
 

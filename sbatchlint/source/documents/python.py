@@ -56,7 +56,7 @@ _RUNNER = Regex(
 )
 _COMMAND = Regex(r"(?:/\S*/)?(?:sbatch|srun|salloc)\s+\S")
 # The same, maybe after other commands.
-_LINE = Regex(r"(?:[^\n;&|#'\"]*+[;&|]++\s*+)*+(?:/\S*/)?(?:sbatch|srun|salloc)\s+\S")
+_LINE = Regex(r"(?>(?:[^\n;&|#'\"]*+[;&|]++\s*+)*)(?:/\S*/)?(?:sbatch|srun|salloc)\s+\S")
 _APPENDS = frozenset(("append", "extend", "write", "writelines"))
 # What is given a list, and leaves it as it is.
 _READERS = _STARTERS | {"join", "len", "print", "writelines"}
