@@ -13,13 +13,13 @@ _END = Regex(r"-{4,5} ?END [A-Z0-9 ]{0,30}PRIVATE KEY|\bPrivate-MAC:")
 # No key is longer, with what is between its lines.
 _LONGEST = 20_000
 # What is between two lines of a key: line breaks, written out or lost their backslash; quotes, marks of comments.
-_BETWEEN = r"(?:\s|\\+[nrt]?|[\"'#>|,+;]){1,200}"
+_BETWEEN = r"(?>(?:[\s\"'#>|,+;]|\\[nrt]?){1,200})"
 # `Proc-Type: 4,ENCRYPTED`, `Version: GnuPG v2`
-_HEADERS = rf"(?:{_BETWEEN}[A-Z][\w-]{{1,30}}: [^\n\\]{{0,200}})*"
-_LINE = r"[A-Za-z0-9+/=]+"
+_HEADERS = rf"(?>(?:{_BETWEEN}[A-Z][\w-]{{1,30}}: [^\n\\]{{0,200}})*)"
+_LINE = r"[A-Za-z0-9+/=]++"
 _BODY = Regex(rf"{_HEADERS}(?P<body>n?(?:{_BETWEEN})?{_LINE}(?:{_BETWEEN}{_LINE})*)")
 # The same without the end of the key, where words of something else may follow.
-_LONG = r"(?:[A-Za-z0-9+/]{24,}={0,2}|[A-Za-z0-9+/]{1,23}={1,2})"
+_LONG = r"(?>[A-Za-z0-9+/]{24,}={0,2}|[A-Za-z0-9+/]{1,23}={1,2})"
 _CUT_OFF = Regex(rf"{_HEADERS}(?P<body>n?(?:{_BETWEEN})?{_LONG}(?![\w.-])(?:{_BETWEEN}{_LONG}(?![\w.-]))*)")
 _WORD = Regex(r"(?<![\w+/])[A-Za-z0-9+/]{16,}={0,2}|(?<![\w+/])[A-Za-z0-9+/]{1,15}={1,2}")
 _LEAST = 40  # characters of a key

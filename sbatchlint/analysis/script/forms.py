@@ -102,7 +102,7 @@ def _names_itself(text: str) -> bool:
 
 @lru_cache(maxsize=4)
 def _has_slots_for_values(text: str) -> bool:
-    return len(set(_SLOT_FOR_VALUE.findall(text))) >= _FEW
+    return any(len(set(slot.findall(text))) >= _FEW for slot in (_BRACED, _SLOT_FOR_VALUE))
 
 
 @lru_cache(maxsize=4)
@@ -142,7 +142,7 @@ def is_form(job: Job) -> bool:
         return True  # the folders were taken out before the script was published
     if _has_removed_paths(job) or _has_unfilled_commands(job) or _names_itself(job.source.own.text):
         return True
-    if len(set(_BRACED.findall(job.source.own.text))) >= _FEW or _has_slots_for_values(job.source.own.text):
+    if _has_slots_for_values(job.source.own.text):
         return True
     values = _in_values(job)
     if not values:
