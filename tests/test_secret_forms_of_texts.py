@@ -8,7 +8,6 @@ import string
 
 import pytest
 
-from counting import executed_lines
 from sbatchlint.source.secrets import redacted, values_in
 from sbatchlint.source.shortening import shortened
 
@@ -101,19 +100,3 @@ def test_nothing_is_shortened_before_it_is_redacted() -> None:
 )  # fmt: skip
 def test_what_has_no_secret_is_shown(text: str) -> None:
     assert redacted(text) == text
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n" + "a" * 50, "-----END PRIVATE KEY-----",
-        "['a', ", "['a','b'] ", "host='a' ", "host='a' with url: /b ", "GET /a HTTP/1.1\nHost: b\n", "/hooks/a1/",
-        "Private-Lines: 1", "/webhook/", "?key=", "['", '["',
-    ],
-)  # fmt: skip
-def test_work_grows_as_the_text_does(piece: str) -> None:
-    def lines(count: int) -> int:
-        return executed_lines(lambda: redacted(piece * count))
-
-    lines(10)
-    assert lines(2000) < 13 * max(lines(200), 300)

@@ -254,6 +254,9 @@ def test_a_name_of_a_user_is_hidden_in_its_address_only() -> None:
         "echo a:bcd | base64 ",
         "base64 <<< a:b ", "f() { A_KEY=$1; }; f abcd; ", "A_KEY=$1 ", "a=b;Pwd=c; ",
         "https://h/t/abcdefg/ ", "[ $TOKEN = 'aB1c' ",
+        "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n" + "a" * 50, "-----END PRIVATE KEY-----",
+        "['a', ", "['a','b'] ", "host='a' ", "host='a' with url: /b ", "GET /a HTTP/1.1\nHost: b\n", "/hooks/a1/",
+        "Private-Lines: 1", "/webhook/", "?key=", "['", '["',
     ],
 )  # fmt: skip
 def test_work_grows_as_the_text_does(piece: str) -> None:
