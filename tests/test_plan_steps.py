@@ -206,6 +206,47 @@ def test_a_branch_that_never_runs_is_no_step() -> None:
     assert step('if [ -n "$X" ]; then srun python a.py; fi')["conditional"] is True
 
 
+# What may not run is marked by `?`, in the order of the steps.
+@pytest.mark.parametrize(
+    ("commands", "expected"),
+    [
+        ("mkdir x && srun a", "a?"),
+        ("cd x && { srun a; srun b; }", "a? b?"),
+        ("srun a && srun b || srun c", "a b? c?"),
+        ("! test -e x && srun a; srun b", "a? b"),
+        ("true && srun a; : && srun b; false || srun c", "a b c"),
+        ("cd x || exit\nsrun a", "a?"),
+        ("if [ ! -f x ]; then exit 1; fi\nsrun a", "a?"),
+        ("case $X in a) N=1;; *) exit 1;; esac\nsrun a", "a?"),
+        ("srun a || { echo no; exit 1; }\nsrun b", "a b?"),
+        ("srun a &\nwait $! || exit 2\nsrun b", "a b?"),
+        ("( cd x || exit; srun a )\nsrun b", "a? b"),
+        ("bash -c 'cd x || exit; srun a'\nsrun b", "a? b"),
+        ("f() { [ -f x ] || return; srun a; }\nf\nsrun b", "a? b"),
+        ("f() { [ -f x ] || exit; srun a; }\nf\nsrun b", "a? b?"),
+        ("set -e\ncd x\nsrun a", "a"),
+        ("for i in a b; do [ -f $i ] || continue; srun $i; done\nsrun c", "a? b? c"),
+        ("while true; do srun a; [ -f x ] && break; srun b; done\nsrun c", "a b? c"),
+        ("for i in a b; do srun $i || exit; done\nsrun c", "a? b? c?"),
+        ("for i in a b; do srun $i; done", "a b"),
+        ("for i in a b; do case $i in a) N=1;; *) N=2;; esac; srun -n $N $i; done", "a b"),
+        ("case $X in a) N=1;; b) N=2;; *) N=4;; esac\nsrun -n $N a", "a"),
+        ("case $X in a) srun a;; *) srun b;; esac", "a? b?"),
+        ("case $X in a) M=a;; *) M=b;; esac\nrun() { srun $1; }\nrun $M", "a? b?"),
+        ('if [ -n "$X" ]; then L=srun; fi\n$L a', "a?"),
+        ('if [ -n "$X" ]; then L=srun; else L="mpirun -n 2"; fi\n$L a', "a"),
+        ('if [ -n "$X" ]; then N=1; else N=2; fi\nenv A=1 srun -n $N a', "a"),
+        ('if [ -n "$X" ]; then C="srun a"; else C="true"; fi\neval "$C"', "a?"),
+        ("${L:-srun} a; srun -n ${N:-2} b", "a? b"),
+        ("cd x || exit\nmpirun -n 2 a", "a?"),
+        ("cd x || exit\npython a", "a?"),
+    ],
+)
+def test_a_step_says_that_it_may_not_run(commands: str, expected: str) -> None:
+    names = [(each["argv"] or ["?"])[-1] + "?" * ("conditional" in each) for each in steps(commands)]
+    assert " ".join(names) == expected
+
+
 @pytest.mark.parametrize(
     ("commands", "version", "why"),
     [

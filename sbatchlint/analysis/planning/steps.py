@@ -5,14 +5,15 @@ no step does the work. None is for unknown or not set.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sbatchlint.analysis.launch.launcher_refusals import launcher_refusal
 from sbatchlint.analysis.planning.programs import batch_programs
 from sbatchlint.analysis.planning.refusals import refusal_of
+from sbatchlint.analysis.script.conditionals import may_not_run
 from sbatchlint.bash.trace import Context, Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
-from sbatchlint.bash.variables import NO_GUARDS, Guards, assumed_defaults
+from sbatchlint.bash.variables import NO_GUARDS, Guards, assumed_defaults, is_loop, merge_guards
 from sbatchlint.job import Job
 from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.exports import exports_of
@@ -62,16 +63,35 @@ def steps_of(job: Job) -> list[Plain]:
     return _without_alternatives(job, found)
 
 
+class _Statement(NamedTuple):
+    """A command as it is written. `choices`: what it runs, each with other words that it may have."""
+
+    number: int
+    choices: tuple[Invocation, ...]
+    context: Context
+
+
+class _Entry(NamedTuple):
+    """An entry of the plan. `choices`: how many there are of its command; `seen`: those that are in the entry."""
+
+    key: tuple[object, ...]
+    plain: Plain
+    choices: int
+    seen: set[int]
+
+
 def _without_alternatives(job: Job, found: list[tuple[Invocation, Plain]]) -> list[Plain]:
-    """The steps with one entry for a command whose words have alternatives; what differs between these is None."""
-    # a statement has one command for each combination of words that it may have
-    statement = {
-        id(command): number
+    """The steps with one entry for a command whose words have alternatives; what differs between these is None.
+
+    It is conditional where some of these are no step.
+    """
+    statements = {
+        id(command): _Statement(number, element, ran.context)
         for number, ran in enumerate(job.pipelines)
         for element in ran.elements
         for command in element
     }
-    kept: list[tuple[tuple[object, ...], Plain]] = []
+    kept: list[_Entry] = []
     every: dict[Span, list[Guards]] = {}
     for invocation, _ in found:
         every.setdefault(invocation.span, []).append(invocation.guards)
@@ -79,15 +99,37 @@ def _without_alternatives(job: Job, found: list[tuple[Invocation, Plain]]) -> li
         is_certain = not invocation.context.conditional
         if is_certain and assumed_defaults(invocation.guards, NO_GUARDS, every[invocation.span]):
             plain = _in_common(plain, _with_other_values(job, plain, invocation))
+        first = _first_part(invocation)
+        root = next((each for each in (first, *first.ancestors()) if id(each) in statements), first)
+        statement = statements.get(id(root), _Statement(-id(root), (root,), root.context))
+        if may_not_run(invocation, (invocation.context.guards - root.guards) | statement.context.guards):
+            plain["conditional"] = True
         # the iterations of a loop are not alternatives: all of them run
-        iterations = frozenset(guard for guard in invocation.guards if _is_iteration(guard[0]))
-        part = plain.get("component", {}).get("number")
-        key = (invocation.span, statement.get(id(_first_part(invocation)), id(invocation)), iterations, part)
-        if kept and kept[-1][0] == key:
-            kept[-1] = (key, _in_common(kept[-1][1], plain))
+        iterations = _iterations(invocation.guards)
+        choices = [each for each in statement.choices if each.span == root.span and _are_together(each, root)]
+        key = (invocation.span, statement.number, iterations, plain.get("component", {}).get("number"))
+        if kept and kept[-1].key == key and (first is root or id(root) not in kept[-1].seen):
+            entry = kept.pop()
+            conditional = entry.plain.get("conditional") or plain.get("conditional")
+            plain = _in_common(entry.plain, plain)
+            if conditional:
+                plain["conditional"] = True
+            kept.append(_Entry(key, plain, max(entry.choices, len(choices)), entry.seen | {id(root)}))
         else:
-            kept.append((key, plain))
-    return [plain for _, plain in kept]
+            kept.append(_Entry(key, plain, len(choices), {id(root)}))
+    for entry in kept:
+        if len(entry.seen) < entry.choices:
+            entry.plain["conditional"] = True
+    return [entry.plain for entry in kept]
+
+
+def _iterations(guards: Guards) -> Guards:
+    return frozenset(guard for guard in guards if is_loop(guard[0]))
+
+
+def _are_together(first: Invocation, second: Invocation) -> bool:
+    """Whether two choices of a command may be those of the same iteration of each loop."""
+    return merge_guards(_iterations(first.guards), _iterations(second.guards)) is not None
 
 
 def _with_other_values(job: Job, plain: Plain, invocation: Invocation) -> Plain:
@@ -131,10 +173,6 @@ def _first_part(invocation: Invocation) -> Invocation:
     while invocation.before is not None:
         invocation = invocation.before
     return invocation
-
-
-def _is_iteration(key: object) -> bool:
-    return isinstance(key, tuple) and bool(key) and key[0] == "loop"
 
 
 def _in_common(first: Any, second: Any) -> Any:
@@ -183,7 +221,7 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
     exports = exports_of(step)
     if not exports.everything:
         found["environment"] = {"names": [*exports.names, *(name for name, _ in exports.values)], "by": exports.said}
-    _flow(found, invocation.context)
+    _flow(found, invocation)
     if refused is not None:
         found.update(
             dict.fromkeys(("nodes", "tasks", "tasks_per_node", "gpus_on_node", "gpus_per_task")),
@@ -210,10 +248,8 @@ def _place(job: Job, offset: int) -> Plain:
     return {"line": int(line)} if path is None else {"line": int(line), "path": path}
 
 
-def _flow(found: Plain, context: Context) -> None:
-    if context.conditional:
-        found["conditional"] = True
-    if context.may_repeat:
+def _flow(found: Plain, invocation: Invocation) -> None:
+    if invocation.context.may_repeat:
         found["repeated"] = True
 
 
@@ -327,7 +363,7 @@ def _of_batch_shell(job: Job, work: Workload) -> Plain:
         "program": _program(work),
         "argv": _program_words(work),
     }
-    _flow(found, context)
+    _flow(found, invocation)
     refusal = None if launch is None else launcher_refusal(job, launch)
     if refusal is not None:
         found["processes"] = 0

@@ -1,6 +1,7 @@
 """Whether a command runs only if a test succeeds: in an `if`, in a loop, or after `[ … ] &&`."""
 
 from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.variables import LOOP, Guards
 from sbatchlint.source.regex import Regex
 
 # `cd x && command` is not a test.
@@ -33,3 +34,14 @@ def depends_on_test(command: Invocation, within: Invocation | None = None) -> bo
         isinstance(branch, tuple) and (branch[:1] == ("case",) or branch[:1] == ("if",) and _TEST.match(str(branch[1])))
         for branch in branches
     )
+
+
+def may_not_run(command: Invocation, guards: Guards | None = None) -> bool:
+    """Whether the script does not decide if a command runs: also after `cd x &&`, and where it may have ended before.
+
+    `guards`: what holds where it runs, if that is not what its context says. The iterations of a loop all run, and of
+    `${X:-d}` the default is told. That the shell may exit where a command fails under `set -e` does not count.
+    """
+    held = command.context.guards if guards is None else guards
+    branches = any(not (isinstance(key, tuple) and key[:1] in ((LOOP,), ("default",))) for key, _ in held)
+    return command.context.conditional or command.state.escaped or branches
