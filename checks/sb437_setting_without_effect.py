@@ -28,12 +28,13 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import unset_reads
 from sbatchlint.analysis.expansion.program_variables import is_for_programs, meant_for_programs
+from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import VariableAssignment
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
@@ -65,6 +66,9 @@ _ARGUMENT = Regex(r"=[\"']?\$(?:\{?(?:[1-9@*]|OPTARG)\}?)[\"']?$")
 _COMMAND = Regex(r"=[\"']?(?:\$\((?!\()|`)")
 # A copy of a variable of Slurm's: nothing to set.
 _COPY = Regex(r"=[\"']?\$\{?SLURM_\w+\}?[\"']?$")
+# One of several fixed values, of which a script may list all that there are.
+_FIXED = Regex(r"=(?:\"[^\"$`]+\"|'[^']+')$")
+_LEAST_UNUSED = 4
 # A value with which a variable only begins.
 _INITIAL = Regex(r"=(?:\"\"|''|0|1|false|true|no|yes|None|\(\))?$")
 
@@ -94,6 +98,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(each.name_span, f"{message}; use one name for both", "warning", related=related)
             return
     unread = [each for each in unread if not _COPY.search(job.source.slice(each.span))]
+    unread = [each for each in unread if each.name_span not in _menus(job)]
     if unread:
         first = unread[0]
         yield Finding(
@@ -181,6 +186,23 @@ def _is_unread(job: Job, assigned: VariableAssignment) -> bool:
     if is_for_programs(name) or any(each.index >= assigned.order for each in unclear_sources(job)):
         return False
     return _mentions(job)[name] == 1
+
+
+@once
+def _menus(job: Job) -> set[Span]:
+    """The names in rows of fixed values of which some are used: a list from which whoever edits the script chooses."""
+    rows: list[list[VariableAssignment]] = []
+    for each in sorted(job.assignments, key=lambda each: each.span.start):
+        if _FIXED.search(job.source.slice(each.span)) is None:
+            continue
+        near = rows and job.line(each.span.start) - job.line(rows[-1][-1].span.start) in (1, 2)
+        rows[-1].append(each) if near else rows.append([each])
+    found: set[Span] = set()
+    for row in rows:
+        unused = sum(each.name not in read_names(job) for each in row)
+        if _LEAST_UNUSED <= unused < len(row):
+            found.update(each.name_span for each in row)
+    return found
 
 
 @once
