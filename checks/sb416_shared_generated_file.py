@@ -8,8 +8,9 @@ The same holds for a list of nodes, `scontrol show hostnames > hostfile`: a job 
 written it starts its processes on the other's nodes.
 
 Advice, as a job that is alone is not affected; but a warning where the jobs write different things: the list of their
-nodes, or, in an array, the index of the task, since one may then use the file of another. Not reported for names that
-hold a variable, after a `cd` to an unknown folder, and for files on a node's own disk.
+nodes for a launcher, or, in an array, the index of the task, since one may then use the file of another. A program
+that finds all its files by fixed names has a folder for each run: advice, unless arguments tell the runs apart. Not
+reported for names that hold a variable, after a `cd` to an unknown folder, and for files on a node's own disk.
 
 ## Fix
 
@@ -23,6 +24,7 @@ bash(1); sbatch(1), "filename pattern".
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.array_elements import several_elements, works_by_index
+from sbatchlint.analysis.script.arguments import reads_arguments
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.storage.written_paths import place_in
 from sbatchlint.bash.interpreter.programs import file_name
@@ -31,6 +33,8 @@ from sbatchlint.bash.values import Phase, Pieces, cut, shown_text, span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import NODE_LOCAL, classify
+from sbatchlint.programs import has_trait
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -51,6 +55,11 @@ _HANDLING = frozenset(_HANDLING_NAMES.split())
 
 # Commands that pass on what they read.
 _FILTERS = frozenset({"awk", "cut", "grep", "sort", "tac", "tr", "uniq"})
+
+# Commands that pick one line.
+_PICKING = frozenset({"awk", "head", "sed", "tail"})
+# Options that tell a program its nodes: `--machine-file`, `-hostlist`.
+_NODES_OPTION = Regex(r"(?i)-{1,2}(?:[a-z]+[-_])?(?:hosts?|machines?|nodes?)[-_]?(?:file|list)|-f$")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -78,7 +87,9 @@ def check(job: Job) -> Iterator[Finding]:
             if nodes:
                 user = _reader(job, command, name)
                 if user is not None:
-                    yield _of_nodes(job, target, redirect.operator, user, places[name])
+                    severity = None if _are_told_apart(job) or _places_ranks(job, user) else "info"
+                    finding = _of_nodes(job, target, redirect.operator, user, places[name])
+                    yield finding._replace(severity=severity)
                 continue
             if user is not None:
                 shown = shown_text(target)
@@ -119,6 +130,30 @@ def _reader(job: Job, command: Invocation, name: str) -> Invocation | None:
         if any(name == each for field in read if field for each in _names(field)):
             return other
     return None
+
+
+def _are_told_apart(job: Job) -> bool:
+    """Whether jobs of the script do different things in one folder, by their arguments or the index of an array."""
+    return job.request.has_option("array") or reads_arguments(job, job.text)
+
+
+def _places_ranks(job: Job, user: Invocation, hops: int = 2) -> bool:
+    """Whether a reader of the nodes, or of what is made of them, starts processes on them.
+
+    Other programs have a folder for each run, as they find all their files there by fixed names.
+    """
+    if user.context.captured and user.name in _PICKING:
+        return True  # the node where processes meet
+    if any(map(_NODES_OPTION.match, user.words)):
+        return True
+    if user.kind == "mpi" or has_trait(user.name, "spreads", "mpi", "repeats", "slurm"):
+        return True
+    if any(each.kind == "mpi" or has_trait(each.name, "spreads", "mpi") for each in user.descendants()):
+        return True
+    written = [each.target for each in user.redirects if ">" in each.operator and each.target]
+    name = file_name(written[0]) if written else None
+    reader = None if name is None or not hops else _reader(job, user, name)
+    return reader is not None and _places_ranks(job, reader, hops - 1)
 
 
 def _of_nodes(job: Job, target: Pieces, operator: str, user: Invocation, places: list[Pieces]) -> Finding:

@@ -155,7 +155,8 @@ def check(job: Job) -> Iterator[Finding]:
             if given is not None:
                 available = f"the job gets {given} on a node"
             remedy = _remedy(job, use, step, cpus, rank=rank)
-            said = requested or use.of_tasks or given is not None or _says_one(job) and not rank and step is None
+            alone = _says_one(job) and not rank and (step is None or step.tasks == 1)
+            said = requested or use.of_tasks or given is not None or alone
             # loaders of several processes wait for most of their time
             several = 4 if use.multiplied and processes_of(job, command) is not None else 2
             severity = "warning" if said and number >= several * cpus else "info"

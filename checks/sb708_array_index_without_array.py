@@ -14,10 +14,10 @@ again.
 
 Without `--array` SLURM_ARRAY_TASK_ID is empty: `${FILES[$SLURM_ARRAY_TASK_ID]}` is the first entry, and `sed -n
 "${SLURM_ARRAY_TASK_ID}p" list` prints all lines, `[ $SLURM_ARRAY_TASK_ID -eq 3 ]` is an error, and in `$((…))` the
-index is 0. As the array may come from the command line, or does as a comment says, this is advice; it is a warning
-where a directive for an array is commented out (`##SBATCH --array=1-9`).
+index is 0. As the array may come from the command line, this is advice; it is a warning where a directive for an array
+is commented out (`##SBATCH --array=1-9`). Nothing is reported where a comment shows or says that the job is an array.
 
-Nothing is reported where the script reads the length of the list, or tests the entry.
+Lists are not reported whose length the script reads, or whose entry it tests.
 
 ## Fix
 
@@ -47,7 +47,7 @@ from sbatchlint.analysis.expansion.reads import (
 )
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.analysis.script.submit_lines import array_in_comment, shows_array
+from sbatchlint.analysis.script.submit_lines import is_said_to_be_array
 from sbatchlint.bash.expansion.arithmetic import NotUnderstood, evaluate
 from sbatchlint.bash.syntax.tree import Parameter
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -414,15 +414,14 @@ def _no_array(job: Job) -> Iterator[Finding]:
     directives = job.directives
     if not directives.settings or not directives.certain or directives.unread or directives.overriding:
         return
-    shown = array_in_comment(job)
-    if unclear_sources(job) or shown is None and shows_array(job):
+    severity = "warning" if is_turned_off(job, "array") else "info"
+    if unclear_sources(job) or severity == "info" and is_said_to_be_array(job):
         return
     # from there on bash itself ends the script where the index is not set
     first = next((each for each in job.invocations if each.state.options.get("nounset")), None)
     strict = None if first is None else first.span.start
     if first is not None and first.index and job.invocations[first.index - 1].name == "set":
         strict = job.invocations[first.index - 1].span.end
-    severity = "warning" if is_turned_off(job, "array") else "info"
     for read in unprepared_reads(job):
         if read.name != _ID or read.context.conditional or read.operator not in ("", "arithmetic"):
             continue
@@ -442,13 +441,6 @@ def _no_array(job: Job) -> Iterator[Finding]:
             title = "use 0 if the job is not an array" if default else "stop if the job is not an array"
             fix = Fix(title, [replace(read.span, guarded)], safe=False)
         instead = f"write `${{{_ID}:-0}}`" if default else stopping(read)
-        if shown is not None:
-            offset, written_there = shown
-            message = f"{_ID} is empty{_consequence(use)} unless sbatch is called as on line {job.line(offset)}; "
-            # what is counted when the job is submitted cannot stand in a directive
-            advice = stopping(read) if written_there is None else f"write `#SBATCH --array={written_there}`"
-            yield Finding(read.span, f"{message}{advice}", severity)
-            return
         begin = f"{_ID} is empty{_consequence(use)} unless sbatch is called with --array; "
         ends = "" if default else " to stop the job"
         forms = (f"add `#SBATCH --array`, or {instead}{ends}", f"add `#SBATCH --array`, or {instead}")
@@ -614,15 +606,14 @@ CASES = [
         """,
         title="every pair of two lists",
     ),
-    Bad(
+    Good(
         """\
         #!/bin/bash
         # sbatch --array=1-9 job.sh
         #SBATCH --ntasks=1
-        srun ./a.out "part_«$SLURM_ARRAY_TASK_ID».fa"
+        srun ./a.out "part_$SLURM_ARRAY_TASK_ID.fa"
         """,
-        severity="info",
-        title="the array is only in a comment",
+        title="a comment says how it is submitted",
     ),
     Good(
         """\

@@ -7,10 +7,10 @@ writes to it, which counts as a failure. Without `set -e` the last command decid
 at the end makes a job fail just when all went well. So does `killall solver` after a solver that has ended, as it finds
 no process, and `kill $server; wait $server`, as `wait` returns the 143 of the process that was killed.
 
-Nothing is reported for `env | grep SLURM`, which finds something in every job, and for the reports of programs such as
-`bcftools stats`, which have the same lines for any input. Reported are commands after the job's
-work that only print something, and those that fail for certain. A `grep -q`, or one whose output is stored, may be a
-check of the results.
+Nothing is reported for `env | grep SLURM`, which finds something in every job, for the reports of programs such as
+`bcftools stats`, which have the same lines for any input, and for a last `[ -n "$SLURM_JOB_ID" ] && …`, which is true
+in each job. Reported are commands after the job's work that only print something, and those that fail for certain. A
+`grep -q`, or one whose output is stored, may be a check of the results.
 
 ## Fix
 
@@ -29,9 +29,10 @@ from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import AndOr, Simple, TestCommand
 from sbatchlint.bash.trace import Invocation, PipelineRun
-from sbatchlint.bash.values import Pieces, expansions, shown_text, text_of
+from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
+from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -52,6 +53,11 @@ _REPORTS = {
 }  # fmt: skip
 _COUNTING = Regex(r"\(\(\s*(\w+)\+\+\s*\)\)")
 _STATUS_TEST = Regex(r"\s*(?:\[\[?|test)\s+\"?\$\{?(\w+|\?)\}?\"?\s+(?:-ne|!=|-gt)\s+\"?0\"?")
+# Whether a variable is set, or a rank is that of the batch shell.
+_SET_TEST = Regex(r"\s*(?:\[\[?|test)\s+(?:-n\s+)?\"?\$\{?(\w+)(?::?[-+]\w*)?\}?\"?\s*\]{0,2}\s*")
+_RANK_TEST = Regex(
+    r"\s*(?:\[\[?|test)\s+\"?\$\{?(SLURM_(?:PROC|LOCAL|NODE)ID)\}?\"?\s+(?:-eq|==?)\s+[\"']?0[\"']?\s*\]{0,2}\s*"
+)
 # Words of `kill` with which it ends a process.
 _ENDING = frozenset({"-9", "-15", "-TERM", "-KILL", "-SIGTERM", "-SIGKILL", "-s", "TERM", "KILL", "--"})
 _STORING = Regex(r"(?:^|[;\n]|\bdo\b|\bthen\b)\s*\w+=\"?\$\(\s*$")
@@ -161,6 +167,8 @@ def _last_test(job: Job) -> Iterator[Finding]:
     is_test = isinstance(last.left, Simple) and written.startswith(("[ ", "test "))
     if not is_test and not isinstance(last.left, TestCommand):
         return
+    if job.phase is Phase.BATCH and _holds_in_jobs(written):
+        return
     span = job.span(last.start, last.end)
     tested = _STATUS_TEST.match(written)
     if tested and (tested[1] == "?" or Regex(rf"\b{tested[1]}=\"?\$(?:\?|\{{PIPEST)").search(job.text.string)):
@@ -169,6 +177,13 @@ def _last_test(job: Job) -> Iterator[Finding]:
     else:
         happens = f"if `{written}` is false, the script ends with 1 and the job is FAILED"
         yield Finding(span, f"{happens}; write `if {written}; then …; fi`", "warning")
+
+
+def _holds_in_jobs(test: str) -> bool:
+    """Whether a test is true in each job: that a variable is set which Slurm always sets, or is the first rank."""
+    match = _SET_TEST.fullmatch(test) or _RANK_TEST.fullmatch(test)
+    found = None if match is None else find(match[1])
+    return found is not None and bool(found.batch) and found.when == "always"
 
 
 def _last_kill(job: Job, met: Sequence[tuple[Invocation, Weight]]) -> Iterator[Finding]:

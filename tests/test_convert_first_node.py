@@ -56,7 +56,8 @@ TOLD = {
         "by trainer.devices=2 Lightning may take one node",
     ),
     "threads-of-mpi": (
-        "export OMP_NUM_THREADS=4 CUDA_VISIBLE_DEVICES=0,1\nmpirun -np 2 ./a", "write #SBATCH --cpus-per-task=4"
+        "export OMP_NUM_THREADS=4 CUDA_VISIBLE_DEVICES=0,1\nmpirun -np 2 ./a",
+        "write #SBATCH --cpus-per-task=4",
     ),
     "world-size-of-tasks": (
         "export WORLD_SIZE=2\nsrun --ntasks-per-node=2 python train.py",

@@ -15,6 +15,7 @@ from sbatchlint.bash.values import span_of
 from sbatchlint.job.request import Request
 from sbatchlint.job.srun import OwnVariable, StepOption, own_variable
 from sbatchlint.job.steps import Step
+from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.model import Setting
@@ -144,6 +145,9 @@ def cpus_in_all(request: Request) -> tuple[int, Setting] | None:
     per_task = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
     if per_task is None or request.has_any_option(_GPUS) and not request.has_option("cpus-per-task"):
         return None  # a site may allocate CPUs with each GPU
+    named = hosts(request.value("nodelist")) if request.has_option("nodelist") else ()
+    if named is None or len(named) > (request.exact_nodes() or 1):
+        return None  # the job may get all of them, with a CPU on each
     names = ("ntasks", "ntasks-per-node", "cpus-per-task")
     setting = next((found for name in names if (found := request.setting(name))), None)
     tasks = None if setting is None else request.effective_tasks()

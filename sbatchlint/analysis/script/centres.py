@@ -65,6 +65,9 @@ _PARTS = ("cpus-per-task", "mem", "mem-per-cpu")
 
 # Of OLCF, where each job has its nodes, with all their GPUs, for itself.
 _OF_OLCF = Regex(r"/lustre/orion/|/ccs/(?:home|proj)/|\bccs\.ornl\.gov\b|\bOLCF\b")
+_OF_NERSC = Regex(
+    r"/global/(?:cscratch1?|homes|cfs|common/software)/|\bnersc\.gov\b|\bNERSC\b|\$\{?PSCRATCH\b|(?i:\bperlmutter\b)"
+)
 # Of CSD3, where the account names the kind of nodes.
 _GPU_PARTITIONS_OF_CSD3 = frozenset({"ampere", "pascal"})
 _GPU_ACCOUNT_OF_CSD3 = Regex(r"(?i).+-GPU")
@@ -90,6 +93,15 @@ def gets_gpus_of_nodes(job: Job) -> bool:
 def _names_a_centre(text: str) -> bool:
     """Kept for the many jobs that one file may submit."""
     return _GPUS_OF_NODE.search(text) is not None
+
+
+@once
+def names_nersc(job: Job) -> bool:
+    """Whether the script is for NERSC, by its folders or by what its directives choose there."""
+    kinds = {each.lower() for each in (job.request.value("constraint") or "").split("&")}
+    if not kinds.isdisjoint(_OF_CORI | _OF_PERLMUTTER) and job.request.value("qos") in _QOS_OF_NERSC:
+        return True
+    return _OF_NERSC.search(job.source.text) is not None
 
 
 @once

@@ -18,7 +18,11 @@ _GPUS = r"(?:--gpus|--gres|-G\s*\d)"
 _SBATCH = r"\bsbatch\b(?:[^\n]|\\\n)*?"
 _ARRAY_IN_COMMENT = Regex(rf"(?m)^[ \t]*#(?:(?!SBATCH)[^\n])*{_SBATCH}{_ARRAY}")
 _ARRAY_IN_LINE = Regex(_ARRAY)
-_INDEXES = Regex(r"(?:--array[= ]|\s-a[= ]?)(\d[\d,%-]*)(?![\w$.-])")
+# A comment that says that the job is an array, without a line to submit it.
+_SAYS_ARRAY = Regex(
+    r"(?im)^[ \t]*#(?!SBATCH|[ \t#]*SBATCH)(?:(?!SBATCH)[^\n])*(?<!-)"
+    r"(?:--array\b|\b(?:job|batch|slurm)[ -]arrays?\b|\barray[ -](?:jobs?|tasks?|script)\b)"
+)
 # The pattern begins with the word, so that the rest of the file is skipped quickly.
 _GPUS_IN_LINE = Regex(rf"sbatch\b(?<=\bsbatch).*(?:{_GPUS}|--partition|-p\s)")
 # The variables of array elements, in any language.
@@ -72,14 +76,10 @@ def is_shown_with(job: Job, options: Iterable[str]) -> bool:
     return False
 
 
-def array_in_comment(job: Job) -> tuple[int, str | None] | None:
-    """Where a comment of the script submits it as an array, and with which indexes (None: not known)."""
-    own = job.source.own.text
-    match = _ARRAY_IN_COMMENT.search(own) if "sbatch" in own else None
-    if match is None:
-        return None
-    found = _INDEXES.search(own[match.end() - len("--array") : match.end() + 40].partition("\n")[0])
-    return match.end() - 1, None if found is None else found[1]
+@once
+def is_said_to_be_array(job: Job) -> bool:
+    """Whether a comment says that the job is an array, or submits it as one, as a file beside the script may."""
+    return _SAYS_ARRAY.search(job.source.own.text) is not None or shows_array(job)
 
 
 def is_submitted_with_gpus(job: Job) -> bool:
