@@ -31,6 +31,7 @@ from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job import Phase
 from sbatchlint.job.geometry import job_nodes
+from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.job.python.program import PythonProgram, python_program
 from sbatchlint.programs import has_trait, programs_with
@@ -76,6 +77,7 @@ _OF_CONDA = frozenset(
 )
 # Packages that are built here, perhaps with a look at the GPU.
 _FROM_SOURCE = Regex(r"^\.|^-e$|^--(?:editable|no-build|no-binary)|git\+|flash|apex|^(?!-|https?:)[^=]*/")
+_FROM_FILES = frozenset({"cat", "cp", "install", "mv", "rsync", "sed"})
 # Commands that prepare a program's environment.
 _PREPARING = UTILITIES | programs_with("installs") | {"activate", "if"}
 
@@ -87,6 +89,8 @@ def check(job: Job) -> Iterator[Finding]:
     one = job.request.gpus.total == 1 or job.request.gpus_per_node() == 1 and job_nodes(job.request) == 1
     one = one or job.request.value("gpus-per-task") == "1" and job.request.effective_tasks() == 1
     idle = "the requested GPU stays idle" if one else "the requested GPUs stay idle"
+    if job.outer is not None and _continues_files(job.outer):
+        return  # what was written of it here may be its beginning alone
     copying = _copying(job)
     if copying is not None:
         message = f"{idle}: neither {copying.name} nor anything else here uses one"
@@ -129,6 +133,17 @@ def check(job: Job) -> Iterator[Finding]:
             settings[0].span,
             f"{idle}: nothing in {name} uses one; remove the request, or move the work to a GPU",
         )
+
+
+@once
+def _continues_files(job: Job) -> bool:
+    """Whether a script copies files or appends to them, such as a batch script that it writes in parts."""
+    for command in job.invocations:
+        if command.name in _FROM_FILES and len(command.argv) > 1 or command.name == "tee" and "-a" in command.words:
+            return True
+        if any(each.operator in (">>", "&>>") for each in command.redirects):
+            return True
+    return False
 
 
 def _copying(job: Job) -> Invocation | None:

@@ -22,15 +22,14 @@ None: the value may belong into the command, or the line may be left over. `MODE
 bash(1), "Shell Parameters"; `ncclDebugInit()` in src/debug.cc of NCCL; https://www.shellcheck.net/wiki/SC2034
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import unset_reads
 from sbatchlint.analysis.expansion.program_variables import is_for_programs, meant_for_programs
 from sbatchlint.analysis.expansion.reads import read_names
+from sbatchlint.analysis.expansion.replaced import ARGUMENT, INDIRECT, READ_ANYWAY, is_replaced
 from sbatchlint.analysis.expansion.sourced import unclear_sources
-from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import VariableAssignment
@@ -47,21 +46,12 @@ CARD = Card(
     unseen="Nothing: the job runs with a value other than the one that was set.",
 )  # fmt: skip
 
-# Variables that bash or every program reads itself.
-_READ_ANYWAY = Regex(
-    r"IFS|PS\d|OPT(?:IND|ERR)|SECONDS|RANDOM|TIMEFORMAT|HIST\w+|LC_\w+|LANG(?:UAGE)?|TZ|PATH|\w+PATH|\w*PROXY|\w*proxy"
-    r"|COLUMNS|LINES|SHELL|POSIXLY_CORRECT|GLOBIGNORE|FIGNORE|_\w*|TERM|DISPLAY|CC|CXX|F?C|F\d\d|\w*FLAGS|LD\w*|EDITOR"
-    r"|(?:XDG|JUPYTER|MASTER|SINGULARITY|APPTAINER|DOCKER|ENROOT|SBATCH|SALLOC|SQUEUE|WORLD|CONDA|PIP|R|JAVA|UV)_\w+"
-)
 _NAME = Regex(r"[A-Za-z0-9_]+")
 _COMPOUND = Regex(r"\w_\w")
 _PLURALS = frozenset(
     {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "JULIA_NUM_THREADS"}
     | {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "OMP_PLACES"}
 )
-# Ways to read a variable whose name is not written.
-_INDIRECT = Regex(r"\$\{!|\beval\b|\bdeclare\s+-n|\blocal\s+-n|\benvsubst\b|\bset\s+-\w*a|\ballexport\b|\bcompgen\b")
-_ARGUMENT = Regex(r"=[\"']?\$(?:\{?(?:[1-9@*]|OPTARG)\}?)[\"']?$")
 # A command that may be run for more than its output.
 _COMMAND = Regex(r"=[\"']?(?:\$\((?!\()|`)")
 # A copy of a variable of Slurm's: nothing to set.
@@ -69,8 +59,6 @@ _COPY = Regex(r"=[\"']?\$\{?SLURM_\w+\}?[\"']?$")
 # One of several fixed values, of which a script may list all that there are.
 _FIXED = Regex(r"=(?:\"[^\"$`]+\"|'[^']+')$")
 _LEAST_UNUSED = 4
-# A value with which a variable only begins.
-_INITIAL = Regex(r"=(?:\"\"|''|0|1|false|true|no|yes|None|\(\))?$")
 
 
 # The levels of NCCL_DEBUG, in any case, and those of others with the one that was probably meant.
@@ -87,7 +75,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     assignments = [each for each in job.assignments if each.context.parent is None and not each.context.handler]
     settings = [each for each in assignments if not _is_of_command(job, each)]
-    unread = [] if _INDIRECT.search(text) else [each for each in settings if _is_unread(job, each)]
+    unread = [] if INDIRECT.search(text) else [each for each in settings if _is_unread(job, each)]
     for each in unread:
         plural = each.name.removesuffix("s") if each.name[-1:] == "s" else f"{each.name}s"
         read = next((read for read in unset_reads(job) if read.name == plural), None)
@@ -125,9 +113,9 @@ def check(job: Job) -> Iterator[Finding]:
         last[later.name] = later
         if earlier is None or _is_of_command(job, earlier) or later.span.start not in plain:
             continue
-        if _is_replaced(job, earlier, later):
+        if is_replaced(job, earlier, later):
             line = job.line(later.name_span.start)
-            is_argument = _ARGUMENT.search(job.source.slice(earlier.span)) is not None
+            is_argument = ARGUMENT.search(job.source.slice(earlier.span)) is not None
             if is_argument and "SLURM_ARRAY_TASK_ID" in job.source.slice(later.span):
                 message = f"line {line} overwrites `{later.name}` in each task of the array; remove this line"
                 yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "set again here")])
@@ -136,7 +124,7 @@ def check(job: Job) -> Iterator[Finding]:
                 message = f"line {line} overwrites `{later.name}`, so the argument `{argument}` has no effect; "
                 message += f"delete line {line}, or write `{later.name}=${{{later.name}:-…}}` there"
                 yield Finding(earlier.name_span, message)
-            elif _ARGUMENT.search(job.source.slice(later.span)):
+            elif ARGUMENT.search(job.source.slice(later.span)):
                 number = job.source.slice(later.span).rpartition("$")[2].strip("\"'{}")
                 default = f"${{{number}:-{job.source.slice(earlier.span).partition('=')[2]}}}"
                 message = f"line {line} sets `{later.name}` again, even without an argument; write `{default}` there"
@@ -181,7 +169,7 @@ def _is_known(name: str) -> bool:
 def _is_unread(job: Job, assigned: VariableAssignment) -> bool:
     """Whether nothing in the script can read a variable."""
     name = assigned.name
-    if assigned.exported or find(name) is not None or name in ENVIRONMENT_NAMES or _READ_ANYWAY.fullmatch(name):
+    if assigned.exported or find(name) is not None or name in ENVIRONMENT_NAMES or READ_ANYWAY.fullmatch(name):
         return False
     if is_for_programs(name) or any(each.index >= assigned.order for each in unclear_sources(job)):
         return False
@@ -209,30 +197,6 @@ def _menus(job: Job) -> set[Span]:
 def _mentions(job: Job) -> Counter[str]:
     """How often each name occurs in the file."""
     return Counter(each.group() for each in _NAME.finditer(job.source.text))
-
-
-def _is_replaced(job: Job, earlier: VariableAssignment, later: VariableAssignment) -> bool:
-    """Whether a value is replaced for certain, before anything reads it."""
-    text, source = job.source.text, job.source
-    context = later.context
-    if context.guards or context.loops or context.calls or earlier.context.calls or context.shell.depth:
-        return False
-    if earlier.span.end >= later.span.start or _READ_ANYWAY.fullmatch(later.name) or later.name in ENVIRONMENT_NAMES:
-        return False
-    one, other = source.slice(earlier.span), source.slice(later.span)
-    if not all(each.startswith(f"{later.name}=") for each in (one, other)) or one == other or _INITIAL.search(one):
-        return False
-    repeated = bool(earlier.context.loops) and not _ARGUMENT.search(one)
-    if repeated or earlier.context.shell is not context.shell or "\n" in one:
-        return False
-    between = text[earlier.span.end : later.span.end]
-    if re.search(rf"(?<![A-Za-z0-9_]){later.name}(?![A-Za-z0-9_=])", between) or _INDIRECT.search(between):
-        return False
-    started = job.invocations[earlier.order : later.order]
-    if any(each.name in ("source", ".") or each.calls_function for each in started):
-        return False
-    passed = earlier.exported or later.exported
-    return not passed or all(weight(job, each) is Weight.NONE for each in started)
 
 
 CASES = [

@@ -45,6 +45,7 @@ from sbatchlint.analysis.expansion.reads import (
     unprepared_reads,
     use_of,
 )
+from sbatchlint.analysis.expansion.replaced import is_never_read
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.submit_lines import is_said_to_be_array
@@ -492,11 +493,11 @@ _HARMLESS = frozenset({"print", "guard", "test"})
 
 
 def _is_unused(job: Job, read: VariableRead) -> bool:
-    """Whether a read only assigns a variable that nothing reads or exports."""
+    """Whether a read only assigns a variable that nothing reads or exports, or that is replaced first."""
     assigned = enclosing_assignment(job, read.span)
     if assigned is None or assigned.exported:
         return False
-    return assigned.name not in read_names(job)
+    return assigned.name not in read_names(job) or is_never_read(job, assigned)
 
 
 CASES = [

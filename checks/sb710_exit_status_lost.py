@@ -39,12 +39,14 @@ https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/n
 from collections.abc import Iterator
 from itertools import chain, islice
 
+from sbatchlint.analysis.outcome.last_commands import cancels_itself, cleans_up_after, is_idle_wait, removes_data_after
 from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.script.appending import append, last_line, where_to_append
 from sbatchlint.analysis.script.dead_ends import dead_ends
 from sbatchlint.analysis.script.endless import endless_command
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.giving_up import giving_up
+from sbatchlint.analysis.script.naming_losses import STRANGE, and_others, word_of
 from sbatchlint.analysis.script.needed_files import last_shown, needed_producers
 from sbatchlint.analysis.script.pipefail import is_lost_with_pipefail, is_pipefail_safe, place_for_options
 from sbatchlint.analysis.script.pipeline_runs import runs_of
@@ -55,12 +57,11 @@ from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Heredoc, Parameter, Simple, While, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
-from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace, shortened
-from sbatchlint.job.commands.wrappers import WRAPPERS
+from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove, replace, shortened
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
-from sbatchlint.programs import has_trait, programs_with
+from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.numbers import others as other_things
 from sbatchlint.source.regex import Regex
@@ -76,23 +77,18 @@ _MINOR = frozenset({"ignored", "iterations"})
 # Ways in which the script itself looks at the status of something else.
 _DECEIVING = frozenset({"pipeline", "overwritten", "again", "trap"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
-# Wrappers that start many commands, and return a status of their own.
-_REPEATERS = programs_with("repeats")
 _SHELLS = ("bash", "ksh", "zsh")  # which have pipefail, and a trap for ERR
+_LEAVING = ("break", "continue", "exit", "return")
 _FEW = 9  # commands to which something can be added by hand
 _PROGRAM_WORDS = 3  # of a command, that tell which program it is: `python -m train`
-_CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e")
 _VARIABLE = Regex(r"\$\{?(\w+)")
-_TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
-_RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
-_END_OF_WORD = Regex(r"[\s;&|)]|\Z")
-_STRANGE = Regex(r"\A\$\(…\)\Z|\A[^\"]*\"[^\"]*\Z|[^!-~… ]")  # a word that names no program to a reader
 _LOOP = Regex(r"(?:for|while|until|select)\b")
+# A line that is a syntax error only because of a placeholder.
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or not all(map(_is_placeholder, _error_lines(job))):
+    if job.phase is not Phase.BATCH or not all(map(_PLACEHOLDER.search, _error_lines(job))):
         return
     found = exit_statuses(job)
     trap = exiting_trap(job)
@@ -114,6 +110,7 @@ def check(job: Job) -> Iterator[Finding]:
         for each in lost
         if each.command.context.background is None
         and not _is_secondary(job, found, each)
+        and not (each.filter is not None and each.filter.name in _LEAVING)  # `||` was meant (SB736)
         and not any(shown_text(value).startswith("[") for _, value in each.command.variables)  # `x=[path to data]`
         and (endless is None or each.command.index > endless.index)
     ]
@@ -141,26 +138,21 @@ def _error_lines(job: Job) -> Iterator[str]:
         yield job.source.slice(job.source.line_of(job.span(start, start).start))
 
 
-def _is_placeholder(line: str) -> bool:
-    """Whether a line is a syntax error only because of a placeholder in it."""
-    return _PLACEHOLDER.search(line) is not None
-
-
 def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     """The finding on the first of the losses that matter most."""
     ranked = [(_rank(job, found, each), each) for each in lost]
     best = max(rank for rank, _ in ranked)
     main = next(each for rank, each in ranked if rank == best)
     place = _place(job, main)
-    others = dict.fromkeys(_place(job, each) for rank, each in ranked if rank[0] == best[0] and each is not main)
+    others = {_place(job, each): each for rank, each in reversed(ranked) if rank[0] == best[0] and each is not main}
     others.pop(place, None)
-    message, fix = _advice(job, found, main, len(others), _outcome(job, main, best[0]))
+    others = dict(reversed(others.items()))
+    message, fix = _advice(job, found, main, [*others.values()], _outcome(job, main, best[0]))
     if len(message) > MOST:
-        few = "(or 1 other)" if len(others) == 1 else f"(or {len(others)} others)"
-        message = message.replace(f"(or {other_things(len(others), 'command')})", few)
+        message = message.replace(f" (or {other_things(len(others), 'command')})", f" (or {len(others)} others)")
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
-    if found.last is not None and main.how == "replaced" and _cancels_itself(found):
+    if main.how == "replaced" and found.last is not None and cancels_itself(found.last):
         place, by, label = found.last.name_span, place, "this status is lost"
     replaced = main.how == "replaced" or main.how == "pipeline" and is_lost_with_pipefail(job, main)
     if replaced and main.how == "pipeline":
@@ -171,7 +163,9 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
         end = last.place
     if end is not None and replaced and end != by:
         one_line = job.line(end.start) == job.line(by.start)  # two labels would say the same
-        related[:1] = [*([] if one_line else related[:1]), (end, "the script ends with this status")]
+        # which is among the others: their label says enough
+        again = any(job.line(each.start) == job.line(by.start) for each in others)
+        related[:1] = [*([] if one_line or again else related[:1]), (end, "the script ends with this status")]
     reader = state_reader(job, main.command) if best[0] and main.how not in _DECEIVING else None
     if reader is not None and reader.place is not None:
         related.insert(1, (reader.place, "treats the job as a success"))
@@ -195,15 +189,6 @@ _LABELS = {
     "again": "another status replaces it before anything reads it",
     "trap": "the script always ends with this status",
 }
-
-
-def _cancels_itself(found: ExitStatuses) -> bool:
-    """Whether the script ends by cancelling its own job, or the array that it belongs to."""
-    last = found.last
-    if last is None or last.name != "scancel":
-        return False
-    names = {each.name for field in last.argv[1:] for each in expansions(field)}
-    return bool(names & {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
 
 
 def _rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
@@ -264,36 +249,7 @@ def _place(job: Job, loss: Loss) -> Span:
     """The word that names the work; for a group in a pipeline, the filter after it."""
     if loss.filter is not None and not _is_element(job, loss):
         return loss.filter.name_span  # the work is in a group
-    return _word(job, loss)
-
-
-def _word(job: Job, loss: Loss) -> Span:
-    """The word that names the work: srun, or the program that wrappers such as `nice` finally start."""
-    command = loss.command
-    inner = () if command.name in _REPEATERS else command.descendants()
-    named = [each for each in inner if each.name == "srun"] or [_unwrapped(command)]
-    for invocation in (named[0], command):
-        span = invocation.name_span
-        written = job.source.slice(span) if span.end <= len(job.source.own.text) else ""
-        inside = command.span.start <= span.start < command.span.end
-        if written[-1:] == "/" or job.source.text[span.end : span.end + 1] == "$":  # `bin/$NAME`, `bin/run_$KIND`
-            end = _END_OF_WORD.search(job.source.text, span.end)
-            span = Span(span.start, end.start() if end is not None else span.end)
-        if written and (inside or command.context.calls and written == text_of(invocation.argv[0])):
-            return span
-    line = job.source.line_of(command.span.start)
-    if command.span.end <= line.end:
-        return command.span
-    shown = job.source.text[command.span.start : line.end].rstrip(" \t\\")
-    return Span(command.span.start, command.span.start + len(shown))
-
-
-def _unwrapped(command: Invocation) -> Invocation:
-    while command.name in WRAPPERS - _REPEATERS and len(command.children) == 1 and command.children[0].argv:
-        if (command.children[0].name or "").startswith("-"):
-            break  # an option of what an image runs by itself
-        command = command.children[0]
-    return command
+    return word_of(job, loss)
 
 
 def _is_element(job: Job, loss: Loss) -> bool:
@@ -346,13 +302,14 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
 # --- advice --------------------------------------------------------------------------------------------
 
 
-def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str) -> tuple[str, Fix | None]:
-    """The message on a loss, and its fix. `outcome`: what happens though the work fails."""
-    word = shortened(job.source.slice(_word(job, loss)), 20)
-    strange = _STRANGE.search(word) is not None
+def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], outcome: str) -> tuple[str, Fix | None]:
+    """The message on a loss, and its fix. `same`: others of its kind. `outcome`: what happens though the work fails."""
+    others = len(same)
+    word = shortened(job.source.slice(word_of(job, loss)), 20)
+    strange = STRANGE.search(word) is not None
     name = f"the command on line {job.line(loss.command.span.start)}" if strange else f"`{word}`"
-    many = f" (or {other_things(others, 'command')})" if others else ""
-    many_places = "to each that matters" if others > _FEW else "to each" if others else ""
+    many = and_others(job, loss, same)
+    many_places = "to each that matters" if others > _FEW else "to each" if others > 1 else "to both" if others else ""
 
     def after(written: str) -> str:
         return f"append `{written}` {many_places}" if others else where_to_append(job, written, loss.command)
@@ -361,7 +318,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     leave = after("|| exit") if found.risky else "add `set -e` near the top"
     # an iteration needs no other, but what follows may take each for done
     goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
-    if others and _are_independent(found) or _cleans_up_after(job, loss) or goes_on:
+    if others and _are_independent(found) or cleans_up_after(job, loss.command) or goes_on:
         leave = f"{after('|| rc=1')} and end with `{exit_with_kept(loss.command)}`"
         if others > _FEW and job.interpreter_line[0] in _SHELLS and not loss.command.context.depth:
             leave = f"add `trap 'rc=1' ERR` near the top and end with `{exit_with_kept(loss.command)}`"
@@ -400,18 +357,27 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
         return f"{fails}, although the script tests the status; put `exit 1` in the failure branch", None
     if loss.command.context.parent is not None:
         return f"{fails}: a later command in the same shell sets the exit status; {after('|| exit')}", None
-    if _cancels_itself(found):
+    if cancels_itself(found.last):
         return f"if {name}{many} fails, the job still cancels itself, so it does not end as FAILED; {leave}", None
     later = _decides_later(job, loss)
     if later is not None:
-        begin = f"a failure of {name}{many} is ignored: only line {job.line(later.span.start)}"
+        line = job.line(later.span.start)
+        if any(each.command.context.loops and job.line(each.command.span.start) == line for each in same):
+            return f"a failure of {name}{many} is ignored: only the last iteration of line {line} counts; {leave}", None
+        begin = f"a failure of {name}{many} is ignored: only line {line}"
         whole, short = f"{begin} sets the job's exit status; {leave}", f"{begin}'s exit status counts; {leave}"
         return whole if len(whole) <= MOST else short, None
     last = found.last if not others and not found.decisive else None
-    if last is not None and _removes_data_after(loss, last):
+    if last is not None and removes_data_after(loss.command, last):
         rest, so = " …" if len(loss.command.argv) > 1 else "", outcome.replace("still ", "")
         begin = f"if {name} fails, `rm` on line {job.line(last.span.start)} still runs, and {so}"
         return f"{begin}; write `{word}{rest} && rm …`", None
+    if last is not None and loss.how == "replaced" and is_idle_wait(job, last, loss.command):
+        row = job.source.own.line_of(last.span.start)
+        sets = f"`wait` on line {job.line(last.span.start)} sets the exit status"
+        edit = remove(Span(row.start, min(row.end + 1, len(job.source.own.text))))
+        advice = f"{sets}; remove it (nothing runs in the background)"
+        return f"{fails}: {advice}", Fix("remove `wait`", [edit], safe=False)
     goes_on = outcome.startswith("line ")  # as if the work had succeeded, before the script ends
     fix = None if last is None else _keep(job, loss, last)
     advice = leave
@@ -427,14 +393,6 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, others: int, outcome: str
     return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
 
 
-def _removes_data_after(loss: Loss, last: Invocation) -> bool:
-    """Whether the script ends by removing folders, or files by a pattern, right after work that may have read them."""
-    between = last.index - loss.command.index - len(list(loss.command.descendants()))
-    words = [shown_text(each) for each in last.argv[1:]]
-    many = any("*" in each or _RECURSIVE.fullmatch(each) is not None for each in words)
-    return last.name == "rm" and between == 1 and many and not any(map(_TEMPORARY.search, words))
-
-
 def _are_independent(found: ExitStatuses) -> bool:
     """Whether the script runs the same program again and again, so that one failure should not end the others."""
     # what is fetched from somewhere is one thing after the other, too
@@ -444,11 +402,6 @@ def _are_independent(found: ExitStatuses) -> bool:
         for each, connects in zip(found.lost, fetched, strict=True)
     ]
     return len(programs) > 2 * len(set(programs))
-
-
-def _cleans_up_after(job: Job, loss: Loss) -> bool:
-    """Whether a program that cleans up follows the work, and would not run if the script ended before it."""
-    return any(_CLEANING.search(each.name or "") for each in job.invocations[loss.command.index + 1 :])
 
 
 def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:

@@ -17,6 +17,7 @@ srun(1), --overlap and --nodelist; https://slurm.schedmd.com/pam_slurm_adopt.htm
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.reads import holder_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -51,7 +52,9 @@ def _with_srun(job: Job, command: Invocation) -> str:
     if command.name in _NAMING:
         return "srun --overlap --ntasks-per-node=1 PROGRAM"
     host = _hosts(command)[0]
-    node = job.source.slice(span_of(host)).strip("\"'")
+    place = span_of(host)
+    read = None if command.span.contains(place) else holder_of(job, command, host)
+    node = job.source.slice(place if read is None else read.span).strip("\"'")
     node = node.rpartition("@")[2] if len(node) < _LONGEST and not set(node) & set(" \n") else "NODE"
     if "$" in node:
         node = f'"{node}"'

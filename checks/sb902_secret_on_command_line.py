@@ -25,7 +25,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import assignments_by_name
+from sbatchlint.analysis.expansion.reads import assignments_by_name, holder_of
 from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.servers import server_name
@@ -35,7 +35,6 @@ from sbatchlint.bash.values import Phase, Piece, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.containers import Container
-from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named, commands_with_option
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
@@ -71,8 +70,9 @@ def check(job: Job) -> Iterator[Finding]:
     yield from exposed
     yield from _written(secrets, [each.span for each in exposed])
     if secrets.reads or secrets.assignments:
-        yield from _traced(secrets)
-        yield from _printed(secrets)
+        printed = _printed(secrets)
+        yield from _traced(secrets, printed)
+        yield from _of_printed(secrets, printed)
     if secrets.reads and not commands_named(job, "umask"):
         yield from _in_scripts(job)
 
@@ -123,7 +123,7 @@ class Secrets:
             return piece.expansion.span
         reads = [each.span for each in self.reads_by_name.get(name, []) if each.order <= command.index]
         inside = [each for each in reads if command.span.contains(each)]
-        holder = None if inside else _holder(self, command, (piece,))
+        holder = None if inside else holder_of(self.job, command, (piece,))
         if holder is not None:
             held = [each.span for each in assignments_by_name(self.job).get(holder.name, [])]
             inside = [each for each in reads if any(span.contains(each) for span in held)] or [holder.span]
@@ -248,33 +248,8 @@ def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:
     inside = [piece for piece in word if whole.start <= piece.start and piece.end <= whole.end]
     if inside:
         return inside[-1].span
-    holder = _holder(secrets, command, word)
+    holder = holder_of(secrets.job, command, word)
     return command.name_span if holder is None else holder.span
-
-
-def _holder(secrets: Secrets, command: Invocation, word: Pieces) -> VariableRead | None:
-    """The read in a command by which it gets a word, or a part of it; None where it is there itself."""
-    places = {(piece.start, piece.end) for piece in word}
-    for read in _reads_in(secrets.job, command.span):
-        if command.span.contains(read.span) and read.variable is not None:
-            values = (piece for each in read.variable.alternatives for field in each.fields or () for piece in field)
-            if any((piece.start, piece.end) in places for piece in values):
-                return read
-    return None
-
-
-def _reads_in(job: Job, span: Span) -> list[VariableRead]:
-    """The reads that begin in a place, in the order in which they run."""
-    starts, rows = _reads_by_place(job)
-    found = sorted(rows[bisect_left(starts, span.start) : bisect_right(starts, span.end)])
-    return [job.trace.reads[row] for row in found]
-
-
-@once
-def _reads_by_place(job: Job) -> tuple[list[int], list[int]]:
-    """Where each read begins, in order, and which one in the trace it is."""
-    found = sorted((read.span.start, row) for row, read in enumerate(job.trace.reads))
-    return [start for start, _ in found], [row for _, row in found]
 
 
 def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:
@@ -415,15 +390,26 @@ def _in_scripts(job: Job) -> Iterator[Finding]:
                 break
 
 
-def _printed(secrets: Secrets) -> Iterator[Finding]:
+def _of_printed(secrets: Secrets, printed: dict[str, VariableRead]) -> Iterator[Finding]:
     """Findings on each message in the log that contains a secret which the script sets, with the first place."""
-    job, seen = secrets.job, set[str]()
     # the address of a server's session is printed for whoever started it
-    is_session = any(map(server_name, job.invocations)) if secrets.reads else False
+    is_session = bool(printed) and any(map(server_name, secrets.job.invocations))
+    for name, read in printed.items():
+        yield Finding(
+            read.span,
+            f"this prints the value of `{name}` into the job's log, which others can often read; write it to a file "
+            "with mode 600",
+            "info" if is_session or secrets.are_generated_here(name) else "warning",
+        )
+
+
+def _printed(secrets: Secrets) -> dict[str, VariableRead]:
+    """The first read of each secret that the script sets and prints into its log."""
+    job, found = secrets.job, dict[str, VariableRead]()
     names = {each.name for each in secrets.assignments}
     for read in secrets.reads:
         command = job.invocations[read.order] if read.order < len(job.invocations) else None
-        if command is None or command.name not in _PRINTING or read.name not in names or read.name in seen:
+        if command is None or command.name not in _PRINTING or read.name not in names or read.name in found:
             continue
         elsewhere = any(
             each.target is None or each.target and shown_text(each.target) not in "12"
@@ -435,16 +421,11 @@ def _printed(secrets: Secrets) -> Iterator[Finding]:
             continue
         in_log = not (elsewhere or command.piped_to or command.context.captured or command.phase is Phase.SUBMIT)
         if in_log and not read.operator and read.context.shell.kind != "substitution":
-            seen.add(read.name)
-            yield Finding(
-                read.span,
-                f"this prints the value of `{read.name}` into the job's log, which others can often read; write it to "
-                "a file with mode 600",
-                "info" if is_session or secrets.are_generated_here(read.name) else "warning",
-            )
+            found[read.name] = read
+    return found
 
 
-def _traced(secrets: Secrets) -> Iterator[Finding]:
+def _traced(secrets: Secrets, printed: dict[str, VariableRead]) -> Iterator[Finding]:
     """Findings on each `set -x` that writes a secret to the log, with the first such secret."""
     job = secrets.job
     tracers: list[tuple[Span, str, Invocation | None]] = []
@@ -460,10 +441,14 @@ def _traced(secrets: Secrets) -> Iterator[Finding]:
         found = _first_traced(secrets, start)
         if found is not None:
             name, use = found
+            row = job.line(use.start)
+            advice = "write `set +x` before that line, and `set -x` after it"
+            if name in printed:
+                other = job.line(printed[name].span.start)
+                advice = f"line {other} prints it, too: remove that, and write `set +x` above line {row}"
             yield Finding(
                 span,
-                f"`{written}` writes the value of `{name}` (line {job.line(use.start)}) into the job's log; write "
-                "`set +x` before that line, and `set -x` after it",
+                f"`{written}` writes the value of `{name}` (line {row}) into the job's log; {advice}",
                 "info" if secrets.are_generated_here(name) else None,
                 related=[(use, "printed into the log")],
             )

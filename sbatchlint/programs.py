@@ -118,6 +118,7 @@ PROGRAMS = {
     "kill": "minor monitors answers kills",
     "memcached mongod mysqld mysqld_safe postgres prometheus redis-server": "serves",
     "nc ncat": "looks connects",
+    "nvidia-modprobe": "minor",
     "nvidia-smi": "minor repeatable looks monitors answers node",
     "ps": "minor repeatable looks monitors",
     "rocm-smi": "minor repeatable looks monitors node",

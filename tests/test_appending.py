@@ -19,7 +19,7 @@ PLACES = [
         "replace the `\\` that ends line 3 with `|| exit`",
         "false \\\n  --x 1 || exit\n",
     ),
-    ("false # no", 2, "add `|| exit` to line 2, before the comment", "false || exit # no"),
+    ("false # no", 2, "add `|| exit` before the comment on line 2", "false || exit # no"),
     ("true; false; true", 2, "add `|| exit` after this command", "true; false || exit; true"),
     ("false <<END\ntext\nEND", 2, "append `|| exit` to line 2", "false <<END || exit\ntext\nEND"),
     ("x=$(false)", 2, "add `|| exit` after the `)`", "x=$(false) || exit"),

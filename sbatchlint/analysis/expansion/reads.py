@@ -1,6 +1,6 @@
 """What the script uses its variables for, and whether it allows for unset ones."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -264,3 +264,28 @@ def _assignments(job: Job) -> tuple[list[int], list[VariableAssignment]]:
     """All assignments in order of place: their starts, and the assignments themselves."""
     assigned = sorted(job.assignments, key=lambda each: each.span)
     return [each.span.start for each in assigned], assigned
+
+
+def holder_of(job: Job, command: Invocation, word: Pieces) -> VariableRead | None:
+    """The read in a command by which it gets a word, or a part of it; None where it is there itself."""
+    places = {(piece.start, piece.end) for piece in word}
+    for read in reads_in(job, command.span):
+        if command.span.contains(read.span) and read.variable is not None:
+            values = (piece for each in read.variable.alternatives for field in each.fields or () for piece in field)
+            if any((piece.start, piece.end) in places for piece in values):
+                return read
+    return None
+
+
+def reads_in(job: Job, span: Span) -> list[VariableRead]:
+    """The reads that begin in a place, in the order in which they run."""
+    starts, rows = _reads_by_place(job)
+    found = sorted(rows[bisect_left(starts, span.start) : bisect_right(starts, span.end)])
+    return [job.trace.reads[row] for row in found]
+
+
+@once
+def _reads_by_place(job: Job) -> tuple[list[int], list[int]]:
+    """Where each read begins, in order, and which one in the trace it is."""
+    found = sorted((read.span.start, row) for row, read in enumerate(job.trace.reads))
+    return [start for start, _ in found], [row for _, row in found]

@@ -26,7 +26,7 @@ def where_to_append(job: Job, written: str, command: Invocation) -> str:
     if rest == "\\":
         return f"replace the `\\` that ends {place} with {text}"
     if rest and rest[0] == "#":
-        return f"add {text} to {place}, before the comment"
+        return f"add {text} before the comment on {place}"
     return f"append {text} to {place}" if not rest else f"add {text} after this command"
 
 

@@ -49,8 +49,13 @@ _ENDS_CONTAINER = frozenset(
 # Names of functions that are defined elsewhere.
 _TELLING = Regex(
     r"(?i)(?:\w*_)?(?:log|print|echo|say|msg|info|warn|debug|banner|notify|note|usage|help|title)"
-    r"(?:[-_]\w+|info|err|error|msg|line|ing)?|\w+_(?:load|unload|init|setup|activate|env)"
+    r"(?:[-_]\w+|info|err|error|msg|line|ing)?|\w+_(?:load|unload|init|setup|activate|env)|(?:enable|setup|activate)_\w+"
 )
+# Words of the shell by their letters, which a slip of the fingers puts in another order.
+_LETTERS = {"".join(sorted(word)): word for word in ("echo", "export", "source", "module", "mkdir", "conda")}
+_INVISIBLE = Regex("[\u00a0\u200b-\u200f\u2028-\u202f\u2060\ufeff]")
+_EMPTY = Regex(r"(?:^|[\s;])\w+=[ \t]+$")
+_BEFORE = 60  # characters in which an assignment before a command stands
 _SHORT = 240
 _PRINTS = Regex(r"\bprint\b|version|is_available|device_count")
 
@@ -72,6 +77,8 @@ def weight(job: Job, command: Invocation) -> Weight:
         return Weight.NONE  # its commands run later
     if len(command.argv) == 1 and command.phase is Phase.BATCH and _is_slot(command.argv[0]):
         return Weight.NONE  # perhaps a directive, or nothing
+    if _is_slip(job, command):
+        return Weight.NONE
     if _is_argument(command):
         return Weight.STEP
     below = command.descendants() if command.children else _called(job, command) if calls else []
@@ -89,6 +96,16 @@ def _is_slot(field: Pieces) -> bool:
     """Whether the submitting shell puts something unknown in place of a whole line."""
     expansion = field[0].expansion
     return len(field) == 1 and field[0].text is None and expansion is not None and expansion.phase is Phase.SUBMIT
+
+
+def _is_slip(job: Job, command: Invocation) -> bool:
+    """Whether what bash runs as a command was clearly never meant as a program: `ehco done`, `OUT= $HOME/out`."""
+    name = command.name or ""
+    if _INVISIBLE.search(name) or _LETTERS.get("".join(sorted(name)), name) != name and not command.calls_function:
+        return True
+    start = command.span.start
+    before = job.source.text[max(start - _BEFORE, 0) : start]
+    return len(command.argv) == 1 and _EMPTY.search(before) is not None and job.source.text[start : start + 1] in "$/"
 
 
 def _is_argument(command: Invocation) -> bool:
@@ -114,7 +131,9 @@ def _of_leaf(command: Invocation) -> Weight:
     if has_trait(command.name, "minor"):
         return _of_minor(command)
     words = command.words[1:]
-    if len(words) <= 1 and set(words) & _ASKING or not _LOOKING.isdisjoint(words):
+    asks = len(words) <= 1 and not _ASKING.isdisjoint(words)
+    asks = asks or words == ["-v"] and "/" not in shown_text(command.argv[0])
+    if asks or not _LOOKING.isdisjoint(words):
         return Weight.NONE
     if is_python(command.argv[0]):
         return _of_python(command)

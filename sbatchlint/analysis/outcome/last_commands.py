@@ -1,0 +1,54 @@
+"""What the last commands of a script do after its work: clean up, remove its input, wait for nothing, or scancel."""
+
+from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import expansions, shown_text
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.source.regex import Regex
+
+_CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e")
+_TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
+_RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
+_STARTS_UNSEEN = Regex(r"[<>]\(|\bcoproc\b")  # what runs beside the script without an `&`
+
+
+def cleans_up_after(job: Job, work: Invocation) -> bool:
+    """Whether a program that cleans up follows the work, and would not run if the script ended before it."""
+    return any(_CLEANING.search(each.name or "") for each in job.invocations[work.index + 1 :])
+
+
+def removes_data_after(work: Invocation, last: Invocation) -> bool:
+    """Whether the script ends by removing folders, or files by a pattern, right after work that may have read them."""
+    words = [shown_text(each) for each in last.argv[1:]]
+    many = any("*" in each or _RECURSIVE.fullmatch(each) is not None for each in words)
+    return last.name == "rm" and _follows(work, last) and many and not any(map(_TEMPORARY.search, words))
+
+
+def is_idle_wait(job: Job, last: Invocation, work: Invocation) -> bool:
+    """Whether `last` is a bare `wait` on a line of its own, right after the work, with nothing to wait for."""
+    if last.words != ["wait"] or last.redirects or last.context.depth or last.context.conditional:
+        return False
+    if not _follows(work, last) or work.context.depth or work.context.loops or last.span.end > len(job.source.own.text):
+        return False
+    return job.source.slice(job.source.line_of(last.span.start)).strip() == "wait" and not _runs_in_background(job)
+
+
+def cancels_itself(last: Invocation | None) -> bool:
+    """Whether the last command cancels its own job, or the array that the job belongs to."""
+    if last is None or last.name != "scancel":
+        return False
+    names = {each.name for field in last.argv[1:] for each in expansions(field)}
+    return bool(names & {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
+
+
+@once
+def _runs_in_background(job: Job) -> bool:
+    """Whether anything may run beside the script, as far as that can be seen."""
+    if _STARTS_UNSEEN.search(job.source.text):
+        return True
+    return any(each.context.background is not None or is_unclear_source(each) for each in job.invocations)
+
+
+def _follows(work: Invocation, last: Invocation) -> bool:
+    return last.index - work.index - len(list(work.descendants())) == 1
