@@ -7,7 +7,8 @@ as written and change their meaning: `#BSUB -W 1:30` is a minute and a half, `#P
 
 A line that only adds an option which no `#SBATCH` line sets is advice, as the script may be meant for both schedulers,
 and a warning where `#SBATCH` lines size the job as well. One that only changes what is reported about the job, such as
-its log, is a warning. Lines that agree with the `#SBATCH` lines, or that sbatch ignores (`#PBS -V`), are not reported.
+its log, or gives it more time, is a warning. Lines that agree with the `#SBATCH` lines, or that sbatch ignores (`#PBS
+-V`), are not reported.
 Files without an `#SBATCH` line are not checked.
 
 ## Fix
@@ -86,10 +87,19 @@ def check(job: Job) -> Iterator[Finding]:
             advice = "remove this line, or add `#SBATCH --ignore-pbs`"
             if len(message) + len(advice) + 2 > MOST:
                 advice = "remove it, or add `#SBATCH --ignore-pbs`"
-            names = [part.block.name for part in parts if part.block is not None]
+            names = [part.block.name for part in parts if part.block is not None and not _is_longer(part)]
             replaces = all(" replaces " in part.description for part in parts)
-            only_told = replaces and len(names) == len(parts) and are_only_told(names)
+            only_told = replaces and all(part.block is not None for part in parts)
+            only_told = only_told and (not names or are_only_told(names))
             yield Finding(span, f"{message}; {advice}", "warning" if only_told else None, related, fix)
+
+
+def _is_longer(part: Effect) -> bool:
+    """Whether a line only gives the job more time than it asks for."""
+    if part.block is None or part.block.name != "time":
+        return False
+    new, old = minutes(part.option.partition("=")[2]), minutes(part.block.value)
+    return new is not None and old is not None and new > old > 0
 
 
 def _effect_of(descriptions: str) -> str:

@@ -64,8 +64,8 @@ from sbatchlint.source.numbers import counted
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_names import is_secret
 
-# A `>` that no name of a file follows.
-_WITHOUT_FILE = Regex(r"[ \t]*(?:[;&|)\n]|\Z)")
+# A `>` that no name of a file follows, but an operator: `<a> <b>`; `> <(…)` and `>>` are redirections.
+_WITHOUT_FILE = Regex(r"(?>(?:[ \t]|\\\n)*)(?:[;&|)\n]|\Z|<(?!\())|(?>(?:[ \t]|\\\n)+)>(?!\()")
 
 CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="0.1.0", alone=True)
 

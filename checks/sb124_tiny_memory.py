@@ -3,7 +3,9 @@
 `--mem=4` asks for 4 MB. Where the site limits memory (ConstrainRAMSpace), the limit is 30 MB all the same
 (MinRAMSpace): bash and its small commands run, and the job is killed when its real program passes that, with whatever
 has been written before. Reported are numbers below 65, and numbers below 1024 where something suggests that gigabytes
-were meant: a comment, GPUs, or many CPUs. Tests of a few minutes are not reported. Advice where docker runs the work.
+were meant: a comment, GPUs, or many CPUs. Tests of a few minutes are not reported. An error where a comment
+has the number itself in gigabytes (`--mem=80  # 80G`), and no program with libraries runs in so many megabytes; advice
+where docker runs the work.
 
 ## Fix
 
@@ -29,7 +31,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB124", "tiny-memory", severity="warning", fix="sometimes", since="0.1.0", alone=True,
+    "SB124", "tiny-memory", severity="error", fix="sometimes", since="0.1.0", alone=True,
     when=Options("mem", "mem-per-cpu", "mem-per-gpu"),
 )  # fmt: skip
 
@@ -58,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
         # what docker runs, its daemon starts outside the job
         containers = [each.spawn.info for each in job.invocations if isinstance(each.spawn.info, Container)]
         outside = any(each.kind == "docker" for each in containers)
-        severity = "info" if outside else None
+        severity = "info" if outside else "error" if _names(size, comment) and size <= TOO_LITTLE * 2 else "warning"
         if size > 512:
             named = _AMOUNT.search(comment) if "comment" in evidence else None
             instead = f"write {named[1]}G, or correct the comment" if named is not None else "write the unit, G or M"
@@ -89,6 +91,11 @@ def _is_that_many(size: int, comment: str, request: Request) -> bool:
     return any(0.9 < amount / (1024 * each) < 1.1 for each in named if each for amount in amounts)
 
 
+def _names(size: int, comment: str) -> bool:
+    """Whether a comment has the number itself, in gigabytes."""
+    return any(float(each[1]) == size for each in _AMOUNT.finditer(comment))
+
+
 def _is_test(request: Request) -> bool:
     limit = times.minutes(request.value("time"))
     return limit is not None and 0 < limit <= TEST_MINUTES
@@ -106,6 +113,7 @@ CASES = [
         #SBATCH --mem=4G --time=1:00:00
         srun ./a.out
         """,
+        severity="warning",
     ),
     Bad(
         """\
@@ -118,6 +126,12 @@ CASES = [
         #SBATCH --mem-per-cpu=8G  # memory
         srun ./a.out
         """,
+        severity="warning",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --mem=«8»  # 8G\nsrun ./a.out\n",
+        unsafe_fixed="#!/bin/bash\n#SBATCH --mem=8G  # 8G\nsrun ./a.out\n",
+        title="the comment has the number",
     ),
     Bad(
         """\
@@ -132,9 +146,10 @@ CASES = [
         #SBATCH --mem 128G
         srun python3 train.py
         """,
+        severity="warning",
         title="for a program on a GPU",
     ),
-    Bad("#!/bin/bash\n#SBATCH --mem=«750»  # in GB\nsrun ./a.out\n", title="the comment says so"),
+    Bad("#!/bin/bash\n#SBATCH --mem=«750»  # in GB\nsrun ./a.out\n", severity="warning", title="the comment says so"),
     Good("#!/bin/bash\n#SBATCH --mem=4G\nsrun ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --mem=0\nsrun ./a.out\n", title="all memory of the node"),
     Good("#!/bin/bash\n#SBATCH --mem-per-cpu=100\nsrun ./a.out\n", title="a small program"),

@@ -8,7 +8,8 @@ A Python program counts if its file is next to the script: it and all of its own
 for a rank, a task, a host or a process, and it writes a file with a literal name.
 
 As many steps in the background as the job has tasks, each without a number of its own, were meant to have one task
-each: every one of them starts all, and they wait for each other ([SB802](steps-serialised.md)). A warning.
+each: every one of them starts all, and they wait for each other ([SB802](steps-serialised.md)). A warning; so are the
+tools of GROMACS, as each copy moves the file of the others aside and writes the same again.
 
 ## Fix
 
@@ -48,6 +49,8 @@ _WITH_RANKS = frozenset({
     "gmx", "gmx_d", "gsnap", "julia", "kma", "mash", "mdrun", "namd2", "namd3", "sga", "umap", "velocyto", "vg",
     "xz", "zstd",
 })  # fmt: skip
+# Programs of which each copy moves the file of the others aside, and writes the same again.
+_GROMACS = ("gmx", "gmx_d", "gmx_mpi", "gmx_mpi_d")
 # Tools that write files, each with the arguments with which it does.
 _TOOLS: dict[str, Regex] = {
     "git": Regex(r"(?:-C \S+ )?(?:clone|checkout|pull|submodule)\b.*"),
@@ -86,7 +89,7 @@ _TOOLS: dict[str, Regex] = {
     ),
     # GROMACS: all but mdrun do their work in each rank
     **dict.fromkeys(
-        ("gmx", "gmx_d", "gmx_mpi", "gmx_mpi_d"),
+        _GROMACS,
         Regex(r"(?:-\S+ )*(?:grompp|pdb2gmx|editconf|solvate|genion|trjconv|make_ndx|energy|trjcat|rms|genrestr)\b.*"),
     ),
     # OpenFOAM: programs that share the work only with `-parallel`
@@ -123,6 +126,7 @@ def check(job: Job) -> Iterator[Finding]:
                 command.name_span,
                 f"each of {tasks} tasks (srun, line {job.line(step.span.start)}) does the whole work of {program}: "
                 f"they {writes}; write `srun --nodes=1 --ntasks=1`",
+                "warning" if command.name in _GROMACS else None,
                 related=[] if reason is None else [(reason[0], f"{tasks} tasks")],
                 fix=None if edits is None else Fix("start it once", edits),
             )

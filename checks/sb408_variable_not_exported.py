@@ -12,7 +12,8 @@ reported, and neither are reads with a default.
 ## Fix
 
 Puts `export` before the assignment, or on a line before it where the value is the output of a command whose exit status
-must not get lost. Safe: only the environment of programs changes. An array cannot be exported.
+must not get lost. Safe: only the environment of programs changes. Unsafe where they would take more than the job has: a
+heap of Java larger than the memory, more threads than CPUs. An array cannot be exported.
 
 ## References
 
@@ -33,6 +34,8 @@ from sbatchlint.job.containers import Container
 from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.environment import find, is_input
+from sbatchlint.slurm.grammar.sizes import megabytes
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
 CARD = Card("SB408", "variable-not-exported", severity="error", fix="sometimes", since="0.1.0", batch=True)
@@ -44,6 +47,10 @@ _OPENINGS = Regex(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
 _WORD_SIGN = Regex(r"\w")
 # A value that begins with `$1` and goes on: the `$` is a slip.
 _GLUED = Regex(r"\A\w+=[\"']?\$[0-9]\w")
+
+# The largest heap of Java, and a number of threads.
+_HEAP = Regex(r"-Xmx([0-9]{1,7}[gGmMkKtT])\b")
+_THREADS = Regex(r"\w+_NUM_THREADS=[\"']?([0-9]{1,4})[\"']?")
 
 # What stands before a folder for output.
 _FOLDER_OPTION = Regex(r"(?:^|[ \t])--?(?:out(?:put)?|work|results?)[-_]?(?:dir|folder|path)?[ =][\"']?\$?\{?$")
@@ -66,8 +73,8 @@ def check(job: Job) -> Iterator[Finding]:
             array = starter.state.variables[assigned.name].array
             advice, fix = _repair(job, assigned.name, None if array else assigned, array)
             unset = _unset(job, assigned)
-            if fix is not None and unset is not None:
-                fix = fix._replace(safe=False)  # the program would get an empty value
+            if fix is not None and (unset is not None or _asks_for_more(job, assigned)):
+                fix = fix._replace(safe=False)  # the program would get an empty value, or take more than there is
             if _GLUED.search(job.source.slice(assigned.span)):
                 fix = None
             line = job.line(starter.span.start)
@@ -77,6 +84,18 @@ def check(job: Job) -> Iterator[Finding]:
                 fix = None
                 advice = f"write `export {assigned.name}={unset.name}`, if you meant that"
             yield Finding(assigned.name_span, f"{begin}; {advice}", "warning", fix=fix)
+
+
+def _asks_for_more(job: Job, assigned: VariableAssignment) -> bool:
+    """Whether a value lets Java take all of the job's memory or more, or starts more threads than a task has CPUs."""
+    value = job.source.slice(assigned.span)
+    heap, threads = _HEAP.search(value), _THREADS.fullmatch(value)
+    if heap is not None:
+        memory, cpus = job.request.memory, job.request.cpus_per_task or 1
+        given = None if memory is None else memory.megabytes * (cpus if memory.per == "cpu" else 1)
+        heap_size = megabytes(heap[1])
+        return given is None or heap_size is None or heap_size >= given > 0
+    return threads is not None and (parse_integer(threads[1]) or 0) > (job.request.cpus_per_task or 1)
 
 
 def _unset(job: Job, assigned: VariableAssignment) -> VariableRead | None:

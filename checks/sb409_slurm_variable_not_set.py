@@ -196,8 +196,10 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     message = f"{read.name} is {_result(read)} here"
     if job.site.submit_options is None:
         message += f" unless sbatch is called with {wanted_options}"
+    gone: list[str] = []
     if job.request.has_any_option(entry.options[:2]):
-        release = min(set(job.versions.majors) - entry.batch)
+        gone = sorted(set(job.versions.majors) - entry.batch)
+        release = gone[0]
         message = f"Slurm {release} no longer sets {read.name}, so it is {_result(read)} here"
         advice = f"write `${{{read.name}:-DEFAULT}}`"
     if len(f"{message}; {advice}") > MOST and ", or write " in advice:
@@ -209,6 +211,7 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
         f"{message}; {f'write `{instead}`' if instead else advice}",
         "info" if kind == "print" or not is_sized else "error" if vital else "warning",
         fix=None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=safe),
+        versions=gone or None,
     )
 
 

@@ -5,13 +5,15 @@ comment after it, with two backslashes, or with a comment line or an empty line 
 The next line, which begins with an option, is run as a command of its own (`--nnodes: command not found`), and the job
 goes on with the defaults of all the lost options. The same holds for a string that `bash -c` or `eval` runs: a newline
 in it ends the command. In double quotes a backslash at the end of the line joins the lines before comments are
-recognized, so the comment swallows all that follows. A warning where nothing is cut off, and the program only gets a
-space as its last argument. Where the line before is complete, as `module load mpi` is, the options lack their program.
+recognized, so the comment swallows all that follows. A space after the backslash also cuts off an indented line that
+begins with no option. A warning where nothing is cut off, and the program only gets a space as its last argument. Where
+the line before is complete, as `module load mpi` is, the options lack their program.
 
 ## Fix
 
 Adds the backslash, removes the spaces or the second backslash after it, or moves the comment above the command. Safe:
-no command's name begins with a dash, so the lines were meant to be one command. A comment inside a double-quoted string
+no command's name begins with a dash, so the lines were meant to be one command, as a backslash before the end of a line
+shows as well. A comment inside a double-quoted string
 has to be moved by hand.
 
 ## References
@@ -122,20 +124,32 @@ def _in_program(job: Job, text: Text, program: Program, escaped: bool) -> Iterat
 
 
 def _breaks(commands: list[Simple], string: str) -> Iterator[Break]:
-    """Where a command that begins a line with an option follows another one."""
+    """Where a command follows that another one was to have: it begins a line with an option, or is indented.
+
+    Only a backslash with a blank after it shows that an indented line without an option was meant to be a part.
+    """
     ends = [each.end for each in commands]
+    margins: dict[int, int] = {}  # of commands that continue another one: how far that one is indented
     for after in commands:
         if not after.words or after.words[0].start > after.start:
             continue  # an assignment or a redirect comes first
         first = after.words[0]
         number = bisect_right(ends, after.start) - 1
-        if number < 0 or not _OPTION.match(string, first.start, first.end):
+        if number < 0:
             continue
-        indent = string[string.rfind("\n", 0, first.start) + 1 : first.start]
         before = commands[number]
         gap = string[before.end : after.start]
-        if indent.strip(" \t") or not before.words or "\n" not in gap or not _GAP.fullmatch(gap):
+        if not before.words or "\n" not in gap or not _GAP.fullmatch(gap):
             continue
+        indent = string[string.rfind("\n", 0, first.start) + 1 : first.start]
+        if indent.strip(" \t"):
+            continue
+        margin = margins.get(id(before), _margin(before, string))
+        if not _OPTION.match(string, first.start, first.end):
+            alone = before.words[-1].end - before.words[-1].start == 2 and gap.count("\n") == 1 and "#" not in gap
+            if not alone or len(indent) <= margin or not _ends_in_escaped_space(before, string):
+                continue
+        margins[id(after)] = margin
         if _text(before.words[0], string) in _LEAVING:
             continue  # these take no options, and what comes after them is not run
         if string[before.end - 1] == UNKNOWN_CHARACTER:
@@ -148,6 +162,12 @@ def _breaks(commands: list[Simple], string: str) -> Iterator[Break]:
             plain = gap.count("\n") == 1 and "#" not in gap and "\\" not in gap
             kind = "doubled" if _is_doubled(before, string) else "newline"
             yield Break(before, after, kind if plain else "between")
+
+
+def _margin(command: Simple, string: str) -> int:
+    """How far the line in which a command begins is indented, if nothing else is on it before."""
+    before = string[string.rfind("\n", 0, command.start) + 1 : command.start]
+    return len(before) if before.isspace() else 0
 
 
 def _ends_in_escaped_space(command: Simple, string: str) -> bool:
@@ -182,12 +202,12 @@ def _backslash(command: Simple, string: str) -> int:
 def _broken(job: Job, chain: list[Break], text: Text) -> Finding:
     first = chain[0]
     option = _OPTION.match(text.string, first.after.start)
-    assert option is not None
-    place = text.span(*option.span())
-    if len(chain) == 1 and _is_whole(first, text.string):
+    word = first.after.words[0]
+    place = text.span(*(option.span() if option is not None else (word.start, word.end)))
+    if option is not None and len(chain) == 1 and _is_whole(first, text.string):
         message = f"bash runs `{option[0]}` as a command, which does not exist; write its program before it"
         return Finding(place, message)
-    lost = f"and bash runs `{option[0]}` on line {job.line(place.start)} as a separate command"
+    lost = f"and bash runs {f'`{option[0]}` on ' if option else ''}line {job.line(place.start)} as a separate command"
     if _text(first.after.words[-1], text.string) == "wait":
         message = MESSAGES[first.kind].format(lost) + ", and write `wait` on a separate line"
         return Finding(_end_of(first, text, job.source.text), message, related=[(place, "this was meant to be a part")])
@@ -328,10 +348,13 @@ def _lone_space(command: Simple, text: Text, file: str) -> Iterator[Finding]:
     rest = _REST_OF_LINE.match(string, command.end)
     if rest is None or last.end - last.start != 2 or not _ends_in_escaped_space(command, string):
         return
-    line = string.rfind("\n", 0, command.start) + 1
-    indent = len(string[line : command.start]) if string[line : command.start].isspace() else 0
-    next_line = string[rest.end() + 1 :].partition("\n")[0]
-    deeper = bool(next_line.strip()) and len(next_line) - len(next_line.lstrip()) > indent
+    end_of_next = string.find("\n", rest.end() + 1)
+    next_line = string[rest.end() + 1 : end_of_next if end_of_next >= 0 else len(string)]
+    rest_of_it = next_line.lstrip()
+    # an option that is no command here is in a part that bash cannot read
+    deeper = bool(rest_of_it) and (
+        len(next_line) - len(rest_of_it) > _margin(command, string) or _OPTION.match(rest_of_it) is not None
+    )
     if not deeper and "\n" not in string[command.start : command.end]:
         return
     title, edit_span = "remove the backslash", None

@@ -64,7 +64,10 @@ _COMMENT = Regex(r"(?:^|\s)#(?!SBATCH\b)")
 # A line that prints when something in the job happens.
 _PRINTS = Regex(r"\s*(?:echo|printf)\b")
 # What makes more of it than a message: another program gets it, or a file has nothing else.
-_WRITES = Regex(r"\||(?<![>0-9&])>(?![>&])|\$\(|`")
+_WRITES = Regex(r"\||(?<![>0-9&])>(?![>&])")
+# A file to which a line is added, and what begins and ends the commands of a substitution.
+_ADDED_TO = Regex(r">>[ \t]*([^\s;&|<>()]+)")
+_MARKS = Regex(r"\$\(|`|[()]")
 _MOMENT = Regex(
     r"(?i)^(?!.*(?:submi|generat|creat)).*(?:\b(?:start|begin|began|end|finish|done|complet|stop|now)|running)"
 )
@@ -118,7 +121,7 @@ def _all(job: Job) -> Iterator[tuple[str, Finding]]:
         if kind is None or directive and (inside or kind != "slurm"):
             continue
         happens = HAPPENS[kind].format(_shown(cause))
-        is_message = _PRINTS.match(line) is not None and _WRITES.search(line + rest) is None
+        is_message = _is_message(job, line, rest)
         severity = "warning" if inside or is_message or kind in ("once", "time") else "error"
         if inside and kind == "slurm":
             happens = f"the job that submits this one expands {_shown(cause)}, so it is that of the first job"
@@ -146,6 +149,31 @@ def _all(job: Job) -> Iterator[tuple[str, Finding]]:
         fix = Fix("let the job expand it", edits, safe) if edits else None
         name = cause.name if kind == "own" else f"{kind} at {expansion.span.start}"
         yield name, Finding(expansion.span, f"{happens}; {advice}", severity, fix=fix)
+
+
+def _is_message(job: Job, line: str, rest: str) -> bool:
+    """Whether a line of the job only prints a place, with `line` before and `rest` after it, or adds it to a list."""
+    if _PRINTS.match(line) is None or _WRITES.search(line + rest) is not None or _is_substituted(line):
+        return False
+    added = _ADDED_TO.search(line + rest)
+    return added is None or added[1] not in _files_read(job)
+
+
+def _is_substituted(before: str) -> bool:
+    """Whether what follows on a line is in a command substitution: `echo $(ls `."""
+    open_marks: list[str] = []
+    for mark in _MARKS.finditer(before):
+        if mark[0] == "`" and open_marks[-1:] == ["`"] or mark[0] == ")" and open_marks:
+            open_marks.pop()
+        elif mark[0] != ")":
+            open_marks.append(mark[0])
+    return not {"$(", "`"}.isdisjoint(open_marks)
+
+
+@once
+def _files_read(job: Job) -> frozenset[str]:
+    """The words of the job's script, without those that only get another line."""
+    return frozenset(_ADDED_TO.sub("", job.text.string).split())
 
 
 def _is_left_again(job: Job, expansion: Expansion) -> bool:

@@ -5,8 +5,8 @@
 OUT=results`, `set OUT = results` and `setenv OUT results` are csh: bash sets `$1`, or finds no such command.
 
 An error where the script reads the variable, which then is empty or what the login shell has; a warning where it does
-not, where only a message, the name of a log or a setting for speed lacks the value, and where the same words set it
-above.
+not, where only a message, the name of a log or a setting for speed lacks the value, where the same words set it
+above, and where the value is the variable's own (`setenv OUT "$OUT"`).
 
 ## Fix
 
@@ -65,7 +65,8 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             name, runs, instead = found
             span = text.span(command.start, command.end)
-            kept = _same_before(job, name, span, instead)
+            itself = runs == _BY_SETENV and _is_itself(text.string[command.words[2].start : command.words[2].end], name)
+            kept = itself or _same_before(job, name, span, instead)
             severity = _severity(job, name, kept)
             fix = None if instead is None else Fix(f"write {instead}", [replace(span, instead)], safe=False)
             if runs == _BY_SET:
@@ -75,7 +76,10 @@ def check(job: Job) -> Iterator[Finding]:
                 sets = "`$1`" if len(words) == 1 else "`$1`, `$2` and `$3`"
                 yield Finding(span, f"in bash this sets {sets}, not {name}; write `{export}{name}={value}`", severity)
                 continue
+            if itself:
+                instead, fix = None, None
             advice = f"write `{instead}`" if instead is not None else f"write `{name}=…`, in quotes if it has spaces"
+            advice = "remove this line" if itself else advice
             effect = f"{name} keeps its value" if kept else f"{name} is not set"
             yield Finding(span, f"{runs}, and {effect}; {advice}", severity, fix=fix)
 
@@ -112,14 +116,19 @@ def _apart(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, 
     return words[at], what, instead
 
 
-_BY_SET = "set"
+_BY_SET, _BY_SETENV = "set", "bash has no `setenv`"
+
+
+def _is_itself(value: str, name: str) -> bool:
+    """Whether a value is that of the variable which it is for: `setenv SCRATCH "$SCRATCH"`."""
+    return value.strip('"') in (f"${name}", f"${{{name}}}")
 
 
 def _set(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, str | None] | None:
     """`set NAME=value`, `set NAME = value` and `setenv NAME value`, as csh has them."""
     name, words = unquoted_text(command.words[0]), [text.string[each.start : each.end] for each in command.words[1:]]
     if name == "setenv" and len(words) == 2 and _NAME.fullmatch(words[0]) and name not in functions:
-        return words[0], "bash has no `setenv`", f"export {words[0]}={words[1]}"
+        return words[0], _BY_SETENV, f"export {words[0]}={words[1]}"
     word = command.words[1] if len(words) in (1, 3) else None
     if name != "set" or not isinstance(word, Word) or not word.parts:
         return None

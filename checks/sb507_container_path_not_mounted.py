@@ -35,6 +35,7 @@ from sbatchlint.job.containers import Container, Mount
 from sbatchlint.job.launches import container_of, entered
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import SHARED_VARIABLES, brought_along, classify, key, mount_of, under
+from sbatchlint.job.programs import commands_named
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
 
@@ -262,6 +263,8 @@ class _Host:
             return None
         if names_output(use.option) and classify(use.field, self.job.site, container).private:
             return None  # output written there is lost, which is another check's fault to report
+        if container.kind == "apptainer" and _is_in_working_folder(self.job, use, path):
+            return None
         own = next((each for each in sides if not each.are_same and _holds(each, path)), None)
         if own is not None and not _is_mounted_by_site(container, own):
             return Reason("moved", own.mount, container)
@@ -285,6 +288,16 @@ class _Host:
         if CLEARLY_HOST.match(path):
             return True
         return any(under(path, each) and each.count("/") > 1 for each in self.paths)
+
+
+def _is_in_working_folder(job: Job, use: Use, path: str) -> bool:
+    """Whether Apptainer, which mounts the folder in which it starts, is started in a folder that holds the path."""
+    if use.container.option("contain", "containall", "c", "C", "no-mount") is not None:
+        return False
+    before = (each for each in commands_named(job, "cd", "pushd") if each.index < use.command.index)
+    folders = [each for each in before if each.context.parent is None]
+    entered_last = key(folders[-1].argv[1]) if folders and len(folders[-1].argv) == 2 else ""
+    return entered_last[:1] in ("/", "$") and under(path, entered_last)
 
 
 def _is_mounted_by_site(container: Container, sides: _Sides) -> bool:

@@ -6,8 +6,8 @@ folder, `cat $PBS_NODEFILE` reads an empty standard input, and a loop over the n
 Nothing is reported for a batch system whose variables the script tests somewhere, or sets itself: such a script is
 meant for several systems.
 
-A warning where the variable, or what is looked up with it, is only printed, and where only a part of a name is missing:
-`run_$PBS_JOBID.log`.
+A warning where the variable, or what is looked up with it, is only printed, where only a part of a name is missing
+(`run_$PBS_JOBID.log`), and where the script has a default for what is made of it (`N=$NSLOTS; : ${N:=1}`).
 
 ## Fix
 
@@ -23,7 +23,14 @@ sbatch(1), "OUTPUT ENVIRONMENT VARIABLES"; the manuals of PBS (qsub), LSF (bsub)
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import assigned_names, guarded_names, unprepared_reads_of, use_of
+from sbatchlint.analysis.expansion.reads import (
+    assigned_names,
+    enclosing_assignment,
+    guarded_names,
+    reads_of,
+    unprepared_reads_of,
+    use_of,
+)
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
@@ -126,9 +133,18 @@ def _finding(job: Job, read: VariableRead) -> Finding:
     return Finding(
         read.span,
         f"{read.name} is a variable of {_system(read.name)}, so it is empty in a Slurm job; {instead}",
-        "warning" if printed or _is_part_of_name(job, read, counterpart) else None,
+        "warning" if printed or _is_part_of_name(job, read, counterpart) or _is_foreseen(job, read) else None,
         fix=fix,
     )
+
+
+def _is_foreseen(job: Job, read: VariableRead) -> bool:
+    """Whether a variable only sets another one, for which the script has a default: `N=$NSLOTS; : ${N:=1}`."""
+    assigned = enclosing_assignment(job, read.span)
+    if assigned is None or assigned.exported or assigned.context.conditional:
+        return False
+    later = [each for each in reads_of(job).get(assigned.name, ()) if each.span.start >= assigned.span.end]
+    return bool(later) and min(later, key=lambda each: each.order).operator in (":-", ":=")
 
 
 def _is_part_of_name(job: Job, read: VariableRead, counterpart: str) -> bool:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import reads_of
 from sbatchlint.analysis.expansion.sourced import may_set_variables
+from sbatchlint.analysis.outcome.state_readers import costs_work
 from sbatchlint.bash.trace import Invocation, VariableAssignment, values_of
 from sbatchlint.bash.values import Pieces, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
@@ -116,6 +117,7 @@ def _of_commands(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     yield Finding(
         assignment.span,
         f"{happens}, so line {job.line(lost.span.start)} cannot find `{lost.name}`; {advice}",
+        None if costs_work(job, lost) else "warning",
         related=[(lost.name_span, "not found")],
         fix=fix,
     )

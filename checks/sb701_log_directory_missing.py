@@ -162,7 +162,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         return None
     advice = f"run `mkdir -p {folder}` before sbatch" if len(folder) < 24 else "create it before sbatch"
     message = f"{slurm} does not create this folder: if it is missing, the job fails at once"
-    return Finding(span, f"{message}; {advice}", "info")
+    return Finding(span, f"{message}; {advice}", "info", versions=old)
 
 
 def _of_each_job(job: Job, span: Span, folder: str, of_job: str) -> Finding:

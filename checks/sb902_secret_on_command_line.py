@@ -48,7 +48,9 @@ CARD = Card(
 
 # Placeholders for a secret, and names of files that contain it.
 NO_SECRET = Regex(
-    r"|[/~.].*|<.*>|x+|\.+|\d{1,4}|(?:your|my|insert|enter|replace|change)[\w -]*|none|null|false|true|todo", re.I
+    r"|[/~.].*|<.*>|x+|\.+|\*+|\d{1,4}|(?:your|my|insert|enter|replace|change)[\w -]*|none|null|false|true|todo"
+    r"|anonymous.*",
+    re.I,
 )
 # Commands whose arguments other processes cannot see.
 OWN = frozenset(BUILTINS) | frozenset(
@@ -134,7 +136,10 @@ def _holds_secret(assigned: VariableAssignment) -> bool:
     """Whether the assigned value may be a secret: not a placeholder, and not the name of a file."""
     for alternative in assigned.alternatives:
         for field in alternative.fields or ():
-            if field and NO_SECRET.fullmatch(shown_text(field).strip()) is None and not _is_path(field):
+            value = shown_text(field).strip()
+            if value.upper() == assigned.name.upper():
+                continue  # a slot: `HF_TOKEN=HF_TOKEN`
+            if field and NO_SECRET.fullmatch(value) is None and not _is_path(field):
                 return True
     return False
 

@@ -114,7 +114,17 @@ def is_submitted_from_elsewhere(job: Job) -> bool:
     from_elsewhere = rf"{_SBATCH}[\w$}})]/%s"
     own = job.source.own.text
     shown = "sbatch" in own and re.search(from_elsewhere % re.escape(name), own) is not None
-    return shown or _is_submitted_beside(job, from_elsewhere)
+    return shown or _is_submitted_beside(job, from_elsewhere) or _are_others_submitted_from_above(job)
+
+
+def _are_others_submitted_from_above(job: Job) -> bool:
+    """Whether a file in the script's folder, or a README, submits another script of it by the folder's name."""
+    if not lookups.exists(job.source.path):
+        return False
+    folder = os.path.dirname(os.path.abspath(job.source.path))
+    by_name = rf"{_SBATCH}(?<![\w.-]){re.escape(os.path.basename(folder))}/[\w-]+\.(?:sh|bash|sbatch|slurm|job)\b"
+    paths = (os.path.join(folder, each) for each in islice(_searched(lookups.names_in(folder)), _MOST_FILES))
+    return _is_in_any(chain(paths, _readmes(folder, job.hooks.files.project)), by_name, b"sbatch")
 
 
 @once
