@@ -307,8 +307,7 @@ class Diagnosis:
         from sbatchlint.diagnose.as_json import as_value
 
         self._run = run
-        self._secrets = () if run.source is None else values_in(run.source.text)
-        self.data: dict[str, Any] = self._told(as_value(run))
+        self.data: dict[str, Any] = as_value(run)
         self.answers: tuple[Answer, ...] = tuple(
             Answer(
                 symptom=plain["symptom"],
@@ -329,16 +328,7 @@ class Diagnosis:
         """The diagnosis as `sbatchlint diagnose` prints it."""
         from sbatchlint.diagnose.as_text import render
 
-        text: str = self._told(render(self._run, Terminal(max(width, 40))))
-        return text
-
-    def _told(self, value: Any) -> Any:
-        """A value without the secrets that only the script shows to be some."""
-        if isinstance(value, str):
-            return without_values(value, self._secrets)
-        if isinstance(value, dict):
-            return {key: self._told(each) for key, each in value.items()}
-        return [self._told(each) for each in value] if isinstance(value, list) else value
+        return without_values(render(self._run, Terminal(max(width, 40))), self._run.secrets)
 
 
 def lint(

@@ -11,7 +11,7 @@ from sbatchlint.report.cells import escape
 from sbatchlint.report.model import shown_path
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.files import write
-from sbatchlint.source.secrets import values_in, without_values
+from sbatchlint.source.secrets import without_values
 from sbatchlint.source.text import Source
 
 FORMATS = ("text", "json", "github")
@@ -29,15 +29,13 @@ def diagnose(arguments: list[str]) -> int:
         made.error("--fix repairs the script of one job: name it with --job")
 
     def tell(report: str) -> None:
-        """Prints a report, in which a secret of a script may stand where only the script tells that it is one."""
-        for text in {each.run.source.text for each in runs if each.run.source is not None}:
-            report = without_values(report, values_in(text))
-        print(report, end="")
+        """Prints a report, in which a secret may stand that only the script or another line of the log tells."""
+        print(without_values(report, tuple({value for each in runs for value in each.run.secrets})), end="")
 
     if options.output_format == "json":
         from sbatchlint.diagnose.as_json import render, render_jobs  # for this format only
 
-        tell(render_jobs(runs) if several else render(runs[0].run))
+        print(render_jobs(runs) if several else render(runs[0].run), end="")
     elif options.output_format == "github":
         from sbatchlint.diagnose.as_github import render as as_github  # for this format only
 

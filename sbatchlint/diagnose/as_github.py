@@ -13,10 +13,10 @@ def render(run: Run) -> str:
         event = answer.event
         kind = "error" if not number and answer.confidence != "possible" else "warning"
         place = f"{shown_path(event.path)}:{event.row}"
-        said = f"{answer.says}; {answer.advice} ({answer.confidence}; {place}: {masked(event.text)[:300]})"
+        said = f"{answer.says}; {answer.advice} ({answer.confidence}; {place}: {masked(event.text, run.secrets)[:300]})"
         rows = rows_of(answer, run.source)
         title = f"{event.symptom.title} ({event.symptom.id})"
         for row in rows[:5] or [0]:
             path = run.source.path if run.source is not None and row else ""
-            lines.append(command(kind, path, row, masked(title), masked(said)))
+            lines.append(command(kind, path, row, masked(title, run.secrets), masked(said, run.secrets)))
     return "".join(lines)

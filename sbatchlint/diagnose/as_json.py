@@ -1,6 +1,7 @@
 """The diagnosis as one JSON object, for one job or for several."""
 
 import json
+from functools import partial
 from typing import Any
 
 from sbatchlint.diagnose.answers import Answer, advice_of, codes_of, rows_of
@@ -19,17 +20,18 @@ def render(run: Run) -> str:
 
 def as_value(run: Run) -> dict[str, Any]:
     """The diagnosis as plain values."""
+    told = partial(_redacted, run.secrets)
     return {
-        "script": None if run.source is None else clean(shown_path(run.source.path)),
-        "logs": [clean(shown_path(each)) for each in run.logs],
+        "script": None if run.source is None else told(shown_path(run.source.path)),
+        "logs": [told(shown_path(each)) for each in run.logs],
         "diagnoses": [_answer(each, run) for each in run.diagnosis.answers],
-        "places": [{"where": place.where, "why": _redacted(place.why)} for place in run.places()],
+        "places": [{"where": place.where, "why": told(place.why)} for place in run.places()],
         "noise": [
-            {"path": clean(shown_path(noise.event.path)), "rows": list(noise.event.rows), "why": noise.reason,
+            {"path": told(shown_path(noise.event.path)), "rows": list(noise.event.rows), "why": told(noise.reason),
              "symptom": noise.event.symptom.id, "count": noise.event.count}
             for noise in run.diagnosis.noise
         ],
-        "notes": [_redacted(each) for each in run.notes],
+        "notes": [told(each) for each in run.notes],
     }  # fmt: skip
 
 
@@ -54,22 +56,22 @@ def _job(job: JobRun) -> dict[str, Any]:
 
 
 def _answer(answer: Answer, run: Run) -> dict[str, Any]:
-    event = answer.event
+    event, told = answer.event, partial(_redacted, run.secrets)
     return {
         "symptom": event.symptom.id,
         "title": event.symptom.title,
-        "log": {"path": clean(shown_path(event.path)), "rows": list(event.rows), "text": _redacted(event.text)},
+        "log": {"path": told(shown_path(event.path)), "rows": list(event.rows), "text": told(event.text)},
         "count": event.count,
-        "tasks": sorted(event.tasks)[:100],
+        "tasks": [told(each) for each in sorted(event.tasks)[:100]],
         "where": answer.where,
         "confidence": answer.confidence,
-        "cause": _redacted(answer.says),
+        "cause": told(answer.says),
         "script_rows": rows_of(answer, run.source),
         "codes": codes_of(answer.findings),
-        "fix": _redacted(advice_of(answer)),
-        "diff": _redacted(diff_of(answer, run.picture)) or None,
+        "fix": told(advice_of(answer)),
+        "diff": told(diff_of(answer, run.picture)) or None,
     }
 
 
-def _redacted(text: str) -> str:
-    return clean(masked(text))
+def _redacted(secrets: tuple[str, ...], text: str) -> str:
+    return clean(masked(text, secrets))

@@ -38,7 +38,7 @@ SHORT = {
 def render(run: Run, terminal: Terminal) -> str:
     """The text of a diagnosis."""
     found = run.diagnosis.answers
-    lines = [f"note: {_shown(each)}" for each in run.notes]
+    lines = [f"note: {_shown(each, run)}" for each in run.notes]
     if not found:
         logs = "1 log" if len(run.logs) == 1 else f"{len(run.logs)} logs"
         where = f"{logs} ({counted(run.lines, 'line')})" if run.logs else "the record of the job"
@@ -52,7 +52,7 @@ def render(run: Run, terminal: Terminal) -> str:
     for other in found[1:]:
         if other.says in told or not has_ground(other, run.source):
             continue  # a cause is said once
-        alternative = f"{_shown(other.says)} ({escape(SHORT[other.where])}): {_shown(advice_of(other))}"
+        alternative = f"{_shown(other.says, run)} ({escape(SHORT[other.where])}): {_shown(advice_of(other), run)}"
         alternatives.extend(_field("or", alternative, terminal))
     lines += ["", *alternatives] if alternatives else []
     lines.extend(_noise(run.diagnosis.noise, run, terminal))
@@ -67,33 +67,35 @@ def _answer(answer: Answer, run: Run, others: list[Place], terminal: Terminal) -
     times = "" if event.count == 1 else f" ({event.count} times{_who(event)})"
     arrow, margin = (terminal.style("gutter", " " * gutter + sign) for sign in ("--> ", " | "))
     number = terminal.style("gutter", f"{event.row:>{gutter}} | ")
-    lines.append(f"{arrow}{_shown(shown_path(event.path))}:{event.row}{times}")
+    lines.append(f"{arrow}{_shown(shown_path(event.path), run)}:{event.row}{times}")
     frame = own_frame(event.above)
     if frame:
-        lines.append(margin + terminal.style("dim", Line(masked(frame), [], terminal.width - gutter - 4).text))
-    text = _rows(event.text, terminal.width - gutter - 4)
+        lines.append(
+            margin + terminal.style("dim", Line(masked(frame, run.secrets), [], terminal.width - gutter - 4).text)
+        )
+    text = _rows(event.text, run, terminal.width - gutter - 4)
     lines.extend((margin if part else number) + each for part, each in enumerate(text))
     lines.append("")
-    lines.extend(_field("cause", _shown(answer.says), terminal))
+    lines.extend(_field("cause", _shown(answer.says, run), terminal))
     lines.extend(_field("where", _where(answer, run), terminal))
     if not answer.findings:
-        lines.extend(_field("advice", _shown(answer.advice), terminal))
+        lines.extend(_field("advice", _shown(answer.advice, run), terminal))
     for place in others:
         other = next((each for each in run.diagnosis.answers if each.says == place.why), None)
-        advice = "" if other is None else f": {_shown(advice_of(other))}"
+        advice = "" if other is None else f": {_shown(advice_of(other), run)}"
         where = _WHERE[place.where].partition(":")[0]
-        lines.extend(_field("or", f"{where}: {_shown(place.why)}{advice}", terminal))
+        lines.extend(_field("or", f"{where}: {_shown(place.why, run)}{advice}", terminal))
     if run.source is not None:
         if answer.findings:
             for finding in answer.findings[:MOST_ROWS]:
                 lines.append("")
-                lines.extend(masked(render_diagnostic(finding, terminal)).rstrip("\n").split("\n"))
+                lines.extend(masked(render_diagnostic(finding, terminal), run.secrets).rstrip("\n").split("\n"))
         elif answer.spans:
             lines.append("")
-            lines.extend(_script(run.source, answer.spans, terminal))
+            lines.extend(_script(run.source, run.secrets, answer.spans, terminal))
         elif answer.related:
             lines.extend(_field("see", "the lines of the script that have to do with it", terminal))
-            lines.extend(_script(run.source, answer.related, terminal))
+            lines.extend(_script(run.source, run.secrets, answer.related, terminal))
     return lines
 
 
@@ -116,7 +118,7 @@ def _field(name: str, text: str, terminal: Terminal) -> list[str]:
     return [f"{terminal.style('help', f'{name}:'):<7} {first}", *(" " * 8 + each for each in more)]
 
 
-def _script(source: Source, spans: tuple[Span, ...], terminal: Terminal) -> list[str]:
+def _script(source: Source, secrets: tuple[str, ...], spans: tuple[Span, ...], terminal: Terminal) -> list[str]:
     """The lines of a script with these spans underlined."""
     rows: dict[int, list[Label]] = {}
     for span in spans:
@@ -126,7 +128,7 @@ def _script(source: Source, spans: tuple[Span, ...], terminal: Terminal) -> list
     gutter = max(len(str(max(rows))), 2)
     lines = [terminal.style("gutter", " " * gutter + "--> ") + escape(shown_path(source.path))]
     for row in sorted(rows)[:MOST_ROWS]:
-        drawn = Line(masked(source.slice(source.line(row))), rows[row], terminal.width - gutter - 4)
+        drawn = Line(masked(source.slice(source.line(row)), secrets), rows[row], terminal.width - gutter - 4)
         lines.append(terminal.style("gutter", f"{row:>{gutter}} | ") + drawn.text)
         lines.extend(terminal.style("gutter", " " * gutter + " | ") + under for under in drawn.under(terminal))
     return lines
@@ -141,8 +143,8 @@ def _noise(noise: list[Noise], run: Run, terminal: Terminal) -> list[str]:
         event = item.event
         place = f"line {event.row}" if len(run.logs) == 1 else f"{os.path.basename(event.path)}:{event.row}"
         times = f", {event.count} times" if event.count > 1 else ""
-        begin, end = f"  {_shown(place)}{times}: ", f" ({item.reason})"
-        text = _shown(event.text)
+        begin, end = f"  {_shown(place, run)}{times}: ", f" ({item.reason})"
+        text = _shown(event.text, run)
         room = max(terminal.width - len(begin) - len(end), 30)
         lines.append(terminal.style("dim", begin + (text if len(text) <= room else text[: room - 3] + "...") + end))
     if len(noise) > MOST_NOISE:
@@ -150,11 +152,11 @@ def _noise(noise: list[Noise], run: Run, terminal: Terminal) -> list[str]:
     return lines
 
 
-def _rows(text: str, room: int) -> list[str]:
+def _rows(text: str, run: Run, room: int) -> list[str]:
     """The decisive line on at most `MOST_TEXT` rows."""
     rows = [
         line[at : at + room]
-        for line in wrap(_shown(text), room)
+        for line in wrap(_shown(text, run), room)
         for at in range(0, max(len(line), 1), room)  # words that are longer than a row
     ]
     return rows if len(rows) <= MOST_TEXT else [*rows[: MOST_TEXT - 1], rows[MOST_TEXT - 1][: room - 3] + "..."]
@@ -167,5 +169,5 @@ def _who(event: Event) -> str:
     return ": " + escape(", ".join(some[:4])) + (f" and {len(some) - 4} more" if len(some) > 4 else "")
 
 
-def _shown(text: str) -> str:
-    return escape(masked(text))
+def _shown(text: str, run: Run) -> str:
+    return escape(masked(text, run.secrets))

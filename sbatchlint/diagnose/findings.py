@@ -9,6 +9,7 @@ from sbatchlint.diagnose.lines import LONGEST, Line, read_line, segments
 from sbatchlint.diagnose.pasted import Pasted
 from sbatchlint.diagnose.prefilter import compiled, parts
 from sbatchlint.diagnose.symptom import Event, Symptom
+from sbatchlint.diagnose.told_secrets import ToldSecrets
 
 # The maximum number of lines remembered without their numbers, their length, texts of a symptom, and
 # tasks counted.
@@ -101,6 +102,7 @@ class Findings:
         self.lines: dict[str, int] = {}
         self.last: Event | None = None  # the last line of the last log
         self.record: Pasted | None = None
+        self.secrets = ToldSecrets()
 
     def glance(self, shape: bytes, raw: bytes, path: str, file: int, row: int, offset: int) -> None:
         """Looks at a line, or lets it wait if many lines had the same shape (the literals in it)."""

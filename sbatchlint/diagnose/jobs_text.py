@@ -68,10 +68,10 @@ def _job(each: JobRun, terminal: Terminal) -> list[str]:
     array = f"; in {len(elements)} of {of_all} elements: {_some(elements)}" if of_all > 1 else ""
     place = f"{shown_path(answer.event.path)}:{answer.event.row}"
     where = SHORT[answer.where] + (f" ({codes})" if codes else "")
-    head = f"{answer.confidence}[{answer.event.symptom.id}] {where}, {masked(place)}{array}"
+    head = f"{answer.confidence}[{answer.event.symptom.id}] {where}, {masked(place, each.run.secrets)}{array}"
     return [
         *_wrapped(f"job {escape(each.job)}:", escape(head), terminal),
-        *(f"    {line}" for line in wrap(escape(masked(answer.says)), terminal.width - 4)),
+        *(f"    {line}" for line in wrap(escape(masked(answer.says, each.run.secrets)), terminal.width - 4)),
     ]
 
 

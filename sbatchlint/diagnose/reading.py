@@ -47,6 +47,7 @@ def read_log(stream: BinaryIO, path: str, file: int, findings: Findings) -> int:
         if buffer.find(b"\x1b[", 0, cut) >= 0:  # colours may be inside words
             text = _COLOURS.sub(b"", buffer[:cut])
             end = len(text)
+        findings.secrets.look(text, end)
         counted, shift = 0, 0
         symptoms = findings.symptoms
         expression = symptoms.expression if base + cut >= ending else symptoms.early

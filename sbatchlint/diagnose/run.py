@@ -15,11 +15,15 @@ from sbatchlint.diagnose.symptom import Account, Event
 from sbatchlint.diagnose.symptoms import symptoms
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.source.files import read, read_bytes
+from sbatchlint.source.secrets import values_in
 from sbatchlint.source.text import Source
 
 
 class Run(NamedTuple):
-    """The result of a run. `notes`: how the script was found. `lines`: the number of lines of all logs."""
+    """The result of a run. `notes`: how the script was found. `lines`: the number of lines of all logs.
+
+    `told`: the values of secrets that the logs tell.
+    """
 
     diagnosis: Diagnosis
     logs: list[str]
@@ -27,10 +31,16 @@ class Run(NamedTuple):
     account: Account | None
     notes: list[str]
     lines: int
+    told: tuple[str, ...]
 
     @property
     def source(self) -> Source | None:
         return None if self.picture is None else self.picture.source
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values of secrets that the script or its logs tell, which are redacted wherever they stand."""
+        return self.told if self.source is None else (*values_in(self.source.text), *self.told)
 
     def places(self) -> list[Place]:
         """Where the fault lies, by evidence; empty without a diagnosis."""
@@ -108,7 +118,7 @@ def judge(
         if event is not None:
             event.text, event.row, event.last, event.rows = record.line, record.row, record.row, (record.row,)
     result = diagnose(findings, picture, account)
-    return Run(result, logs, picture, account, notes, sum(findings.lines.values()))
+    return Run(result, logs, picture, account, notes, sum(findings.lines.values()), findings.secrets.values)
 
 
 def _found(paths: list[str], known: dict[str, list[Candidate]] | None) -> tuple[str | None, list[str]]:
