@@ -59,6 +59,7 @@ LINT = VERSION | {
     "sbatchlint.source.secret_hooks",
     "sbatchlint.source.secret_keys",
     "sbatchlint.source.secret_names",
+    "sbatchlint.source.secret_lines",
     "sbatchlint.source.secret_places",
     "sbatchlint.source.secret_restatements",
     "sbatchlint.source.secrets",

@@ -118,7 +118,7 @@ def judge(
         if event is not None:
             event.text, event.row, event.last, event.rows = record.line, record.row, record.row, (record.row,)
     result = diagnose(findings, picture, account)
-    return Run(result, logs, picture, account, notes, sum(findings.lines.values()), findings.secrets.values)
+    return Run(result, logs, picture, account, notes, sum(findings.lines.values()), findings.secrets.values())
 
 
 def _found(paths: list[str], known: dict[str, list[Candidate]] | None) -> tuple[str | None, list[str]]:

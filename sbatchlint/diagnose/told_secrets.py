@@ -5,8 +5,9 @@ import re
 from sbatchlint.diagnose.lines import LONGEST, plain
 from sbatchlint.source.secrets import values_in
 
-# So many different lines are read for their secrets, of those that differ in digits only so many, and so many values.
-MOST_LINES, MOST_ALIKE, MOST_VALUES = 4000, 20, 1000
+# So many different lines are read for their secrets, of those that differ in digits only so many, and so many values;
+# so many lines together, as each search has its price.
+MOST_LINES, MOST_ALIKE, MOST_VALUES, TOGETHER = 2000, 20, 1000, 100
 # On so many lines below a name its value may stand; a private key has about so many bytes.
 MOST_BELOW, OF_KEY = 3, 8192
 _DIGITS = b"0123456789"
@@ -31,7 +32,7 @@ class ToldSecrets:
 
     def __init__(self) -> None:
         self._shapes: dict[bytes, int] = {}
-        self._values: dict[str, None] = {}
+        self._lines: list[str] = []
 
     def look(self, text: bytes, end: int) -> None:
         """Looks at the lines before `end`."""
@@ -41,7 +42,7 @@ class ToldSecrets:
                 continue
             done = 0
             for match in pattern.finditer(lowered):
-                if len(self._shapes) >= MOST_LINES or len(self._values) >= MOST_VALUES:
+                if len(self._lines) >= MOST_LINES:
                     return
                 if match.start() < done:
                     continue
@@ -60,14 +61,17 @@ class ToldSecrets:
             for _ in range(MOST_BELOW):
                 last = _end_of_line(text, last + 1, end + LONGEST)
             read = text[start : max(last, at + most)].replace(b"\r", b"\n")
-            lines = "\n".join(map(plain, read.split(b"\n")))
-            self._values.update(dict.fromkeys(values_in(lines)))
+            self._lines.append("\n".join(map(plain, read.split(b"\n"))))
         return end
 
-    @property
     def values(self) -> tuple[str, ...]:
         """The values, the longest first."""
-        return tuple(sorted(self._values, key=len, reverse=True))
+        found: dict[str, None] = {}
+        for at in range(0, len(self._lines), TOGETHER):
+            found |= dict.fromkeys(values_in("\n\n".join(self._lines[at : at + TOGETHER])))
+            if len(found) >= MOST_VALUES:
+                break
+        return tuple(sorted(found, key=len, reverse=True)[:MOST_VALUES])
 
 
 def _end_of_line(text: bytes, start: int, most: int) -> int:

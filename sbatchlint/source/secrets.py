@@ -19,6 +19,7 @@ from sbatchlint.source.secret_addresses import LONG_USER, in_addresses
 from sbatchlint.source.secret_forms import LOOSE_TOKENS, TOKENS
 from sbatchlint.source.secret_hooks import in_hooks
 from sbatchlint.source.secret_keys import private_keys
+from sbatchlint.source.secret_lines import PLACES_OF_LINES
 from sbatchlint.source.secret_names import KEY_NAMES, MORE_NAMES, NAMES, TEXT_TOKENS, is_secret, may_name_secret
 from sbatchlint.source.secret_places import PLACES
 from sbatchlint.source.secret_restatements import restated
@@ -188,7 +189,9 @@ _PRINTED = Regex(
     r"|['\"]?(?:\$\(|`)[ \t]*(?:(?:echo|printf)[ \t]+(?:(?:--?[neE]*|['\"]?%[sb](?:\\+n)?['\"]?)[ \t]+)*"
     r"|(?:cat|base64|xxd|rev|tr)\b[^\n<)`]{0,80}<<<[ \t]*)(?=\S)"
 )
-_QUOTED = Regex(r"\$?(?P<quote>\\?['\"])(?P<value>(?:\\[^'\"\n]|(?!(?P=quote))[^\n\\])+)(?P=quote)")
+_QUOTED = Regex(
+    r"(?:\$|[fFrRbBuU]{1,2}(?=\\?['\"]))?(?P<quote>\\?['\"])(?P<value>(?:\\[^'\"\n]|(?!(?P=quote))[^\n\\])+)(?P=quote)"
+)
 _BARE = Regex(
     r"['\"]?(?P<value>(?:\$\{[^}\n]{0,200}\}|\$\([^)\n]{0,200}\)|[^\s'\"`;&|<>(){},\\]|\\[^nrt\s'\"]|,(?!\s|[A-Z_]+\b|\w+=))+)"
 )
@@ -254,7 +257,7 @@ def _found_as_written(string: str) -> list[tuple[int, int]]:
         given = LONG_USER.finditer(string)
         found += [match.span("value") for match in given if _is_random(match["value"]) or _UUID.search(match["value"])]
     lowered = string.lower()
-    for sign, pattern in PLACES:
+    for sign, pattern in (*PLACES, *PLACES_OF_LINES):
         done = 0
         for match in pattern.finditer(string) if sign in lowered else ():
             value = _value_after(match) if match.end() >= done else None
@@ -346,11 +349,14 @@ def _name_of(written: str) -> str | None:
 def _words_of(written: str, words: re.Match[str] | None) -> Iterator[tuple[int, int]]:
     """Words that a variable is compared with, or takes one after the other, where its name and they tell a secret."""
     name = None if words is None else _name_of(written)
-    if words is None or not name or name.islower() and name.endswith("token") and not is_secret(name):
+    if words is None or not name:
         return
+    is_word = name.islower() and name.endswith("token") and not is_secret(name)
     start, end = words.span("words") if words["words"] is not None else words.span("patterns")
     for match in _WORD.finditer(words.string, start, end):
         value = match["value"]
+        if is_word and not (len(value) >= 16 and _is_random(value)):
+            continue
         is_mixed = re.search(r"\d", value) is not None and re.search("[A-Za-z]", value) is not None
         is_likely = (
             is_mixed
@@ -389,7 +395,7 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
     if name[-4:].lower() == "_pat" and NAMES.fullmatch(name) is None and _DRAWN.fullmatch(value) is None:
         return False
     if not (NAMES.fullmatch(name) or MORE_NAMES.fullmatch(name)) and KEY_NAMES.fullmatch(name) is not None:
-        longest = max(re.split(r"[-_.]", value), key=len)
+        longest = max(re.split(r"[-_.:]", value), key=len)
         return _UUID.search(value) is not None or any(len(each) >= 16 and _is_random(each) for each in (value, longest))
     if not NAMES.fullmatch(name) and name[-5:-4].isalpha() and _NUMBER.fullmatch(value) is not None:
         return False  # `HIGHPASS=0.001`
