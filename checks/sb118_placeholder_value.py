@@ -191,10 +191,15 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     redirected = list(_redirected(job))
     places = {each.span.start for each in redirected}
     words = sorted([*unfilled_words(job), *_dots(job)], key=lambda each: each.span)
-    unfilled = [each for each in words if each.span.start not in places]
-    paths = [each for each in unfilled if each.kind == "path" and each.use in ("argument", "environment")]
-    failing = [each for each in unfilled if each.certain and each.use not in ("argument", "environment")]
-    others = [each for each in unfilled if each not in paths and each not in failing]
+    paths: list[Unfilled] = []
+    failing: list[Unfilled] = []
+    others: list[Unfilled] = []
+    for each in words:
+        if each.span.start in places:
+            continue
+        is_passed = each.use in ("argument", "environment")
+        group = paths if is_passed and each.kind == "path" else failing if each.certain and not is_passed else others
+        group.append(each)
     found = [
         finding._replace(severity="info") if _is_explained(job, each) else finding
         for each, finding in ((each, _in_word(each)) for each in (*failing, *others))
@@ -209,13 +214,19 @@ def _in_commands(job: Job) -> Iterator[Finding]:
 def _is_explained(job: Job, found: Unfilled) -> bool:
     """Whether a comment tells the reader to replace a placeholder: it names it, or stands above it or beside it."""
     text = job.source.own.text
-    if any(found.text in comment for comment in _TO_CHANGE.findall(text)):
+    if found.text in _what_to_change(text):
         return True
     if found.span.end > len(text):
         return False
     line = job.source.own.line_of(found.span.start)
     above = text[text.rfind("\n", 0, max(line.start - 1, 0)) + 1 : line.start]
     return any(map(_TO_CHANGE.search, (above if above.lstrip()[:1] == "#" else "", text[found.span.end : line.end])))
+
+
+@lru_cache(maxsize=8)
+def _what_to_change(text: str) -> str:
+    """The comments of a file that tell the reader to replace something, each on a line of its own."""
+    return "\n".join(_TO_CHANGE.findall(text))
 
 
 def _one_of(findings: list[Finding]) -> Iterator[Finding]:

@@ -289,6 +289,7 @@ SHAPES = {
     "jobs": lambda size: "".join(f'sbatch --wrap="srun a {i}"\n' for i in range(size)),
     "elements": lambda size: "".join(f"A[{i}]=x{i}\n" for i in range(size)) + 'srun a "${A[@]}"\n',
     "traps": lambda size: "".join(f"trap 'echo {i}; kill $P{i}' TERM\nsrun a {i}\n" for i in range(size)),
+    "placeholders": lambda size: "./configs/PATH_TO_CONFIG.yaml  # replace it\n" * (8 * size),
     "components": lambda size: "#SBATCH --nodes=1 --ntasks=2\n#SBATCH hetjob\n" * size + "#SBATCH -n1\nsrun a\n",
     "options": lambda size: "srun --ntasks-per-node=4 -A$SLURM_JOB_ACCOUNT torchrun --nnodes=2 t.py\n" * (size // 2),
     "ranks": lambda size: "".join(f"export RANK{i}=$SLURM_PROCID\nsrun a {i}\n" for i in range(size)),
@@ -369,3 +370,13 @@ def test_time_grows_with_the_length(shape: str) -> None:
         if long > 20 * short:
             short, long = min(short, *(seconds(make(size)) for _ in range(3))), min(long, seconds(make(10 * size)))
     assert long < 20 * short
+
+
+def test_an_array_that_doubles_itself_costs_what_its_words_cost() -> None:
+    """Each of many doublings on one line is charged, not the line alone."""
+    doubled = "x=(a)\n" + 'x+=("${x[@]}") ' * 30 + "\n"
+    job = Job.from_source(Source(HEAD + doubled, "a.sbatch"), Site())
+    assert "work" in job.limits.met
+    appended = "".join(f"x+=(a{number})\n" for number in range(500))
+    few = Job.from_source(Source(HEAD + appended + "srun ./a\n", "a.sbatch"), Site())
+    assert not few.limits.met

@@ -16,7 +16,7 @@ from sbatchlint.source.text import Span
 MOST_WORK = 20_000
 WORK_OF = {"start": 3, "program": 3, "submission": 20}
 PIECES_OF_A_STATEMENT = 400
-# Words of one command that cost as much as a statement, and characters of a script that is submitted.
+# Words of one command or array that cost as much as a statement, and characters of a script that is submitted.
 WORDS_OF_A_STATEMENT = 20
 CHARACTERS_OF_A_STATEMENT = 40
 # Pieces of the value of a variable: the longest of some 2,000 real scripts has 343.

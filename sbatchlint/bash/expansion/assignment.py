@@ -55,6 +55,7 @@ def _array(
     if all(key is None for key in literal.keys) and "A" not in flags:
         results = []
         for fields, guards in expander.array(literal.elements, scope):
+            expander.substituter.spend_words(len(fields), scope, node)
             for old in befores or (Alternative(()),):
                 merged = merge_guards(old.guards, guards)
                 if merged is None:

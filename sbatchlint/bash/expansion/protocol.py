@@ -91,5 +91,8 @@ class Substituter(Protocol):
     def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
         """Charges a long value like statements. Raises WorkBudgetExceeded where the budget is spent."""
 
+    def spend_words(self, words: int, scope: Scope, node: Assignment) -> None:
+        """Charges the words of an array like those of a command. Raises WorkBudgetExceeded."""
+
     def read_status(self, name: str) -> None:
         """Records that `$?` or PIPESTATUS is read."""

@@ -10,7 +10,15 @@ from sbatchlint.bash.expansion.expander import ScriptExpander
 from sbatchlint.bash.expansion.protocol import Environment, Scope, Substituter
 from sbatchlint.bash.interpreter.decisions import Decisions, place_in, places_in
 from sbatchlint.bash.interpreter.redirects import ONLY_OUTPUT, captured_by, expand_redirects
-from sbatchlint.bash.limits import MOST_PARTS, MOST_WORK, PIECES_OF_A_STATEMENT, WORK_OF, Limits, WorkBudgetExceeded
+from sbatchlint.bash.limits import (
+    MOST_PARTS,
+    MOST_WORK,
+    PIECES_OF_A_STATEMENT,
+    WORDS_OF_A_STATEMENT,
+    WORK_OF,
+    Limits,
+    WorkBudgetExceeded,
+)
 from sbatchlint.bash.state import STDOUT, UNKNOWN_OUTPUT, State, join
 from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Assignment, Program, Redirect, Statement
@@ -178,6 +186,10 @@ class Interpreter(Substituter):
         cost = pieces // PIECES_OF_A_STATEMENT
         if cost:
             self.charge(8 * cost if self.silent else cost, scope.span(node))
+
+    def spend_words(self, words: int, scope: Scope, node: Assignment) -> None:
+        if not self.silent:  # there the size of the array is dear enough
+            self.charge(words // WORDS_OF_A_STATEMENT, scope.span(node))
 
     def exhaust(self, span: Span) -> NoReturn:
         """Ends the evaluation, as the budget is spent."""
