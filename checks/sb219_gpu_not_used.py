@@ -99,7 +99,8 @@ def check(job: Job) -> Iterator[Finding]:
         return
     prepares = _only_prepares(job)
     if prepares is not None:
-        message = f"{idle}: the script only prepares an environment and starts no program"
+        unused = "its GPU is" if one else "its GPUs are"
+        message = f"the script sets up an environment but runs no program, so {unused} never used"
         # its programs are commented out, or are still to be written
         later = "info" if _KEPT.search(job.source.text) or _TO_COME.search(job.source.text) else None
         held = next((each for each in job.assignments if _HELD.search(job.source.slice(each.span))), None)
@@ -107,7 +108,8 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"{idle}: nothing runs the command in `{held.name}`; write `${held.name}` at the end"
             yield Finding(settings[0].span, message, later, related=[(held.span, "the command")])
             return
-        advice = f"remove `{settings[0].as_written}`" if len(settings) == 1 else "remove the request"
+        request = f"`{settings[0].as_written}`" if len(settings) == 1 else "the request"
+        advice = f"add the command that uses {'it' if one else 'them'}, or remove {request}"
         yield Finding(settings[0].span, f"{message}; {advice}", later, related=[(prepares, "the script ends here")])
         return
     sleep = _only_sleep(job)

@@ -47,6 +47,7 @@ _ONE_NODE = (
     "ntasks-per-node", "nodelist", "exclusive", "gpus", "gpus-per-task", "ntasks-per-gpu",
     "nodefile", "use-min-nodes", "distribution",
 )  # fmt: skip
+_CPUS_OF_NODE = 128  # more than most nodes have
 _ONE_LINER = frozenset({"-e", "-c", "-E"})
 
 
@@ -94,10 +95,11 @@ def check(job: Job) -> Iterator[Finding]:
     elif tasks is not None and (number := whole(tasks.value)) is not None and number > 1:
         # all CPUs of the tasks, for one
         wanted = number * (whole(job.request.value("cpus-per-task")) or 1)
+        cpus = str(wanted) if wanted <= _CPUS_OF_NODE else "N, with N at most the CPUs of one node"
         yield Finding(
             tasks.span,
             f"`{tasks.as_written}` may get CPUs on several nodes, but `{name}` on line {line} runs only on the first; "
-            f"write --ntasks=1 --cpus-per-task={wanted}",
+            f"write --ntasks=1 --cpus-per-task={cpus}",
             None if _is_sure(job, first, number) else "info",
             related=related,
         )

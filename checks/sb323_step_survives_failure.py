@@ -84,9 +84,23 @@ def _distributed_program(job: Job, step: Step) -> str | None:
             return None
         return launcher.name
     for command in step.program:
+        if _is_hidden(job, command):
+            continue
         if rank_sign(job, command) is not None or _is_one_of_many(job, step, command):
             return command.name
     return None
+
+
+def _is_hidden(job: Job, command: Invocation) -> bool:
+    """Whether the shell of a task goes on after a command, so that srun does not see its failure (SB710)."""
+    each = command
+    while (starter := each.context.parent) is not None:
+        after = each.index + len(each.descendants()) + 1
+        later = job.invocations[after] if after < len(job.invocations) else None
+        if starter.text is not None and later is not None and later.context.parent is starter:
+            return not later.context.conditional and not each.state.options.get("errexit")
+        each = starter
+    return False
 
 
 @once

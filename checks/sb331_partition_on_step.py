@@ -48,7 +48,10 @@ OWN = {
 # `-pmix` is `-p mix`.
 MPI = Regex(r"-(pmix(?:_v\d)?|pmi[12x]?)")
 EFFECTS = {
-    **dict.fromkeys(CHOOSING, "the step runs with what the job has"),
+    "account": "the step counts for the job's account",
+    "partition": "the step runs in the job's partition",
+    "qos": "the step has the job's QOS",
+    "reservation": "the step runs in the job's reservation",
     **dict.fromkeys(WAITING, "the step starts at once"),
     **dict.fromkeys(("mail-type", "mail-user"), "no mail is sent for a step"),
     **dict.fromkeys(("deadline", "priority", "time-min"), "only an allocation has one"),
@@ -56,8 +59,8 @@ EFFECTS = {
 
 
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
-    if "SLURM_JOB_ID" in step.invocation.state.variables or "test-only" in step.options:
-        return  # srun may request an allocation of its own
+    if "SLURM_JOB_ID" in step.invocation.state.variables or not {"test-only", "pty"}.isdisjoint(step.options):
+        return  # srun may request an allocation of its own; interactive work does (SB809)
     for option in step.options.values():
         if option.name in EFFECTS and not _may_be_of_program(job, step, option):
             yield _finding(job, step, option)

@@ -199,12 +199,14 @@ def _of_submission(job: Job) -> Iterator[Finding]:
     read, happens = found.pop(name)
     others = list(found.items())
     unless = unless_exported(job, read.name, read.context.phase)
+    row = min(job.line(each.span.start) for each in job.trace.reads if each.name == name)
+    above = "above" if row == job.line(read.span.start) else f"above line {row}"
     yield Finding(
         read.span,
-        f"`{name}` is not set in this script: {unless}, {happens}; set it above",
+        f"`{name}` is not set in this script: {unless}, {happens}; set it {above}",
         # what reads several, gets them from where it is submitted
         "warning" if plain and name == own and all(other.isupper() for other, _ in others) else "info",
-        related=[(other.span, "nothing sets it either") for _, (other, _) in others[:3]],
+        related=[(each.span, f"nothing sets `{other}` either") for other, (each, _) in others[:3]],
     )
 
 

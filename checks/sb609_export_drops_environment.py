@@ -206,7 +206,11 @@ def _of_job(job: Job, loss: Loss, losses: list[Loss]) -> Finding:
     if setting is not None and setting.span == export.place and _only_adds(setting):
         value = f"ALL,{setting.text}"
         fix = Fix("pass ALL too", [replacement(job.directives, setting, value)], safe=safe)
-        message = f"{', '.join(filter(None, (happens, why)))}; put `ALL,` before its value"
+        clauses = ", ".join(filter(None, (happens, why)))
+        advice = f"write `--export=ALL,{_as_written(job, setting)}`"
+        message = f"{clauses}; {advice}"
+        if len(message) > MOST:
+            message = f"{clauses.replace(f'`--export={export.text}`', '--export')}; {advice}"
         related = [(each, "starts the tasks") for each in places][:3]
         return Finding(setting.span, message, severity, related=related, fix=fix)
     edits = add_step_option(job, steps, "--export=ALL", ("ntasks", "nodes"))

@@ -151,7 +151,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         if is_made_before_job(job, folder):
             return None
         row = job.line(maker.span.start)
-        message = f"line {row} creates this folder too late: without it, {slurm} fails the job at its start"
+        message = f"line {row} creates this folder too late: without it, {slurm} fails the job at once"
         message = f"{message}; run that `mkdir` before sbatch"
         return Finding(span, message, related=[(maker.span, "runs after the log is opened")], versions=old)
     if _SLOT.fullmatch(folder.partition("/")[0]):

@@ -96,11 +96,11 @@ def _clobbered(
     if severity is not None:
         happens = f"the lines of all array tasks are mixed in `{path}`{when}"
     elif array is None:
-        happens = f"submitted with --array, all tasks write to `{path}`{when}, and each empties the file at its start"
+        happens = f"submitted with --array, all tasks write to `{path}`{when}, and each one empties it when it starts"
     elif array.throttle == 1:
-        happens = f"each array task empties `{path}`{when} at its start, so only the last log is left"
+        happens = f"each array task empties `{path}`{when} when it starts, so only the last log is left"
     else:
-        happens = f"{all_of(array.tasks, 'array task')} write to `{path}`{when}, and each empties the file at its start"
+        happens = f"{all_of(array.tasks, 'array task')} write to `{path}`{when}, and each one empties it when it starts"
     message = f"{happens}; write `{instead}`"
     if len(message) > MOST:
         message = f"{happens.replace(f'`{path}`', 'this log')}; write `{shortened(instead)}`"

@@ -442,13 +442,12 @@ def _no_array(job: Job) -> Iterator[Finding]:
             title = "use 0 if the job is not an array" if default else "stop if the job is not an array"
             fix = Fix(title, [replace(read.span, guarded)], safe=False)
         instead = f"write `${{{_ID}:-0}}`" if default else stopping(read)
-        begin = f"{_ID} is empty{_consequence(use)} unless sbatch is called with --array; "
-        ends = "" if default else " to stop the job"
-        forms = (f"add `#SBATCH --array`, or {instead}{ends}", f"add `#SBATCH --array`, or {instead}")
-        advice = next((each for each in forms if len(begin + each) <= MOST), f"add --array, or {instead}")
+        begin = f"{_ID} is empty{_consequence(use)} without --array; add `#SBATCH --array=1-N`, or {instead}"
+        ends = ("",) if default else (" to stop the job if it is empty", " to stop the job", "")
+        message = next((each for end in ends if len(each := f"{begin}{end}") <= MOST), begin)
         yield Finding(
             read.span,
-            f"{begin}{advice}",
+            message,
             severity,
             fix=fix,
         )

@@ -69,6 +69,8 @@ _CHECKPOINT = Regex(
 _FILE = Regex(r"[\w./-]*\w\.[A-Za-z]\w{0,3}")
 # Names in Python programs that may make tasks differ.
 _IDENTITY = ("array", "environ", "getenv", "random", "seed", "time", "subprocess", "glob", "exists", "lock")
+# Options of programs whose value is code.
+_CODE = {"matlab": ("-r", "-batch"), "Rscript": ("-e",), "julia": ("-e", "-E"), "octave": ("--eval",)}
 _MOST_BYTES = 1 << 18
 _SAME = 2  # how many words of two commands are equal where they run the same program: `python train.py`
 
@@ -110,11 +112,15 @@ def check(job: Job) -> Iterator[Finding]:
             [(off, "not run"), *related],
         )
     elif None in known:
-        name = _name(works[known.index(None)]).rpartition("/")[2]
+        work = works[known.index(None)]
+        name = _name(work).rpartition("/")[2]
+        advice = f"unless {f'`{name}`' if name else 'the program'} splits the work itself, pass it `${INDEX}`"
+        code = next((word for word in work.words[1:] if word in _CODE.get(work.name or "", ())), None)
+        if code is not None:
+            advice = f"unless the code after `{code}` reads {INDEX} itself, use `${INDEX}` in it"
         yield Finding(
             span,
-            f"{all_of(array.tasks, 'array task')} run the same command; unless `{name}` splits the work itself, "
-            "pass it `$SLURM_ARRAY_TASK_ID`",
+            f"{all_of(array.tasks, 'array task')} run the same command; {advice}",
             "info",
             related=related,
         )
@@ -223,7 +229,7 @@ def _name(command: Invocation) -> str:
     """The name by which a message calls the program of a command."""
     files = [word for field in command.argv[1:4] if _FILE.fullmatch(word := shown_text(field))]
     name = None if has_trait(command.name, "slurm") else command.name
-    return files[0] if files else name or "its program"
+    return files[0] if files else name or ""
 
 
 def _takes_turns(job: Job) -> bool:

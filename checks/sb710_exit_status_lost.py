@@ -414,6 +414,8 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
         return [f"line {job.line(max(end.start, loss.by.start))} sets the exit status"]
     line = job.line(last.span.start)
     name = last.name and shortened(job.source.slice(last.span) if last.name == "exit" else last.name)
+    if has_trait(last.name, "container"):
+        name = " ".join(last.words[:2])
     what = [] if name is None else ["the test on "] if name in ("[", "[[") else [f"`{name}` on "]
     return [f"{each}line {line} sets the exit status" for each in (*what, "")]
 

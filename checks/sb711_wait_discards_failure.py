@@ -31,6 +31,7 @@ from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import Loss
 from sbatchlint.analysis.script.status_uses import exit_with_kept, last_that_runs
 from sbatchlint.bash.syntax.tree import Pipeline
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import shown_program
@@ -48,6 +49,10 @@ CARD = Card(
     "SB711", "wait-discards-failure", severity="warning", fix="never", since="0.1.0", when=Commands("wait"),
     whole_script=True,
 )  # fmt: skip
+
+# All elements of an array, and an assignment that empties one.
+_ARRAY = Regex(r"\"?\$\{(\w+)\[[@*]\]\}\"?")
+_EMPTIED = Regex(r"=\(\s*\)$")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -86,7 +91,7 @@ def check(job: Job) -> Iterator[Finding]:
             places.setdefault(loss.by.start, []).append(loss)
     if not places:
         return
-    losses = places[min(places)]
+    losses = _still_awaited(job, places[min(places)])
     first = losses[0]
     place = first.by
     if not first.command.name:
@@ -129,9 +134,14 @@ def check(job: Job) -> Iterator[Finding]:
             advice = 'add `wait "$pid" || status=1` for each, `exit ${status:-0}` before the pipe, and '
             advice += "`set -o pipefail`"
     else:
-        happens = f"this replaces the status of `wait`, and so hides a failure of {name}"
+        wait = _wait_before(job, place)
+        row = "" if wait is None else f" on line {job.line(wait.span.start)}"
+        happens = f"this replaces the status of `wait`{row}, and so hides a failure of {name}"
     if first.how not in ("wait", "waits", "pipeline") and not _in_subshell(first):
         advice = 'write `wait "$pid" || status=1` and end with `exit ${status:-0}`'
+        ids = _ids(job, wait)
+        if ids is not None:
+            advice = f"write `for p in {ids}; do wait $p || rc=1; done` there, and end with `{leave}`"
     follows = first.how == "wait" and last > waits.get(first.by, len(job.invocations))
     reader = None if _in_task(first) or follows else state_reader(job, first.command)
     so = "" if reader is None else f", and {reader.outcome.replace('still ', '')}"
@@ -145,6 +155,33 @@ def check(job: Job) -> Iterator[Finding]:
         severity="info" if reader is None else "warning",
         related=[(each, "in the background") for each in started][:3],
     )
+
+
+def _wait_before(job: Job, place: Span) -> Invocation | None:
+    """The last `wait` before a place."""
+    before = [each for each in commands_named(job, "wait") if each.span.start < place.start]
+    return max(before, key=lambda each: each.span.start, default=None)
+
+
+def _ids(job: Job, wait: Invocation | None) -> str | None:
+    """The array of process ids to which a `wait` is applied, as written; None for others."""
+    written = "" if wait is None else job.source.slice(wait.span).removeprefix("wait").strip()
+    return written if _ARRAY.fullmatch(written) else None
+
+
+def _still_awaited(job: Job, losses: list[Loss]) -> list[Loss]:
+    """Those of some losses whose ids the array still holds to which the `wait` is applied: `pids=()` empties it."""
+    wait = next((each for each in commands_named(job, "wait") if each.span == losses[0].by), None)
+    wait = wait or _wait_before(job, losses[0].by)
+    array = _ARRAY.fullmatch(_ids(job, wait) or "")
+    if array is None or wait is None:
+        return losses
+    emptied = [
+        each.order
+        for each in job.assignments
+        if each.name == array[1] and _EMPTIED.search(job.source.slice(each.span)) and each.order <= wait.index
+    ]
+    return [each for each in losses if each.command.index >= max(emptied, default=0)] or losses
 
 
 def _is_repeated(job: Job, place: Span) -> bool:

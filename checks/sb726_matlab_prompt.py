@@ -58,6 +58,7 @@ _NUMBERS = frozenset(
 # Options with which MATLAB runs something else, or only tells something.
 _OTHER = frozenset({"-batch", "-h", "-help", "-n", "-e", "-version", "-dmlworker"})
 _MOST_BYTES = 1 << 18
+_SHORT = 24  # statements that a message repeats
 _FEW_LINES = 12  # that fit between quotes
 _THROUGH_CAT = "pass it to `cat > NAME.m` and run `matlab -batch NAME`"
 # A release before `-batch`, as modules and folders name it: `MATLAB/2017a`, `matlab/R2018b`, `matlab-9.4`.
@@ -104,7 +105,9 @@ def _of_command(job: Job, command: Invocation) -> Iterator[Finding]:
     fix: Fix | None = Fix("run it with -batch", [replace(option, "-batch")], safe=False)
     advice = f"write `-batch` instead of `{job.source.slice(option)}` (R2019a or later)"
     if _is_before_batch(job, command):
-        fix, advice = None, "write `try STATEMENTS, catch e, disp(getReport(e)), exit(1), end, exit`"
+        short = len(text) <= _SHORT and not set(text) & set("\"$`\\\n") and UNKNOWN_CHARACTER not in text
+        code = text.strip(" ;,") if short and not ends else "STATEMENTS"
+        fix, advice = None, f'write `-r "try {code}, catch e, disp(getReport(e)), exit(1), end, exit"`'
     yield Finding(
         option,
         f"if a statement fails, MATLAB still exits with status 0; {advice}",

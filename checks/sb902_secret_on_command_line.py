@@ -172,7 +172,8 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
                 continue
             seen.add((name, span))
             instead, fix = _repair(secrets.job, command, number, name, span)
-            shown = next((each for each in command.descendants() if command.name in WRAPPERS), command)
+            inner = command.spawn.command is None or number >= command.spawn.command
+            shown = next((each for each in command.descendants() if inner and command.name in WRAPPERS), command)
             starter = shown.name or command.name or "a command"
             kept = ", and `sacct` keeps it" if command.name in ("srun", "sbatch", "salloc") else ""
             yield Finding(
@@ -266,7 +267,8 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
         if name not in container.passed:
             return by_itself, None
         edits = _without_value(job, name, span) if has_it else []
-        return f"write `-e {name}` without a value", _fix("pass it by its name", edits)
+        first = "" if has_it else "export it, and "
+        return f"{first}write `-e {name}` without a value", _fix("pass it by its name", edits)
     if command.name in ("srun", "sbatch", "salloc"):
         if f"{name}=" in shown_text(command.argv[number]) and _is_export_option(command, number):
             edits = _without_value(job, name, span) if has_it else []

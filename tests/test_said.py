@@ -46,13 +46,22 @@ SAID = [
     ("SB446", "#SBATCH -n 1\nbreak > a.txt\nsrun ./a.out >> a.txt\n", "to empty the file, write `: > a.txt`"),
     ("SB005", "#SBATCH -o a.txt\u00a0\u00a0\u00a0\nsrun ./a.out\n",
      "here as part of the value of --output; remove them"),
-    ("SB703", "#SBATCH -o a_%a.txt\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n", "add `#SBATCH --array`, as line 3 uses"),
+    ("SB703", "#SBATCH -o a_%a.txt\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n", "add `#SBATCH --array=1-N`, as line 3 uses"),
     ("SB813", "#SBATCH -N 2\nfor i in $(scontrol show hostnames $SLURM_JOB_NODELIST); do\nssh $i ./a.out\ndone\n",
      "may be unable to limit or end them"),
     ("SB813", "#SBATCH -N 2\nfor i in $(scontrol show hostnames $SLURM_JOB_NODELIST); do\nssh -q $i ./a.out\ndone\n",
      '-w "$i" PROGRAM'),
     ("SB902", "#SBATCH -n 1\nset -x\nredis_password=$(uuidgen)\necho $redis_password\nsrun ./a.out\n",
      "line 5 prints it, too: remove that"),
+    ("SB726", "#SBATCH -n 1\nmodule load matlab/r2015a\nmatlab -nodisplay -r calculate\n",
+     '`-r "try calculate, catch e, disp(getReport(e)), exit(1), end, exit"`'),
+    ("SB710", "#SBATCH -n 1\ndocker run -td --name a a\ndocker exec a b.py\ndocker stop a\n", "`|| rc=1` to both"),
+    ("SB902", "#SBATCH -n 1\n. ./keys.sh\ndocker run -e WANDB_API_KEY=$WANDB_API_KEY a wandb agent b\n",
+     "as an argument of docker; export it, and write"),
+    ("SB221", "#SBATCH -n 256\nR CMD BATCH a.R\n", "--cpus-per-task=N, with N at most the CPUs of one node"),
+    ("SB709", "#SBATCH -a 0-9\nmatlab -nodisplay -r \"generate_a\"\n", "unless the code after `-r` reads"),
+    ("SB708", "#SBATCH -n 1\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n", "add `#SBATCH --array=1-N`"),
+    ("SB331", "#SBATCH -n 1\nsrun --partition=a ./a.out\n", "the step runs in the job's partition"),
     ("SB711", "#SBATCH -N 2\nfor i in 1 2; do srun -N1 ./a.out $i & done\nwait\n",
      'replace `wait` with `for p in "${pids[@]}"'),
     ("SB422", '#SBATCH -n 1\n[ -f a ] || "no file a" || exit 3\nsrun ./a.out\n', "with `{ echo …; exit 3; }`"),
@@ -64,6 +73,19 @@ def test_a_message_fits_its_script(code: str, script: str, part: str) -> None:
     done = lint(f"#!/bin/bash\n{script}", path="job.sh", isolated=True, min_severity="info")
     said = [each.message for each in done.findings if each.code == code]
     assert any(part in each for each in said), said
+
+
+SILENT = [
+    ("SB414", "#SBATCH -n 1\nA=1\nB=2\necho $SLUM_JOB_NAME $A $B\n"),  # SB409 says what it should be
+    ("SB331", "#SBATCH -n 1\nsrun --pty --partition=a bash\n"),  # which is for the login node (SB809)
+    ("SB323", "#SBATCH -N 2\nexport MASTER_ADDR=a MASTER_PORT=1\nsrun -n 16 sh -c 'python t.py; sleep 60'\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "script"), SILENT)
+def test_a_message_that_does_not_fit_is_not_said(code: str, script: str) -> None:
+    done = lint(f"#!/bin/bash\n{script}", path="job.sh", isolated=True, min_severity="info")
+    assert code not in {each.code for each in done.findings}
 
 
 def test_a_command_that_removes_the_other_name_too_was_not_meant_for_it() -> None:

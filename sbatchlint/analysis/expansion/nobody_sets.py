@@ -397,7 +397,7 @@ def is_of_submission(job: Job, read: VariableRead) -> bool:
     name = read.name
     if read.operator or is_common_name(name) or is_set_by_site(name) or _is_of_module(job, name):
         return False
-    if is_mentioned(job, name) or is_misspelt(job, name):
+    if is_mentioned(job, name) or is_misspelt(job, name) or misspelling_of(name) is not None:
         return False
     return glued_name(job, read) is None and similar_variable(job, read) is None
 

@@ -5,9 +5,11 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
 _CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e")
+_ENDING_CONTAINERS = frozenset({"kill", "rm", "stop"})  # `docker stop NAME`
 _TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
 _RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
 _STARTS_UNSEEN = Regex(r"[<>]\(|\bcoproc\b")  # what runs beside the script without an `&`
@@ -15,7 +17,12 @@ _STARTS_UNSEEN = Regex(r"[<>]\(|\bcoproc\b")  # what runs beside the script with
 
 def cleans_up_after(job: Job, work: Invocation) -> bool:
     """Whether a program that cleans up follows the work, and would not run if the script ended before it."""
-    return any(_CLEANING.search(each.name or "") for each in job.invocations[work.index + 1 :])
+    return any(map(_cleans_up, job.invocations[work.index + 1 :]))
+
+
+def _cleans_up(command: Invocation) -> bool:
+    ends = has_trait(command.name, "container") and not _ENDING_CONTAINERS.isdisjoint(command.words[1:2])
+    return ends or _CLEANING.search(command.name or "") is not None
 
 
 def removes_data_after(work: Invocation, last: Invocation) -> bool:
