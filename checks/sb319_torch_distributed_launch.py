@@ -6,8 +6,9 @@ the same engine as torchrun, with one difference: without `--use_env` it passes 
 
 ## Fix
 
-Writes `torch.distributed.run`, the module of torchrun. With `--use_env` that is the same, and safe; the option itself
-is removed, as the new module refuses it. Without it the program must read LOCAL_RANK from the environment: unsafe.
+Writes `torch.distributed.run`, the module of torchrun. With `--use_env` that is the same; the option itself is removed,
+as the new module refuses it. Without it the program must read LOCAL_RANK from the environment. Unsafe: torch before 1.9
+has no such module.
 
 ## References
 
@@ -48,7 +49,7 @@ def _fix(job: Job, launcher: Launcher) -> Fix | None:
         if source.slice(flag.span) not in ("--use_env", "--use-env"):
             return None
         edits.append(remove(_with_whitespace(source.text, flag.span)))
-    return Fix(f"write {NEW}", edits, safe=flag is not None)
+    return Fix(f"write {NEW}", edits, safe=False)
 
 
 def _with_whitespace(text: str, span: Span) -> Span:
@@ -69,7 +70,7 @@ CASES = [
         #SBATCH --nodes=1 --gpus-per-node=4
         «python -m torch.distributed.launch» --use_env --nproc_per_node=4 train.py
         """,
-        fixed="""\
+        unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --nodes=1 --gpus-per-node=4
         python -m torch.distributed.run --nproc_per_node=4 train.py

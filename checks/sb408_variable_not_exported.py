@@ -210,13 +210,16 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
             if starter is None or variable is None or index < candidate.order or variable.span != candidate.span:
                 continue
             if not variable.exported and all(way.fields for way in variable.alternatives):
-                if _times(candidate.name, job.source.text) == 1 + _prints(job, candidate.name):
+                printed = _prints(job, candidate.name)
+                if _times(candidate.name, job.source.text, printed + 2) == 1 + printed:
                     yield candidate, starter
                 break
 
 
 def _is_read(name: str) -> bool:
     """Whether programs read a variable; `SLURM_OUT` and the like are names that scripts make up."""
+    if name.endswith(("_PID", "_PIDS")):
+        return False  # the process of that program
     return is_for_programs(name) and (not name.startswith("SLURM_") or find(name) is not None or is_input(name))
 
 
@@ -226,11 +229,11 @@ def _prints(job: Job, name: str) -> int:
     return sum(use_of(job, read).kind == "print" for read in reads.values())
 
 
-def _times(name: str, text: str) -> int:
-    """How often a name occurs in a text, as a word; 3 for more."""
+def _times(name: str, text: str, most: int = 2) -> int:
+    """How often a name occurs in a text, as a word; `most` for more."""
     found = 0
     start = text.find(name)
-    while start >= 0 and found < 3:
+    while start >= 0 and found < most:
         end = start + len(name)
         found += _WORD_SIGN.match(text, end) is None and (not start or _WORD_SIGN.match(text, start - 1) is None)
         start = text.find(name, end)

@@ -19,7 +19,9 @@ Slurm does without the option; SLURM_GPUS_ON_NODE in place of SLURM_GPUS_PER_NOD
 the default where a release no longer sets the variable. These are safe. The fixes for
 SLURM_NTASKS and for the number of a launcher's workers are unsafe: one task per node is only what srun without options
 would start. There is none for SLURM_CPUS_PER_TASK with `--cpus-per-gpu` or `--exclusive`: each task then has more CPUs
-(live jobs had 8 and 64), and programs take an empty OMP_NUM_THREADS for all of them.
+(live jobs had 8 and 64), and programs take an empty OMP_NUM_THREADS for all of them. With several tasks and no step the
+fix is unsafe for the same reason, and there is none for SRUN_CPUS_PER_TASK. SLURM_GPUS_ON_NODE in place of a number of
+all GPUs is safe on one node.
 
 ## References
 
@@ -112,7 +114,9 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
     meant = CURRENT_NAMES.get(misspelling.meant, misspelling.meant)
     renamed = misspelling.certain and environment.lookup(meant, read.context) is not False
     instead = _renamed(job, read, meant) if renamed else None
-    fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=misspelling.certain)
+    # the GPUs of the job, where it has several nodes, are more than those of the first
+    safe = misspelling.certain and (meant != "SLURM_GPUS_ON_NODE" or job.request.exact_nodes() == 1)
+    fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=safe)
     use = use_of(job, read)
     severity = "error" if misspelling.certain and use.kind != "print" else "warning"
     kept = enclosing_assignment(job, read.span)
@@ -238,7 +242,12 @@ def _instead(job: Job, read: VariableRead, entry: Entry) -> tuple[str | None, bo
     if given is not None and is_number(given):
         return f"${{{name}:-{given}}}", True  # a release that no longer sets it
     if name == "SLURM_CPUS_PER_TASK":
-        return (None, False) if request.has_any_option(("cpus-per-gpu", "exclusive")) else (f"${{{name}:-1}}", True)
+        kept = enclosing_assignment(job, read.span)
+        if request.has_any_option(("cpus-per-gpu", "exclusive")) or kept is not None and kept.name.startswith("SRUN_"):
+            return None, False  # srun without the variable gives a step more than one CPU
+        # a program that is started once has the CPUs of all tasks of its node
+        alone = request.effective_tasks() in (None, 1, request.exact_nodes())
+        return f"${{{name}:-1}}", alone or bool(job.steps)
     if name == "SLURM_NTASKS_PER_NODE" and _is_in_launcher(job, read.span) and request.gpus_per_node() is not None:
         return _renamed(job, read, "SLURM_GPUS_ON_NODE"), False
     if name == "SLURM_NTASKS_PER_NODE" and not request.has_option("ntasks") and not request.has_option("gpus"):

@@ -6,7 +6,8 @@ OUT=results`, `set OUT = results` and `setenv OUT results` are csh: bash sets `$
 
 An error where the script reads the variable, which then is empty or what the login shell has; a warning where it does
 not, where only a message, the name of a log or a setting for speed lacks the value, where the same words set it
-above, and where the value is the variable's own (`setenv OUT "$OUT"`).
+above, where the value is the variable's own (`setenv OUT "$OUT"`), and where a file that cannot be read here is sourced
+before, which may have set it.
 
 ## Fix
 
@@ -24,6 +25,7 @@ from sbatchlint.analysis.expansion.nobody_sets import is_set_by_site
 from sbatchlint.analysis.expansion.program_variables import is_for_programs
 from sbatchlint.analysis.expansion.reach import Reach, reach_of_name
 from sbatchlint.analysis.expansion.reads import read_names
+from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, Function, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
@@ -67,7 +69,9 @@ def check(job: Job) -> Iterator[Finding]:
             span = text.span(command.start, command.end)
             itself = runs == _BY_SETENV and _is_itself(text.string[command.words[2].start : command.words[2].end], name)
             kept = itself or _same_before(job, name, span, instead)
-            severity = _severity(job, name, kept)
+            # a file that is sourced above may have set it
+            sourced = any(each.span.end <= span.start for each in unclear_sources(job))
+            severity = _severity(job, name, kept or sourced)
             fix = None if instead is None else Fix(f"write {instead}", [replace(span, instead)], safe=False)
             if runs == _BY_SET:
                 words = [text.string[each.start : each.end] for each in command.words[1:]]
@@ -81,6 +85,7 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f"write `{instead}`" if instead is not None else f"write `{name}=…`, in quotes if it has spaces"
             advice = "remove this line" if itself else advice
             effect = f"{name} keeps its value" if kept else f"{name} is not set"
+            effect = f"this does not set {name}" if sourced and not kept else effect
             yield Finding(span, f"{runs}, and {effect}; {advice}", severity, fix=fix)
 
 

@@ -98,8 +98,8 @@ _KNOW_ASSIGNMENTS = frozenset(
 # Commands to which the quote of their first argument may stick.
 _GLUED = frozenset({"cd", "cp", "mv", "rm", "ls", "cat"}) | _USUAL
 
-# Words with which `module` only prints something.
-_LISTS = frozenset({"list", "avail", "spider", "show", "whatis", "help"})
+# Words with which `module` only prints something, or forgets what the job was submitted with.
+_IDLE = frozenset({"list", "avail", "spider", "show", "whatis", "help", "purge"})
 # The names of programs that the linter knows.
 _KNOWN = frozenset(name for names in PROGRAMS for name in names.split())
 
@@ -210,7 +210,7 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
         meant = _meant(job, command, word, written)
         if meant is not None:
             fix = Fix(f"write {meant}", [replace(place, meant)], safe=False)
-            matters = meant in _MATTERS and not _LISTS.intersection(command.words[1:3])
+            matters = meant in _MATTERS and not _IDLE.intersection(command.words[1:3])
             matters = matters or meant == "cd" and not _is_entered_anyway(job, command)
             severity = "error" if matters else _severity(job, command)
             if meant == "mkdir" and severity == "error" and not _names_again(job, command):
@@ -251,7 +251,10 @@ def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
             f"the invisible character U+{ord(invisible[0]):04X} is part of the command's name, which bash does not "
             "find; remove it"
         )
-        severity = "warning" if command.context.conditional else None
+        bare = _INVISIBLE.sub("", command.words[0]) if command.words else ""
+        # a job without what these do computes the same
+        idle = _IDLE.intersection(command.words[1:3]) if bare in ("module", "ml") else has_trait(bare, "tells", "prints")
+        severity = "warning" if command.context.conditional or idle else None
         yield Finding(place, message, severity, fix=Fix("remove the character", edits, safe=False))
         return
     name = known_prefix(command.argv[0])
