@@ -6,8 +6,8 @@ nothing, a run has no name. `$SEED_$LR` reads SEED_.
 
 An error where that is certain: the shorter name is Slurm's, an underscore is at the end, or the case of the letters
 changes where the names meet. A warning where the longer name could exist, where only the name of a log lacks the value,
-and where the folder that the script makes, or a name that holds the ID of the job, only lacks a word; advice where it
-is only printed.
+and where the folder that the script makes, a place to which a program is told to write, or a name that holds the ID of
+the job, only lacks a word; advice where it is only printed.
 
 ## Fix
 
@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import glued_name, unset_reads
 from sbatchlint.analysis.expansion.reach import Reach, reach_of, word_around
+from sbatchlint.analysis.storage.written_paths import names_output
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.source.regex import Regex
@@ -35,6 +36,9 @@ CARD = Card(
 )  # fmt: skip
 
 _JOB_ID = Regex(r"\$\{?SLURM_JOB_?ID\b")
+# An option, and what is written of its value before a place: a part of a name at least.
+_OPTION = Regex(r"(?:^|[ \t\"'])(--?[A-Za-z][\w.-]*)(?:=|[ \t]+)[\"']?[^\s\"']*[A-Za-z0-9][^\s\"'/]*\Z")
+_MOST = 300
 # Variables of Slurm that are the same in all tasks and all runs of a script.
 _FIXED = frozenset(
     {"SLURM_JOB_NAME", "SLURM_CLUSTER_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_ACCOUNT", "SLURM_JOB_USER"}
@@ -53,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
         varies = glued.prefix.startswith("SLURM_") and glued.prefix not in _FIXED or read.context.loops
         if reach is Reach.MESSAGE:
             severity = "info"
-        elif reach is Reach.LOG or not varies and (reach is Reach.FOLDER or _is_in_own_name(job, read)):
+        elif reach is Reach.LOG or not varies and (reach is Reach.FOLDER or _is_part_of_name(job, read)):
             severity = "warning"
         rest = read.name[len(glued.prefix) :]
         in_folder = rest[0] != "_" and _is_folder(job, glued.prefix)
@@ -70,6 +74,17 @@ def check(job: Job) -> Iterator[Finding]:
 def _is_in_own_name(job: Job, read: VariableRead) -> bool:
     """Whether the word that lacks the value holds the ID of the job, and so is a name that no other job has."""
     return _JOB_ID.search(word_around(job, read.span)[1]) is not None
+
+
+def _is_part_of_name(job: Job, read: VariableRead) -> bool:
+    """Whether the word that lacks the value is the name of what the job writes, and still one that will do."""
+    return _is_in_own_name(job, read) or _is_part_of_output(job, read)
+
+
+def _is_part_of_output(job: Job, read: VariableRead) -> bool:
+    """Whether the word that lacks the value is still a name, and a program writes to it: `--out_dir run_$X_a`."""
+    option = _OPTION.search(word_around(job, read.span)[0][-_MOST:])
+    return option is not None and (names_output(option[1]) or option[1].endswith("dirpath"))
 
 
 def _is_folder(job: Job, name: str) -> bool:

@@ -253,7 +253,8 @@ def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
         )
         bare = _INVISIBLE.sub("", command.words[0]) if command.words else ""
         # a job without what these do computes the same
-        idle = _IDLE.intersection(command.words[1:3]) if bare in ("module", "ml") else has_trait(bare, "tells", "prints")
+        of_modules = bare in ("module", "ml")
+        idle = _IDLE.intersection(command.words[1:3]) if of_modules else has_trait(bare, "tells", "prints")
         severity = "warning" if command.context.conditional or idle else None
         yield Finding(place, message, severity, fix=Fix("remove the character", edits, safe=False))
         return
