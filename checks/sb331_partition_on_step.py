@@ -89,10 +89,12 @@ def _finding(job: Job, step: Step, option: StepOption) -> Finding:
     if plugin is None and _is_of_mpirun(written):
         read = f"`{option.written}` (--{option.name})"
         message = f"srun reads `{written}`, an option of mpirun, as {read}, and ignores it inside a job; remove it"
+    apart = not step.invocation.span.contains(option.span)  # the option comes from a variable
     return Finding(
         option.span,
         message,
         "info" if same or unknown else None,
+        related=[(step.place, "the step")] if apart else (),
         fix=None if edit is None else Fix(f"remove {option.written}", [edit], safe=True),
     )
 

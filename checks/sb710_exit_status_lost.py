@@ -121,7 +121,8 @@ def check(job: Job) -> Iterator[Finding]:
         first = min(each.span for each in by_program(job)["trap"])
         yield from (each for each in giving_up if each.span < first)
     else:
-        yield from islice(chain(giving_up, [] if lost else _doing_nothing(job, found)), 1)
+        yield from islice(giving_up, 1)
+        yield from islice(_doing_nothing(job, found), 1)
 
 
 def _is_secondary(job: Job, found: ExitStatuses, loss: Loss) -> bool:
@@ -157,11 +158,14 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     replaced = main.how == "replaced" or main.how == "pipeline" and is_lost_with_pipefail(job, main)
     if replaced and main.how == "pipeline":
         label = "the pipeline returns this status"
+    if by == place:  # the filter after a group
+        by, label = word_of(job, main), "this status is lost"
     related = [(by, label), *((each, "this status is also lost") for each in others)]
     end, last = found.end, found.last
     if end is None and last is not None:
         end = last.place
-    if end is not None and replaced and end != by:
+    # where a test looks at the status, what runs after it sets another
+    if end is not None and (replaced or main.how == "tested") and end != by:
         one_line = job.line(end.start) == job.line(by.start)  # two labels would say the same
         # which is among the others: their label says enough
         again = any(job.line(each.start) == job.line(by.start) for each in others)

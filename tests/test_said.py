@@ -104,3 +104,28 @@ def test_what_tbg_fills_in_is_no_invalid_count() -> None:
     script = "#!/bin/bash\n#SBATCH --ntasks=!TBG_tasks\nsrun --ntasks=!TBG_tasks ./a.out\n"
     done = lint(script, path="job.tpl", isolated=True, min_severity="info")
     assert "SB125" not in {each.code for each in done.findings}
+
+
+# The lines that a finding points at besides its own.
+POINTED = [
+    # the work in a group, the status that a test passes over, the step whose option stands in an array
+    ("SB710", "#SBATCH -n 4\nset -e\n(\n    export A=1\n    srun ./a.out\n    echo\n\n\n) | tee log\n", {6}),
+    ("SB710", "#SBATCH -n 4\n./a.out\nx=$?\nif [ $x = 0 ]; then touch ok; fi\n\n\necho end\n", {8}),
+    ("SB331", "#SBATCH -N 2\no=(-p gpu)\n\n\nsrun ${o[@]} ./a.out\n", {6}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "script", "rows"), POINTED)
+def test_a_finding_points_at_all_that_takes_part(code: str, script: str, rows: set[int]) -> None:
+    done = lint(f"#!/bin/bash\n{script}", path="job.sh", isolated=True, min_severity="info")
+    found = [each for each in done.findings if each.code == code]
+    assert rows <= {other.start.row for each in found for other in each.related}, found
+
+
+def test_each_way_to_do_nothing_is_said() -> None:
+    script = (
+        "#!/bin/bash\n#SBATCH -n 4\np=$(ls mpi)\nif [ -z $p ]; then\n  echo could not find it; exit\nfi\n"
+        "m=$(hostname)\nif [ $m = a ]; then\n  srun ./a.out\nelif [ $m = b ]; then\n  srun ./b.out\nfi\n"
+    )
+    done = lint(script, path="job.sh", isolated=True, min_severity="info")
+    assert [each.start.row for each in done.findings if each.code == "SB710"] == [5, 8]
