@@ -58,6 +58,9 @@ _BY_VARIABLE = Regex(r"\b(\w+_VISIBLE_DEVICES)=\"?\$\{?(\w+)\}?\"?(?=\s|$)")
 _RANGE = Regex(r"\{0\.\.([0-9]{1,3})\}|(?:\$\(|`)\s*seq\s+[0-9]\s+([0-9]{1,3})\s*[)`]")
 _INDEX = Regex(r"[0-9]{1,3}")
 IDS = re.compile(r"[0-9]+(?:,[0-9]+)*")
+# What ends a command between an assignment and the next word: a line, unless it is continued.
+_ENDING = Regex(r"[;&|()]|(?<!\\)\n")
+_MOST_BETWEEN = 1000  # characters
 # The number of commands before an assignment that are looked at: those in substitutions, and the one that it is for.
 MOST_NESTED = 8
 # Variables that name GPUs by their indices on the node.
@@ -134,8 +137,8 @@ def check(job: Job) -> Iterator[Finding]:
             whose = f"the job's {gpus}" if one_node else f"the {gpus} of each node"
             message = f"Slurm already sets {name} to {whose}, possibly with {other}; remove this assignment"
             severity = "info"
-        elif _are_all(ids, available) or choice.command is not None:
-            continue
+        elif _are_all(ids, available) or choice.command is not None and not _starts_workers(job):
+            continue  # program-gpu-mismatch reports what one command has
         elif _works_in_batch_shell(job) and not _works_in_steps(job):
             rest = available - len(ids)
             idle = "the other stays idle" if rest == 1 else f"{rest} stay idle"
@@ -153,6 +156,11 @@ def check(job: Job) -> Iterator[Finding]:
         span = _line_of(job, choice)
         fix = None if span is None or meant else Fix(f"remove the assignment of {name}", [remove(span)])
         yield Finding(choice.span, message, severity, fix=fix)
+
+
+def _starts_workers(job: Job) -> bool:
+    """Whether a launcher starts processes for GPUs, of which program-gpu-mismatch says nothing."""
+    return any(each.launcher.is_a("per-gpu", "by-variables") for each in job.launches)
 
 
 def _in_loops(job: Job, available: int) -> Iterator[Finding]:
@@ -277,7 +285,8 @@ def _choices(job: Job) -> Iterator[Choice]:
                 fields = assigned.alternatives[0].fields
                 ids = _ids(fields[0]) if len(fields) == 1 else None
                 if ids:
-                    yield Choice(assigned.name, ids, assigned.span, assigned.context, _command(prefixed, assigned.span))
+                    command = _command(job, prefixed, assigned.span)
+                    yield Choice(assigned.name, ids, assigned.span, assigned.context, command)
     for invocation in job.invocations:
         if invocation.name == "env" and invocation.phase is Phase.BATCH:
             for name, field in filter(None, map(assignment_of, invocation.argv[1:])):
@@ -290,9 +299,13 @@ def _start(command: Invocation) -> int:
     return command.span.start
 
 
-def _command(prefixed: list[Invocation], span: Span) -> Invocation | None:
+def _command(job: Job, prefixed: list[Invocation], span: Span) -> Invocation | None:
     """The command with this assignment before its name. `prefixed`: those with any, sorted by their places."""
     at = bisect_right(prefixed, span.start, key=_start)
+    after = prefixed[at] if at < len(prefixed) else None  # its place is that of its name
+    if after is not None and after.span.start - span.end < _MOST_BETWEEN:
+        if not _ENDING.search(job.source.slice(Span(span.end, after.span.start))):
+            return after
     nearest = [each for each in prefixed[max(at - MOST_NESTED, 0) : at] if span.start < each.name_span.start]
     return nearest[-1] if nearest else None
 

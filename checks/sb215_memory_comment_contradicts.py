@@ -24,7 +24,7 @@ from sbatchlint.analysis.directives.limits import comment_on, plain_limits, requ
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.grammar import sizes
-from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
@@ -61,6 +61,8 @@ def check(job: Job) -> Iterator[Finding]:
         size, comment = sizes.megabytes(text), comment_on(job, setting)
         if setting.name == "mem" and comment and size and setting.value_span is not None:
             meant = _other_amount(comment, size)
+            if meant and is_number(text) and parse_integer(text) == parse_integer(meant.split()[0]) and size < 1024:
+                continue  # tiny-memory says that the unit is missing
             if meant:
                 more = (sizes.megabytes(meant.replace(" ", "")) or 0) > size
                 yield Finding(

@@ -50,7 +50,8 @@ def check(job: Job) -> Iterator[Finding]:
         line = "" if task_option_at(step, span) else f" (line {job.line(step.span.start)})"
         yield Finding(
             span,
-            f"{_load(job, step, launch)}{line}: {_consequence(step, launch)}; {_advice(job, step, span)}",
+            f"{_load(job, step, launch)}{line}: {_consequence(step, launch)}; "
+            f"{_advice(job, step, span)}{_workers(launch)}",
             related=[(each.launcher.span, "started by every task") for _, each in launches],
             fix=_fix(job, launches, span),
         )
@@ -107,6 +108,17 @@ def _advice(job: Job, step: Step, reason: Span) -> str:
         return f"pass `--ntasks={nodes} --ntasks-per-node=1` to srun"
     options = {"ntasks-per-node": "`--ntasks-per-node=1`", "ntasks": f"`--ntasks={step.nodes}`"}
     return "set " + " and ".join(options[name] for name in names)
+
+
+def _workers(launch: Launch) -> str:
+    """What to write for the workers, which are counted by the number of tasks that the advice lowers; else ""."""
+    launcher = launch.launcher
+    setting = launcher.setting("nproc_per_node") or launcher.setting("num_processes")
+    if setting is None or setting.at is None or not isinstance(launcher.processes_per_task, int):
+        return ""
+    if not any(READS_TASKS.fullmatch(each.name) for each in expansions(setting.value or ())):
+        return ""
+    return f", and `--{setting.name}={launcher.processes_per_task}`"
 
 
 # --- the fix -----------------------------------------------------------------------------------------

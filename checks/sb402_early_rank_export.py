@@ -6,9 +6,9 @@ timeout, or every process trains alone. The same holds for `NODE_RANK=$SLURM_NOD
 argument of srun.
 
 An error where the value gives a process its rank; a warning where it numbers a GPU, and a script that cannot be read
-starts the program and may choose another; advice where the launcher sets the variable itself, as torchrun does
-with RANK, where another argument or variable gives the program the right rank, and where the step has one task on one
-node, for which 0 is right.
+starts the program and may choose another; advice where that script is named after it (`select_gpu.sh`), where the
+launcher sets the variable itself, as torchrun does with RANK, where another argument or variable gives the program the
+right rank, and where the step has one task on one node, for which 0 is right.
 
 ## Fix
 
@@ -63,6 +63,7 @@ _COPY = Regex(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROC
 # Variables of the tasks that number the same: all processes, those of a node, the nodes.
 # `main.py fit --config run.yaml`: LightningCLI takes ranks from SLURM_PROCID, whatever RANK says.
 _LIGHTNING = Regex(r"\.py (?:fit|validate|test|predict) (?:.* )?--config\b")
+_CHOOSING = Regex(r"(?i)select|bind|affinity|wrap|gpu|device")
 _SAME_RANK = (
     frozenset({"SLURM_PROCID", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"}),
     LOCAL_RANKS,
@@ -77,7 +78,8 @@ def check(job: Job) -> Iterator[Finding]:
     groups: dict[tuple[Span, str, str | None, Span | None], list[EarlyUse]] = {}
     for use in worst_by_place(use for use in (*exports, *in_words) if use.is_harmful):
         in_words_at = use.expansion.span if any(each.expansion == use.expansion for each in in_words) else None
-        severity = "info" if _has_own_rank(use) else "warning" if _may_be_chosen(use) else use.severity
+        severity = "info" if _has_own_rank(use) or _is_chosen(use) else use.severity
+        severity = "warning" if severity != "info" and _may_be_chosen(use) else severity
         key = (use.step.span, use.consumer, severity, in_words_at)
         groups.setdefault(key, []).append(use)
     for (_, _, level, in_words_at), found in groups.items():
@@ -105,6 +107,11 @@ def check(job: Job) -> Iterator[Finding]:
             "info",
             related=[(use.step.invocation.name_span, "the task starts here")],
         )
+
+
+def _is_chosen(use: EarlyUse) -> bool:
+    """Whether a script that starts the program is named after the GPU that it chooses: `srun ../select_gpu.sh …`."""
+    return _may_be_chosen(use) and _CHOOSING.search(use.command.words[0].rpartition("/")[2]) is not None
 
 
 def _may_be_chosen(use: EarlyUse) -> bool:

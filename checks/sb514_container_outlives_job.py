@@ -87,6 +87,8 @@ def _before_trap(job: Job, start: ContainerStart, traps: list[Invocation]) -> It
     run = start.invocation
     if start.flag("detach") or not start.is_certain or run.context.background is not None or run.context.loops:
         return
+    if run.context.captured:
+        return  # with `-d`, which container-id-is-output advises, it goes on
     if all(each.index > run.index and not each.context.calls for each in traps) and not run.context.calls:
         named = "" if start.container.name else "give it a `--name`, and "
         yield Finding(

@@ -8,7 +8,8 @@ they are allowed: `samtools sort -@ 8 -m 4G` 4 GB for each thread, `cellranger -
 100G` all of it, and so do `%mem` in the input of Gaussian and `%maxcore` of each process of ORCA. With `snakemake
 --resources mem_mb=200000` rules that run at once may have as much together.
 
-A warning where the heap does not fit; advice where it takes all of the memory, and where that is so much for each CPU,
+A warning where the heap does not fit; advice where it takes all of the memory (also where the two differ as 32G and
+32000M do), and where that is so much for each CPU,
 and no directive says how many CPUs there are. Reported once.
 
 ## Fix
@@ -43,6 +44,8 @@ CARD = Card(
 )  # fmt: skip
 
 _HEAP = Regex(r"(?:.*[\s\"'=])?-Xmx([0-9]{1,7})([gGmMkK]?)(?:[\s\"'].*)?")
+# How much more a number is in binary units than in decimal ones, by its prefix twice.
+_BETWEEN_UNITS = 1.024 * 1.024
 _MEGABYTES = {"g": 1024, "m": 1, "k": 1 / 1024, "": 1 / 1024 / 1024}
 
 
@@ -104,8 +107,8 @@ def check(job: Job) -> Iterator[Finding]:
             if len(seen) > 1:
                 continue
             setting = next(each for name in ("mem", "mem-per-cpu") if (each := job.request.setting(name)) is not None)
-            larger = megabytes > memory
-            happens = "more than" if larger else "all of"
+            happens = "more than" if megabytes > memory else "all of"
+            larger = megabytes > memory * _BETWEEN_UNITS  # 32 GiB are not meant to be more than 32000M
             what, option = _named(command)
             yield Finding(
                 seen[0],

@@ -21,7 +21,7 @@ bash(1), "Compound Commands"
 
 from collections.abc import Iterator, Sequence
 
-from sbatchlint.analysis.expansion.reads import DEFAULTS
+from sbatchlint.analysis.expansion.reads import DEFAULTS, use_of
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import (
     AndOr,
@@ -133,7 +133,8 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             span = job.span(last[-1].start, last[-1].end)
             message = f"`{name}` stays unset after this message, but the script goes on and uses it"
             message += "; write `exit 1` below this line"
-            yield Finding(span, message, related=[(later[0].span, "empty then")])
+            shown = all(use_of(job, each).kind in ("print", "arithmetic") for each in later)
+            yield Finding(span, message, "info" if shown else None, related=[(later[0].span, "empty then")])
             break
 
 

@@ -156,6 +156,12 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     name = os.path.basename(path or "").removesuffix(".m")
     folder = os.path.dirname(path or "")
+    if _is_before_batch(job, command):
+        statements = name if name.isidentifier() and not folder else "STATEMENTS"
+        advice = f'write `-r "try, {statements}, catch e, disp(getReport(e)), exit(1), end, exit"`'
+        message = f"MATLAB goes on after an error in its input and exits with 0; {advice}"
+        yield Finding(command.name_span, f"{message}{' instead of `<`' if last.operator == '<' else ''}", "warning")
+        return
     if reader.stdin is not None and len(program.strip().splitlines()) > 1:
         lines = "the here-document" if last.operator.startswith("<<") and last.operator != "<<<" else "these lines"
         advice = "put the code in NAME.m and run `matlab -batch NAME`"
