@@ -1,7 +1,8 @@
 """No mail is sent: no event is requested.
 
 `--mail-user` says who gets mail; without `--mail-type` there is nothing to send. The other way round it works: mail
-goes to the user who submitted the job. Where `##SBATCH --mail-type=END` is turned off, it is only advice.
+goes to the user who submitted the job. Where `##SBATCH --mail-type=END` is turned off, or the address is a
+placeholder, it is only advice.
 
 ## Fix
 
@@ -53,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
             unfilled = found is not None and "@example." not in setting.text  # what a document shows is complete
             fix = None if unfilled else Fix("add --mail-type=END,FAIL", edits)  # it would send mail to nobody
             message = "no mail is sent without --mail-type; add --mail-type=END,FAIL, or remove --mail-user"
-            yield Finding(setting.span, message, fix=fix)
+            yield Finding(setting.span, message, "info" if unfilled else None, fix=fix)  # nobody misses it
 
 
 CASES = [
@@ -74,6 +75,7 @@ CASES = [
     ),
     Bad(
         "#!/bin/bash\n#SBATCH «--mail-user=username@uni.edu»\n#SBATCH --nodes=2\nsrun ./a.out\n",
+        severity="info",
         title="an address that was never filled in has no fix",
     ),
     Good("#!/bin/bash\n#SBATCH --mail-user=ada@example.org --mail-type=ALL\nsrun ./a.out\n"),

@@ -9,7 +9,8 @@ Reported where one program after the other runs, each is told the number of its 
 `trainer.devices=`, `--gpu_ids`, `--device cuda:0`, or by CUDA_VISIBLE_DEVICES before the command. Where `--gpus 2` may
 count GPUs or name one, only what holds in both readings is reported.
 
-A warning, as the job does its work; advice where another program of the job may use the other GPUs.
+A warning, as the job does its work; advice where another program of the job may use the other GPUs, and where jobs get
+whole nodes.
 
 ## Fix
 
@@ -23,6 +24,7 @@ sbatch(1), --gpus; lightning/pytorch/trainer (`devices`); torch/cuda, `set_devic
 from collections.abc import Iterator
 
 from sbatchlint.analysis.gpus.told_gpus import ToldGpus, is_told, told_gpus
+from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus
 from sbatchlint.analysis.script.threads import threaded_programs
 from sbatchlint.analysis.script.work import Weight, weight
@@ -159,7 +161,7 @@ def _too_few(job: Job, found: ToldGpus, gpus: int, others: bool) -> Finding:
         found.span,
         f"{_written(job, found)} uses {uses} of the job's {gpus} GPUs (line {line}), and {idle}; "
         f"request {found.most}{remove}, or let the program use all",
-        "info" if others else None,
+        "info" if others or gets_whole_nodes(job) else None,  # fewer GPUs would cost as much
         related=[(settings[0].span, f"requests {gpus}")],
     )
 

@@ -41,7 +41,16 @@ _OWN = frozenset({"localhost", "127.0.0.1"})
 _MOST_BYTES = 1 << 16
 
 
-def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
+def check(job: Job) -> Iterator[Finding]:
+    found: dict[str | None, list[Finding]] = {}
+    for launch in job.launches:
+        for finding in _of_launch(job, launch):
+            found.setdefault(finding.severity, []).append(finding)
+    for first, *others in found.values():
+        yield first._replace(related=[(each.span, "nodes that are named, too") for each in others[:3]])
+
+
+def _of_launch(job: Job, launch: Launch) -> Iterator[Finding]:
     setting = launch.launcher.hostfile or launch.launcher.setting("hostfile", "machinefile")
     names, where = _of_file(job, launch, setting), "`{}` always names"
     if not names:

@@ -27,9 +27,11 @@ from sbatchlint.job.programs import commands_named
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
+_PROGRAMS = ("gmake", "make", "nextflow", "parallel", "rsync", "sbatch", "snakemake")
+
 CARD = Card(
     "SB732", "dry-run-left-in", severity="warning", fix="never", since="0.1.0", batch=True,
-    when=Commands("gmake", "make", "nextflow", "parallel", "rsync", "sbatch", "snakemake"),
+    when=Commands(*_PROGRAMS),
     seen="a review of public scripts", unseen="What the program would do, as its own output.",
 )  # fmt: skip
 
@@ -46,7 +48,16 @@ _DRY = {
 _TRIAL = Regex(r"(?i)dry|test|trial|preview|check")
 
 
-def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
+def check(job: Job) -> Iterator[Finding]:
+    found: dict[str, list[Finding]] = {}
+    for command in commands_named(job, *_PROGRAMS):
+        for finding in _of_command(job, command):
+            found.setdefault(finding.message, []).append(finding)
+    for first, *others in found.values():
+        yield first._replace(related=[(each.span, "the same") for each in others[:3]])
+
+
+def _of_command(job: Job, command: Invocation) -> Iterator[Finding]:
     option = _option(command)
     if option is None or command.phase is Phase.SUBMIT or command.alternatives > 1:
         return

@@ -425,12 +425,11 @@ class _Walk:
                     del self.lost[id(invocation)]
             return self.ended(known)
         if not (operands := command.words[1:]):
-            self.process.background = []
-            self.lose(waiting, "wait", self.span(node))
+            self.lose(self.process.wait_for_all(), "wait", self.span(node))
             return GOOD
         several = len([word for word in operands if not word.startswith("-")]) > 1
         if several or any(each in self.written(node) for each in ("[@]", "[*]")):
-            self.process.background = []
+            waiting = self.process.wait_for_list(node.words[1] if len(node.words) == 2 else None)
             if len(waiting) > 1 or waiting and waiting[0].context.may_repeat:
                 self.lose(waiting, "waits", self.span(node))
             return Status(tuple(waiting))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sbatchlint.bash.syntax.tree import Assignment, Parameter, Word
+from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Parameter, Word
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.source.text import Span
 
@@ -40,6 +40,7 @@ class Process:
     """A shell process: the commands whose failure ends it, and those in its background.
 
     `started`: the commands of the last background statement. `ids`: variables that hold a `$!`, with its commands.
+    `emptied`: arrays that were emptied since the last `wait` for all, with the number of background commands then.
     """
 
     def __init__(self) -> None:
@@ -47,11 +48,31 @@ class Process:
         self.background: list[Invocation] = []
         self.started: tuple[Invocation, ...] | None = None
         self.ids: dict[str, tuple[Invocation, ...] | None] = {}
+        self.emptied: dict[str, int] = {}
 
     def note_id(self, node: Assignment) -> None:
         """Records which background commands a variable's process ID belongs to from now on."""
+        if isinstance(node.value, ArrayLiteral) and not node.append:
+            self.emptied.pop(node.name, None)
+            if not node.value.elements:
+                self.emptied[node.name] = len(self.background)
         if self.started is not None:
             self.ids[node.name] = None if node.append or node.index is not None else self.awaited(node.value)
+
+    def wait_for_all(self) -> list[Invocation]:
+        """The background commands, of which none is awaited any more."""
+        waiting, self.background = self.background, []
+        self.emptied.clear()
+        return waiting
+
+    def wait_for_list(self, word: object) -> list[Invocation]:
+        """The background commands that a `wait` for `"${pids[@]}"` awaits: those since the array was empty."""
+        part = word.parts[0] if isinstance(word, Word) and len(word.parts) == 1 else None
+        before = self.emptied.get(part.name, 0) if isinstance(part, Parameter) and part.index is not None else 0
+        earlier = self.background[:before]
+        waiting = self.wait_for_all()[before:]
+        self.background = earlier
+        return waiting
 
     def awaited(self, word: object) -> tuple[Invocation, ...] | None:
         """The commands whose failure a `wait` for `$pid`, `"$pid"` or `$!` returns; None where that is not known."""
