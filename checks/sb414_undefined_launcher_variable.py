@@ -245,7 +245,7 @@ def _commented_out(job: Job) -> Iterator[Finding]:
     for read in job.trace.reads if found else ():
         if read.name in found and read.variable is None and read.operator not in DEFAULTS and read.text is job.text:
             by_name.setdefault(read.name, {}).setdefault(read.span, read)
-    reported: list[tuple[str, Finding]] = []
+    reported: dict[str | None, list[tuple[str, Finding]]] = {}
     for name, reads in by_name.items():
         match, (read, *others) = found[name], reads.values()
         if is_set_by_site(name) or read.context.handler or read.start < match.start():
@@ -254,32 +254,21 @@ def _commented_out(job: Job) -> Iterator[Finding]:
             continue
         if use_of(job, read).kind not in ("argument", "assignment") and not _is_compared(job, read):
             continue  # a list that may be empty, a message
-        line = job.line(job.span(match.start(1), match.end(1)).start)
+        off = job.span(match.start(1), match.end(1))
         may_be_empty = _is_dispensable(job, read, match)
         begins_path = job.source.text.startswith("/", read.span.end)
         unless = unless_exported(job, read.name, read.context.phase)
         finding = Finding(
             read.span,
-            f"`{name}` is empty {unless}: line {line}, which assigns it, is a comment"
+            f"`{name}` is empty {unless}: line {job.line(off.start)}, which assigns it, is a comment"
             f"; assign it, or {f'remove ${name} here' if may_be_empty and not begins_path else stopping(read)}",
             "info" if may_be_empty else "warning",
-            related=[
-                (job.span(match.start(1), match.end(1)), "commented out"),
-                *((each.span, "also empty") for each in others[:5]),
-            ],
+            related=[(off, "commented out"), *((each.span, "also empty") for each in others[:5])],
         )
-        reported.append((name, finding))
-    yield from _once_by_severity(reported)
-
-
-def _once_by_severity(reported: list[tuple[str, Finding]]) -> Iterator[Finding]:
-    """The first of some findings on commented-out assignments, with the others of its severity beside it."""
-    for severity in ("warning", "info"):
-        found = [(name, each) for name, each in reported if each.severity == severity]
-        if found:
-            others = [(each.span, f"`{name}` is commented out as well") for name, each in found[1:4]]
-            first = found[0][1]
-            yield first._replace(related=[*first.related, *others])
+        reported.setdefault(finding.severity, []).append((name, finding))
+    for (_, first), *later in reported.values():
+        beside = [(each.span, f"`{word}` is commented out as well") for word, each in later[:3]]
+        yield first._replace(related=[*first.related, *beside])
 
 
 def _is_compared(job: Job, read: VariableRead) -> bool:

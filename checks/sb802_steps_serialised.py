@@ -119,7 +119,8 @@ class _Resources(NamedTuple):
 def _resources_of(job: Job) -> _Resources:
     request = job.request
     # more CPUs than a node has bring more nodes
-    several = (request.effective_tasks() or 1) > 1 and _cpus_of(request) > _MOST_CPUS
+    tasks = request.effective_tasks() or 1
+    several = tasks > 1 and max(_cpus_of(request), tasks * (whole(request.value("cpus-per-task")) or 1)) > _MOST_CPUS
     nodes = job_nodes(request) or (0 if request.has_option("nodes") or several else 1)
     memory = request.memory
     return _Resources(
