@@ -71,7 +71,7 @@ def _is_explained(words: PositionalWords) -> bool:
     joined = "".join(words.words)
     # What is filled in as the value of an option before (`--gres={gres} --mem=3 GB`) leaves the words where they are.
     near = string[words.before[-1].start if setting is not None else words.start : words.end]
-    values = {each.value_token.start for each in directives.settings if each.value_token is not None}
+    values = {each.value_token.start for each in directives.settings_on(words.line) if each.value_token is not None}
     unknown = UNKNOWN in near + joined
     unknown = unknown or any(each.text.startswith(UNKNOWN) and each.start not in values for each in words.before)
     if unknown or INVISIBLE.search(raw):
@@ -95,10 +95,10 @@ def _is_explained(words: PositionalWords) -> bool:
     last = words.before[-1]
     if dashed(last.text) is not None:
         return True
-    if any(each.kind != "stray-word" and last in (each.token, each.value_token) for each in directives.problems):
+    if last.start in directives.faulty_words:
         return True
     # After `--time =`: the words belong to an option that lost its value.
-    on_line = [each for each in directives.settings if each.line.start == words.line.start]
+    on_line = [each for each in directives.settings_on(words.line) if each.line.start == words.line.start]
     gaps = [gap for gap in (gap_at_equals(directives, each) for each in on_line) if gap is not None]
     return any(gap.start <= words.start <= gap.last for gap in gaps)
 

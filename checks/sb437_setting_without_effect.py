@@ -32,7 +32,7 @@ from sbatchlint.analysis.expansion.replaced import ARGUMENT, INDIRECT, READ_ANYW
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.syntax.tree import Simple
-from sbatchlint.bash.trace import VariableAssignment
+from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.slurm.environment import find
@@ -76,13 +76,16 @@ def check(job: Job) -> Iterator[Finding]:
     assignments = [each for each in job.assignments if each.context.parent is None and not each.context.handler]
     settings = [each for each in assignments if not _is_of_command(job, each)]
     unread = [] if INDIRECT.search(text) else [each for each in settings if _is_unread(job, each)]
+    reads: dict[str, VariableRead] = {}
+    for read in unset_reads(job) if unread else ():
+        reads.setdefault(read.name, read)
     for each in unread:
         plural = each.name.removesuffix("s") if each.name[-1:] == "s" else f"{each.name}s"
-        read = next((read for read in unset_reads(job) if read.name == plural), None)
-        if read is not None:
-            line = job.line(read.span.start)
+        used = reads.get(plural)
+        if used is not None:
+            line = job.line(used.span.start)
             message = f"`{each.name}` is set but never used, and line {line} uses `{plural}`, which is not set"
-            related = [(read.span, "empty")]
+            related = [(used.span, "empty")]
             yield Finding(each.name_span, f"{message}; use one name for both", "warning", related=related)
             return
     unread = [each for each in unread if not _COPY.search(job.source.slice(each.span))]

@@ -117,3 +117,13 @@ def test_what_zsh_reads_otherwise(line: str, expected: list[str]) -> None:
     assert [" ".join(map(shown_text, each.argv)).replace("\ue000", "?") for each in found] == expected
     if line.startswith("X='a b'"):
         assert len(found[0].argv) == 3
+
+
+def test_arms_of_a_long_chain_exclude_each_other() -> None:
+    arms = "".join(
+        f"elif a{number}; then {'A=x; B=x' if number == 60 else 'A=y; B=y' if number == 70 else ':'}\n"
+        for number in range(90)
+    )
+    found = words(f"A=0 B=0\nif a; then :\n{arms}else A=z; B=z; fi\nrun $A $B\n")
+    assert {"run 0 0", "run x x", "run y y", "run z z"} <= {*found}
+    assert not {"run x y", "run y x", "run x z", "run z y"} & {*found}

@@ -86,6 +86,10 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "elif: values": lambda size: (
         f"if a; then A=0\n{repeated('elif [ $X = @ ]; then A=x@' + chr(10))(size)}fi\nsrun a $A\n"
     ),
+    "elif: steps": lambda size: (
+        f"if a; then b\n{repeated('elif [ -f $X@ ]; then srun a@' + chr(10))(4 * size)}else c; fi\n"
+    ),
+    "settings of branches": repeated("if [ -f $x ]; then A@=1; else B@=2; fi\n"),
     "ifs that exit": repeated('if [ -z "$A@" ]; then echo no; exit @; fi\nsrun a @\n'),
     "a function with many returns": lambda size: (
         f"f() {{\n{repeated('if [ $1 = @ ]; then A@=1; return @; fi' + chr(10))(size)}}}\nf a\nsrun a\n"
@@ -130,6 +134,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "words of a directive": joined("--comment=a@", " ", "#SBATCH "),
     "a set of tasks": joined("@", ",", "#SBATCH --array="),
     "disable and enable": repeated("# sbatchlint: disable[SB101]\nsrun a @\n# sbatchlint: enable[SB101]\n"),
+    "misspelt directives": repeated("#SBATCH nodes=@\n#SBATCH -nodes @\n#SBATCH --node s=2\n"),
     "values that are none": repeated("#SBATCH --mem=x@ --time=q@ --gres=gpu:x:@\n"),
     "ifs in ifs": lambda size: (
         repeated("if [ $A@ = @ ]; then B@=1; srun a $B@\n")(size // 10) + "fi\n" * (size // 10) + "srun a\n"

@@ -267,6 +267,8 @@ def end_badly(folder: Path, arguments: list[str], sinks: Iterable[str]) -> list[
         shown = lost.stdout + lost.stderr
         if "Traceback" in shown or "Exception ignored" in shown or "fault: " in lost.stderr:
             return False
+        if "2>" in sink and "--lint-only" in arguments and usual.stderr:
+            return lost.returncode == 2 and (SINKS[sink] or same_length(lost))  # all that it says is lost
         if "<&-" in sink and "-" in arguments or SINKS[sink] and usual.stdout:
             is_told = len(lost.stderr.splitlines()) <= len(usual.stderr.splitlines()) + 1
             expected = 141 if ">&$CLOSED" in sink and "2>&$" not in sink else 2
@@ -286,6 +288,11 @@ def end_badly(folder: Path, arguments: list[str], sinks: Iterable[str]) -> list[
 @pytest.mark.parametrize("arguments", [["--version"], pytest.param(["."], marks=pytest.mark.slow)], ids=" ".join)
 def test_output_that_goes_nowhere(tmp_path: Path, arguments: list[str]) -> None:
     assert end_badly(tmp_path, arguments, SINKS) == []
+
+
+def test_findings_of_a_submission_that_nobody_sees(tmp_path: Path) -> None:
+    sinks = ["2>/dev/full", ">/dev/full 2>&1", "2>&$CLOSED", ">&- 2>&-"]
+    assert end_badly(tmp_path, ["submit", "--lint-only", "a.sbatch"], sinks) == []
 
 
 @pytest.mark.slow

@@ -19,10 +19,10 @@ class _Output(io.FileIO):
     def __init__(self, handle: int, failed: Callable[[OSError], object]) -> None:
         super().__init__(handle, "wb", closefd=False)
         self._failed = failed
-        self._is_lost = False
+        self.is_lost = False
 
     def write(self, data, /):  # type: ignore[no-untyped-def]  # typeshed and Python differ in what a buffer is
-        if not self._is_lost:
+        if not self.is_lost:
             try:
                 while (written := super().write(data)) is None:
                     self._wait()
@@ -30,7 +30,7 @@ class _Output(io.FileIO):
                     raise OSError(errno.EIO, os.strerror(errno.EIO))
                 return written
             except OSError as error:
-                self._is_lost = True
+                self.is_lost = True
                 failure = error
             self._failed(failure)
         return memoryview(data).nbytes
@@ -110,6 +110,13 @@ def _guarded(stream: TextIO | None, handle: int, failed: Callable[[OSError], obj
         by_line |= stream.line_buffering or stream.write_through
     encoding = "utf-8" if stream is None else stream.encoding
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=by_line)
+
+
+def is_lost(stream: TextIO) -> bool:
+    """Whether a stream has taken no more."""
+    stream.flush()
+    raw = getattr(getattr(stream, "buffer", None), "raw", None)
+    return isinstance(raw, _Output) and raw.is_lost
 
 
 def told(error: OutputError) -> int:

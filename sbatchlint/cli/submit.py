@@ -15,6 +15,7 @@ from typing import NamedTuple, NoReturn
 
 from sbatchlint import ISSUES, slurm
 from sbatchlint.cli.arguments import Parser, add_site_option, add_version_option, formatter, overrides
+from sbatchlint.cli.output import is_lost
 from sbatchlint.configuration import LEVELS
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import escape
@@ -121,15 +122,17 @@ def submit(arguments: list[str]) -> int:
     program = shutil.which("sbatch")
     if program is None and not options.lint_only:
         raise InputError("cannot submit: there is no sbatch in PATH")
-    refused = False
+    code = 0
     try:
         script = _script(words, options)
         if script is not None:
-            refused = _is_refused(script, options)
+            code = _judged(script, options)
     except InputError as error:
         _say(f"not linted: {error}")
-    if refused:
-        return 1
+    if options.lint_only and is_lost(sys.stderr):
+        return 2  # nobody was told
+    if code:
+        return code
     return 0 if program is None or options.lint_only else _become(program, words)
 
 
@@ -225,8 +228,8 @@ def _overrides(options: Namespace, submitted: str) -> Overrides:
     return overrides(options)._replace(fail_on=None if options.lint_refuse == "never" else options.lint_refuse)
 
 
-def _is_refused(script: Script, options: Namespace) -> bool:
-    """Shows the findings; whether they keep the job back.
+def _judged(script: Script, options: Namespace) -> int:
+    """Shows the findings; 1 where they keep the job back, 2 where they cannot be shown and that is all there is to do.
 
     They are found in a process of its own, which the kernel ends when the time is over, whatever it does by then.
     """
@@ -259,7 +262,8 @@ def _is_refused(script: Script, options: Namespace) -> bool:
         ended = os.WTERMSIG(status)
         why = f"within {options.lint_time:g} seconds" if ended == signal.SIGALRM else f"(ended by signal {ended})"
         _say(f"not linted {why}")
-    return os.WIFEXITED(status) and os.WEXITSTATUS(status) == 1
+    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0
+    return code if code in (1, 2) else 0
 
 
 class _Ended(BaseException):
@@ -274,7 +278,7 @@ def _end(number: int, frame: object) -> NoReturn:
 
 
 def _lint_and_leave(script: Script, options: Namespace) -> NoReturn:
-    """Lints in this process and ends it: with 1 where the findings keep the job back."""
+    """Lints in this process and ends it: with 1 where the findings keep the job back, 2 where they cannot be shown."""
     code = 0
     try:
         code = 1 if _lint(script, options) else 0
@@ -286,7 +290,8 @@ def _lint_and_leave(script: Script, options: Namespace) -> NoReturn:
         _say(f"not linted: sbatchlint itself failed ({type(error).__name__}: {error}); please report this at {ISSUES}")
     finally:
         try:
-            sys.stderr.flush()
+            if is_lost(sys.stderr) and options.lint_only:
+                code = 2
         finally:
             os._exit(code)
 

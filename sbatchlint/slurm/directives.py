@@ -79,6 +79,24 @@ class Directives:
             self._by_name.setdefault(setting.name, []).append(setting)
         self._carried = _carried(self.settings, self.components) if self.components > 1 else []
 
+    def settings_on(self, line: DirectiveLine) -> list[Setting]:
+        """The settings of which the option or the value is on a line."""
+        return self._by_line.get(line.start, [])
+
+    @cached_property
+    def _by_line(self) -> dict[int, list[Setting]]:
+        found: dict[int, list[Setting]] = {}
+        for setting in self.settings:
+            for start in {setting.line.start, (setting.value_line or setting.line).start}:
+                found.setdefault(start, []).append(setting)
+        return found
+
+    @cached_property
+    def faulty_words(self) -> frozenset[int]:
+        """Where the options that are wrong by themselves begin, and what is plainly their values."""
+        wrong = [each for each in self.problems if each.kind != "stray-word"]
+        return frozenset(token.start for each in wrong for token in (each.token, each.value_token) if token is not None)
+
     @cached_property
     def refused(self) -> tuple[Refused, ...]:
         """The settings whose values Slurm refuses, in order; those with unknown values are not included."""

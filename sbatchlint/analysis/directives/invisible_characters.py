@@ -172,7 +172,7 @@ def _in_line(directives: Directives, line: DirectiveLine) -> Iterator[Invisible]
 
 def _places(directives: Directives, line: DirectiveLine, end: int) -> Iterator[_Place]:
     string = directives.text.string
-    values = [each for each in directives.settings if each.value_token is not None and each.value_line is line]
+    values = [each for each in directives.settings_on(line) if each.value_token is not None and each.value_line is line]
     quote = ""
     at = line.words_start
     while at < end:

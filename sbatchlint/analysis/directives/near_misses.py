@@ -167,7 +167,7 @@ def _old_words(directives: Directives) -> list[NearMiss]:
     for line in directives.lines:
         if line.magic != "#SLURM":
             continue
-        settings = tuple(each for each in directives.settings if each.line.start == line.start)
+        settings = tuple(each for each in directives.settings_on(line) if each.line.start == line.start)
         options = bool(line.tokens) and line.tokens[0].text[:1] == "-"
         bare = not line.tokens and line.fault is None
         kind = BARE if bare else OLD_WORD if options and line.fault is None else BANNER

@@ -84,7 +84,7 @@ class PositionalWords:
             return None
         last = self.before[-1]
         versions = self.problem.versions
-        for setting in self.directives.settings:
+        for setting in self.directives.settings_on(self.line):
             if setting.value_token is not None and setting.value_line is not None:
                 line, token = setting.value_line, setting.value_token
             else:

@@ -59,6 +59,10 @@ def condition_key(interpreter: Interpreter, statement: Statement, scope: Scope) 
     return _key(interpreter, "if", source, scope)
 
 
+# Of so many conditions of an `if` each arm says that they were false; of later ones only that no two arms are taken.
+MOST_TOLD = 50
+
+
 def case_key(interpreter: Interpreter, word: Word, scope: Scope) -> Hashable:
     """A key that is equal for two `case` words of the same text whose variables are not assigned in between."""
     return _key(interpreter, "case", scope.written(word), scope)
@@ -135,6 +139,8 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
     state: State | None = scope.state
     context = scope.context
     passed: Guards = NO_GUARDS
+    told = 0  # the number of conditions in `passed`
+    later: Hashable = None
     doubtful = is_otherwise = False
     for condition, body in node.branches:
         for statement in condition[:-1]:
@@ -157,6 +163,8 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             interpreter.outside_of_job(node, state, scope)
         if truth is not False:
             own = passed | frozenset(((key, 0),))
+            if later is not None:
+                own |= frozenset(((later, told),))
             guards = merge_guards(context.guards, own)
             if guards is not None:
                 arm = context
@@ -179,7 +187,11 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             state = None
             break
         if truth is None:
-            passed |= frozenset(((key, 1),))
+            told += 1
+            if told <= MOST_TOLD:
+                passed |= frozenset(((key, 1),))
+            if told == MOST_TOLD:
+                later = interpreter.new_key("elif")
             context = context.copy()
             context.conditional, context.restricted = True, restricted
             interpreter.outcomes = outcomes
@@ -187,6 +199,8 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             state = interpreter.arm(place, False, state, here)
             if state is None:
                 break
+    if later is not None:
+        passed |= frozenset(((later, 0),))
     if state is not None:
         guards = merge_guards(scope.context.guards, passed)
         if guards is not None:
