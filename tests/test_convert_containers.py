@@ -336,6 +336,9 @@ def test_docker_under_srun_and_beside_the_launcher(command: Converting) -> None:
     ("script", "reason"),
     [
         ("docker exec x torchrun --nproc-per-node=2 a.py\n", "enters x, a container that the script does not start"),
+        ("docker exec x$1 torchrun --nproc-per-node=2 a.py\n", "enters x…, a container that the script does not start"),
+        (('if [ $K = h ]; then M="mpirun ./r.sh"; else M=./r.sh; fi\nRUN="docker run nvcr.io/a/b"\n'
+          "$RUN torchrun --nproc-per-node=2 a.py $M\n"), ""),
         ("srun $OPTIONS docker run nvcr.io/a/b torchrun --nproc-per-node=2 a.py\n", "options of the srun on line 3"),
         ("docker run nvcr.io/a/b\ntorchrun --nproc-per-node=2 a.py\n", "it runs the image's own program"),
         ("bash -c 'docker run nvcr.io/a/b torchrun --nproc-per-node=2 a.py'\n", "is inside a string"),

@@ -396,6 +396,12 @@ def test_components_of_the_job() -> None:
     ]
 
 
+@pytest.mark.parametrize("option", ["-npernode 00", "-ppn 0", "--map-by ppr:0:node"])
+def test_no_process_on_a_node_is_no_count(option: str) -> None:
+    (found,) = steps(f"mpirun -np 8 {option} ./a.out")
+    assert (found["tasks"], found["tasks_per_node"]) == (8, None)
+
+
 def test_application_contexts_of_mpirun() -> None:
     found = steps("mpirun -np 1 ./server : -np 3 ./worker --fast")
     assert [(each["tasks"], each["program"], each["component"]["number"]) for each in found] == [

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import shown_text, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text, text_of
 from sbatchlint.convert.goal import NotConvertible
 from sbatchlint.job import Job
 from sbatchlint.job.containers import Container
@@ -40,15 +40,16 @@ def entered(job: Job, starts: Sequence[Invocation], command: Invocation) -> Back
     same = [each for each in starts if _name(each) == name]
     runs = [each for each in same if _image(each) is not None]
     others = [job.line(each.span.start) for each in same if each not in runs and each is not command]
+    told = name.replace(UNKNOWN_CHARACTER, "…")
     if len(runs) != 1:
         raise NotConvertible(
-            f"line {line} enters {name}, a container that the script does not start: write a docker run with its image "
+            f"line {line} enters {told}, a container that the script does not start: write a docker run with its image "
             "and mounts there"
         )
     if others:
         lines = ", ".join(map(str, sorted([line, *others])))
         raise NotConvertible(
-            f"lines {lines} run commands in the container {name}: write one, {command.name} exec {name} bash -c '…'"
+            f"lines {lines} run commands in the container {told}: write one, {command.name} exec {told} bash -c '…'"
         )
     (run,) = runs
     started = job.line(run.span.start)

@@ -65,7 +65,7 @@ _QUOTED_VALUE = Regex(r'(\w+)="([^"`\\]*(?:\\\n[^"`\\]*)*)"')
 
 def _write_out(draft: Draft, starts: Iterable[Invocation]) -> None:
     """Writes a command in a variable (`RUN="docker run …"`, `$RUN torchrun …`) where it is run."""
-    text, edits, names = draft.source.text, list[Edit](), dict[str, None]()
+    text, edits, names = draft.source.text, dict[Edit, None](), dict[str, None]()  # a start may stand for several
     for command in starts:
         at = command.span.start
         variable = None if at <= command.name_span.start < command.span.end else _VARIABLE.match(text, at)
@@ -82,7 +82,7 @@ def _write_out(draft: Draft, starts: Iterable[Invocation]) -> None:
             changes += [each.span for each in draft.job.invocations if each.name in ("cd", "pushd", "popd")]
         changed = any(assignment.span.end <= span.start < at for span in changes)
         if words and not changed and "$(" not in words and "\n" not in words:
-            edits.append(Edit(Span(at, variable.end()), words))
+            edits[Edit(Span(at, variable.end()), words)] = None
             names[name] = None
     if edits:
         draft.edit(edits)

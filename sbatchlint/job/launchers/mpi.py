@@ -71,17 +71,17 @@ class Mpi(Launcher):
 
     @property
     def processes_per_node(self) -> int | None:
-        """The processes per node by `-ppn`, `-N`, `--npernode` or `--map-by ppr:N:node`; None where not known."""
+        """The processes per node by `-ppn`, `-N`, `--npernode`, `--map-by ppr:N:node`; None where unknown or zero."""
         if "pernode" in self.flags:
             return 1
         setting = self.setting("ppn", "rs_per_host")
         if setting is not None:
             found = count(setting)
-            return found if isinstance(found, int) else None
+            return found or None if isinstance(found, int) else None
         mapped = self.setting("map-by")
         text = None if mapped is None else mapped.text
         match = re.match(r"ppr:(\d+):node", text or "")
-        return parse_integer(match.group(1)) if match else None
+        return parse_integer(match.group(1)) or None if match else None
 
 
 def mpi(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
