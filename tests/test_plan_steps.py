@@ -195,6 +195,13 @@ def test_alternatives_are_one_step_and_rounds_are_several() -> None:
     assert [each["tasks"] for each in steps("run() { srun -n $1 python t.py; }\nrun 1\nrun 2")] == [1, 2]
 
 
+@pytest.mark.parametrize("value", ["${B[@]%.*}", "${B[@]/x/z}", "${@#a}", "${!B[@]}"])
+def test_releases_of_bash_disagree_what_joins_elements_beside_an_operator(value: str) -> None:
+    head = f'B=(a.x b.y); set -- "${{B[@]}}"; IFS=,; v="{value}"; '
+    assert step(head + 'srun p "$v"')["argv"] == ["p", None]
+    assert step(head.replace("IFS=,; ", "") + 'srun p "$v"')["argv"][1].count(" ") == 1
+
+
 def test_a_counter_in_a_loop_is_not_its_first_value() -> None:
     found = step("i=0\nfor h in $HOSTS; do\n  srun -w $h python t.py $i\n  i=$((i + 1))\ndone")
     assert found["argv"] == ["python", "t.py", None]
@@ -240,6 +247,23 @@ def test_a_branch_that_never_runs_is_no_step() -> None:
         ("${L:-srun} a; srun -n ${N:-2} b", "a? b"),
         ("cd x || exit\nmpirun -n 2 a", "a?"),
         ("cd x || exit\npython a", "a?"),
+        ("bash -ec 'false; srun a' || true\nsrun b", "b"),
+        ("bash -ec 'false || true; srun a' || true", "a"),
+        ("(set -e; false; srun a) || true", "a"),
+        ("set -e\n/bin/false\nsrun a", ""),
+        ("/bin/false || srun a; /bin/true && srun b; /bin/false && srun c", "a b"),
+        ("kill $$\nsrun a", ""),
+        ("kill -s KILL $$\nsrun a", ""),
+        ("kill -0 $$ && srun a; kill $P; srun b", "a? b"),
+        ("trap 'echo x' TERM\nkill $$\nsrun a", "a?"),
+        ("[ -f x ] || kill $$\nsrun a", "a?"),
+        ("(kill $$); bash -c 'kill $$'; srun a", "a"),
+        (": ${FOO:?not set}\nsrun a", "a?"),
+        ("unset FOO; echo ${FOO?}\nsrun a", "a?"),
+        ("FOO=x; : ${FOO:?not set}\nsrun a", "a"),
+        ("(: ${FOO:?not set}); srun a", "a"),
+        ("set -u; unset FOO\necho $FOO\nsrun a", "a?"),
+        ("set -u\necho $HOME ${FOO:-x}\nsrun a", "a"),
     ],
 )
 def test_a_step_says_that_it_may_not_run(commands: str, expected: str) -> None:

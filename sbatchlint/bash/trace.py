@@ -55,8 +55,9 @@ class Context:
 
     `parent`: the invocation whose program it belongs to. `conditional`: it may not run at all. `restricted`: names of
     variables that differ between tasks and were tested before, so that only some tasks run it. `tested`: something
-    looks at its exit status. `captured`: its output is a substitution's. `handler`: it is in a `trap`. `depth`: how
-    deep programs are nested in values. `calls`: the functions around it, outermost first.
+    looks at its exit status; `unheeded`: something in the same program does, so that `set -e` does not count.
+    `captured`: its output is a substitution's. `handler`: it is in a `trap`. `depth`: how deep programs are nested in
+    values. `calls`: the functions around it, outermost first.
 
     `shell`: the process that runs it. `loops`: the spans of the loops around it that may have several iterations,
     outermost first. `background`: the shell of the innermost statement around it that ends in `&`, whose `span` is that
@@ -73,6 +74,7 @@ class Context:
         self.conditional = False
         self.restricted: frozenset[str] = frozenset()
         self.tested = False
+        self.unheeded = False
         self.captured = False
         self.handler = False
         self.depth = 0
@@ -94,6 +96,7 @@ class Context:
         new.conditional = self.conditional
         new.restricted = self.restricted
         new.tested = self.tested
+        new.unheeded = self.unheeded
         new.captured = self.captured
         new.handler = self.handler
         new.depth = self.depth
@@ -114,6 +117,8 @@ class Context:
         new.shell = Shell(kind, self.shell, span)
         if kind == "background":
             new.background = new.shell
+        elif kind == "program":
+            new.unheeded = False
         return new
 
 

@@ -28,6 +28,10 @@ from sbatchlint.source.regex import Regex
 INDIRECT = Regex(r"([A-Za-z_]\w*|\d+|[@*#])(?:\[([^]]+)\])?", re.ASCII)
 
 
+# The operators of defaults, and none.
+_OF_DEFAULTS = ("", "-", "=", "+", "?", ":-", ":=", ":+", ":?")
+
+
 class Subject:
     """The subject of an expansion: a parameter, an element, or all elements.
 
@@ -71,7 +75,7 @@ class ParameterExpansion:
         values = self._values(subject)
         if operator == "length":
             return [(self._length(fields, subject), guards) for fields, guards in values]
-        if operator in ("-", "=", "+", "?", ":-", ":=", ":+", ":?"):
+        if operator and operator in _OF_DEFAULTS:
             results: list[Choice] = []
             taken = False
             for fields, guards in values:
@@ -93,6 +97,8 @@ class ParameterExpansion:
             changed = transformed(self.expander, values, self.part, self.scope, self.span)
         if not subject.several and any(fields is None for fields, _ in values):
             note_unset(self.scope)
+            if self.scope.state.option("nounset") is True:
+                self.scope.state.escaped = True
         return [(self._segments(fields or (), subject), guards) for fields, guards in changed]
 
     def _record(self, name: str, operator: str) -> None:
@@ -130,6 +136,8 @@ class ParameterExpansion:
             if subject.star:
                 separators = separators_of(self.scope.state)
                 space = None if separators is None else separators[:1]
+            elif self.part.operator not in _OF_DEFAULTS and (separators_of(self.scope.state) or "")[:1] != " ":
+                space = None  # bash joins `"${A[@]%.*}"` by IFS, and not `"${A[@]}"`
             between = None if space == "" else ((self.scope.expanded(space, self.part.name, self.span),), False)
             if not fields:
                 return self._empty()
@@ -237,7 +245,7 @@ class ParameterExpansion:
         own = self._segments(fields or (), subject)
         if operator == "?":
             if is_empty is not False:
-                self.scope.state.doubtful = True
+                self.scope.state.doubtful = self.scope.state.escaped = True
             if not fields:
                 own = segments_of(self.scope.unknown(self.part.name, self.span), False)
             return [(own, guards)], False

@@ -148,7 +148,7 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
         if state is None or not condition:
             break
         here = Scope(state, scope.text, context.copy())
-        here.context.tested = True
+        here.context.tested = here.context.unheeded = True
         key = condition_key(interpreter, condition[-1], here)
         restricted = restricted_variables(interpreter, condition[-1], here)
         answers = interpreter.environment.answers_of_jobs

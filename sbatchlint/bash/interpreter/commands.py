@@ -11,12 +11,13 @@ from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.declarations import declare, revealed
 from sbatchlint.bash.interpreter.double_brackets import BracketCondition
 from sbatchlint.bash.interpreter.redirects import expand_redirects
+from sbatchlint.bash.interpreter.traps import TRAPPED
 from sbatchlint.bash.limits import WORDS_OF_A_STATEMENT
 from sbatchlint.bash.state import STDOUT, ShellFunction, State, join
 from sbatchlint.bash.syntax.tree import Literal, Simple, Statement, TestCommand, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, Redirection
-from sbatchlint.bash.values import Piece, Pieces, Text, is_open, text_of
+from sbatchlint.bash.values import Piece, Pieces, Text, expansions, is_open, text_of
 from sbatchlint.bash.variables import (
     Alternative,
     Guards,
@@ -191,9 +192,14 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
                 return builtin(interpreter, invocation, scope)
             if builtin is not None:
                 return with_variables(invocation, scope, lambda: builtin(interpreter, invocation, scope))
-        state.status = None
+        state.status = _STATUSES.get(name)
         if STDOUT in state.variables:
             interpreter.emit(programs.output_of(invocation), scope)
+        if state.status is not None:
+            return state
+        if name == "kill" and _kills_itself(invocation, scope):
+            interpreter.exit_states.append(state.copy())
+            return None
         if interpreter.silent:
             return state
         if ("/" in name or name in programs.SHELLS) and programs.run_program(interpreter, invocation, scope):
@@ -218,6 +224,32 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
         invocation = programs.next_component(interpreter, invocation, spawn.component)
         spawn = interpreter.hooks.spawn(invocation)
     return state
+
+
+# Programs that do nothing, with their exit status.
+_STATUSES = {"/bin/true": 0, "/usr/bin/true": 0, "/bin/false": 1, "/usr/bin/false": 1}
+# Signals that end a shell without a trap.
+_ENDING = frozenset({
+    *("KILL", "TERM", "HUP", "INT", "QUIT", "ABRT", "USR1", "USR2"), *("9", "15", "1", "2", "3", "6", "10", "12")
+})  # fmt: skip
+
+
+def _kills_itself(invocation: Invocation, scope: Scope) -> bool:
+    """Whether `kill $$` ends the shell of the script for certain; where a trap may catch it, the state says so."""
+    words = list(invocation.argv[1:])
+    signal = "TERM"
+    if len(words) > 1 and (text_of(words[0]) or "").startswith("-"):
+        signal = (text_of(words.pop(0)) or "")[1:].upper()
+        if signal == "S":
+            signal = (text_of(words.pop(0)) or "").upper()
+    is_own = any(len(word) == 1 and [each.name for each in expansions(word)] == ["$"] for word in words)
+    if not is_own or signal.removeprefix("SIG") not in _ENDING or scope.context.shell.kind != "script":
+        return False
+    state = scope.state
+    if signal not in ("9", "KILL", "SIGKILL") and (state.sourced or state.option(TRAPPED) is not False):
+        state.escaped = True
+        return False
+    return True
 
 
 def with_variables(invocation: Invocation, scope: Scope, walk: Callable[[], State | None]) -> State | None:

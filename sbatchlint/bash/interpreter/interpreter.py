@@ -106,7 +106,7 @@ class ScriptInterpreter(Interpreter):
             if self.limits.work > MOST_WORK:
                 self.exhaust(scope.span(statement))
         result = walk(self, statement, scope)
-        if result is not None and result.options and not scope.context.tested and may_end_shell(statement):
+        if result is not None and result.options and not scope.context.unheeded and may_end_shell(statement):
             return self.with_errexit(statement, result, scope)
         return result
 
@@ -158,7 +158,7 @@ class ScriptInterpreter(Interpreter):
         return commands.run(self, invocation, scope)
 
     def on_pipeline(self, node: Pipeline, scope: Scope) -> State | None:
-        context = scope.context.replace(tested=True) if node.negated else scope.context
+        context = scope.context.replace(tested=True, unheeded=True) if node.negated else scope.context
         if len(node.commands) == 1:
             end = self.statement(node.commands[0], Scope(scope.state, scope.text, context))
             if end is not None and node.negated and end.status is not None:
@@ -222,7 +222,7 @@ class ScriptInterpreter(Interpreter):
 
     def on_and_or(self, node: AndOr, scope: Scope) -> State | None:
         tested = scope.context.copy()
-        tested.tested = True
+        tested.tested = tested.unheeded = True
         restricted = restricted_variables(self, node.left, scope)
         guard = condition_key(self, node.left, scope)
         answers = self.environment.answers_of_jobs
@@ -327,7 +327,7 @@ class ScriptInterpreter(Interpreter):
         first = len(self.trace.invocations)
         span = scope.text.span(body[0].start, body[-1].end) if body else scope.text.span(0, 0)
         context = scope.context.in_shell("substitution", span)
-        context.captured, context.tested = True, False
+        context.captured, context.tested, context.unheeded = True, False, False
         inner = Scope(scope.state.copy(), scope.text, context)
         inner.state.variables[STDOUT] = NO_OUTPUT
         if scope.state.option("errexit") and scope.state.option("inherit_errexit") is False:

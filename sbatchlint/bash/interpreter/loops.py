@@ -244,7 +244,9 @@ def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | No
     def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         after = interpreter.statements(node.condition[:-1], Scope(state, scope.text, context))
         if after is not None and node.condition:
-            after = interpreter.statement(node.condition[-1], Scope(after, scope.text, context.replace(tested=True)))
+            after = interpreter.statement(
+                node.condition[-1], Scope(after, scope.text, context.replace(tested=True, unheeded=True))
+            )
         if after is None or after.status is None:
             return None, after
         return (after.status != 0) == node.negated, after

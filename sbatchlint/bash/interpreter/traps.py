@@ -22,6 +22,8 @@ from sbatchlint.source.text import Span
 
 # The option of a state in which a command that fails may end the script, as with errexit.
 ENDS = "a trap on ERR"
+# The option of a state in which there may be a trap.
+TRAPPED = "a trap"
 LEAVING = Regex(r"\b(?:break|continue|return)\b")
 # What may assign variables: `NAME=`, commands whose words may be names, arithmetic, and `${NAME:=…}`.
 _WRITES = Regex(
@@ -39,6 +41,7 @@ def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
     """`trap 'commands' SIGNAL`."""
     state = scope.state
     state.status = 0
+    state.set_option(TRAPPED, True)
     words = invocation.argv[1:]
     if words and text_of(words[0]) == "--":
         words = words[1:]
