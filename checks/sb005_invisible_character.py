@@ -1,10 +1,12 @@
-"""A directive is misread: one of its characters only looks like a space, a dash or a quote.
+"""A directive or an option is misread: a character only looks like a space, a dash or a quote.
 
 Web pages, word processors and chat programs turn `--` into `–`, `"` into `“`, and spaces into no-break spaces. sbatch
 knows none of them: `–nodes=2` is a word without an option (`Invalid directive found in batch script`), a no-break space
 is part of the value before it, and sbatch stops reading directives at a line that holds nothing else. Text that may
 well hold such characters, in a comment, a job name or a file name, is not reported. A warning where only the name of
 the job or of its log gets such a character.
+
+Nor does a program know such a dash: `python train.py –lr 0.1` passes a word without an option.
 
 ## Fix
 
@@ -19,9 +21,12 @@ dashes and quotes, of which there are two kinds and several uses.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.bash.values import span_of, text_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.numbers import counted
+from sbatchlint.source.regex import Regex
 
 if TYPE_CHECKING:
     from sbatchlint.analysis.directives.invisible_characters import Invisible
@@ -41,7 +46,13 @@ ADVICE = {
 }
 
 
+# An option of a command behind a dash that is none.
+_OPTION = Regex("[\u2010-\u2015\u2212]+-?(?=[A-Za-z])")
+
+
 def check(job: Job) -> Iterator[Finding]:
+    if not job.source.text.isascii():
+        yield from _in_commands(job)
     text = job.directives.text
     if text.string.isascii():
         return
@@ -93,6 +104,34 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(text.span(mark.start, mark.end), message, severity, fix=fix)
 
 
+def _in_commands(job: Job) -> Iterator[Finding]:
+    """Findings on the options of commands; what is in quotes or only printed may well have such a dash."""
+    seen = set[Span]()
+    for command in job.invocations:
+        if has_trait(command.name, "prints"):
+            continue
+        for field in command.argv[1:]:
+            word = text_of(field)
+            dashes = None if word is None else _OPTION.match(word)
+            place = span_of(field)
+            if dashes is None or place in seen or job.source.slice(place) != word or not _is_bare(job, place):
+                continue
+            seen.add(place)
+            name = word[dashes.end() :]
+            plain = "-" if len(name) == 1 else "--"
+            mark = f"`{dashes[0]}` (U+{ord(word[0]):04X})"
+            yield Finding(
+                place,
+                f"`{command.name}` does not read {mark} as a hyphen; write `{plain}{name}`",
+                fix=Fix("write hyphens", [replace(place, plain + name)]),
+            )
+
+
+def _is_bare(job: Job, place: Span) -> bool:
+    """Whether a word begins without a quote."""
+    return job.source.text[place.start - 1 : place.start].isspace()
+
+
 def _misread(job: Job, mark: "Invisible", corrected: str) -> list[Setting]:
     """The settings that sbatch accepts with such characters in their values; none where other options are lost."""
     directives = job.directives
@@ -122,6 +161,19 @@ CASES = [
         #SBATCH --time=10  # from a web page
         srun ./a.out
         """,
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH -n 1
+        srun python train.py «–lr» 0.1 --epochs 3
+        """,
+        unsafe_fixed="""\
+        #!/bin/bash
+        #SBATCH -n 1
+        srun python train.py --lr 0.1 --epochs 3
+        """,
+        title="an option of a program",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH «--nodes=2\u00a0--time=10»\nsrun ./a.out\n",
@@ -157,5 +209,9 @@ CASES = [
         title="several of which nothing is visible",
     ),
     Good("#!/bin/bash\n#SBATCH --job-name=Größe --comment='it’s a – b'  # “a – b”\nsrun ./a.out\n"),
-    Good("#!/bin/bash\n#SBATCH -o 'Läufe – neu/%j.out'\nsrun ./a.out “x” –n\n", title="a file's name, a command"),
+    Good("#!/bin/bash\n#SBATCH -o 'Läufe – neu/%j.out'\nsrun ./a.out “x”\n", title="a file's name, a word"),
+    Good(
+        "#!/bin/bash\n#SBATCH -n 1\necho –lr – end\npython a.py --title '–b' a–b – 2\n",
+        title="what is printed, quoted or no option",
+    ),
 ]

@@ -7,7 +7,9 @@ empty logs and no results. `nohup`, `setsid` and `disown` do not help, as Slurm 
 
 `wait` waits for the children of the shell that runs it, and for nothing else. What `( … & )`, a loop after a pipe (`… |
 while read x; do … & done`) or another program has started is not a child of the script's shell; `wait` belongs inside
-those parentheses, that loop's braces, or that program.
+those parentheses, that loop's braces, or that program. Nor does it wait for what goes into the background by itself:
+`nextflow -bg`, `screen -dm`, `tmux new -d`, `setsid -f`, and `abaqus job=…` without `interactive`, unless the site's
+settings say so (a warning).
 
 Nothing is reported where something that may last longer follows: any command not known to be quick, or a polling loop.
 A run of the same program is no reason to believe that it lasts longer.
@@ -35,6 +37,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.analysis.script.detaching import returns_at_once
 from sbatchlint.analysis.script.disowned import certainly_disowned
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.servers import server_name
@@ -99,7 +102,10 @@ class Abandoned(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or not _backgrounds(job) or not _is_fully_known(job):
+    if job.phase is not Phase.BATCH:
+        return
+    yield from _detached(job)
+    if not _backgrounds(job) or not _is_fully_known(job):
         return
     groups: dict[tuple[str, Span], list[Abandoned]] = {}
     outlasted: dict[int, int] = {}
@@ -119,6 +125,31 @@ def check(job: Job) -> Iterator[Finding]:
             related=[*_ampersand(job, group[-1], place), *others][:3],
             fix=_fix(job, group),
         )
+
+
+def _detached(job: Job) -> Iterator[Finding]:
+    """Findings on commands that go into the background by themselves, where nothing that lasts follows."""
+    found = [(each, how) for each in job.invocations if (how := returns_at_once(each)) is not None]
+    if not found or not _is_fully_known(job) or "run_mode" in job.source.text:
+        return
+    last = found[-1][0]
+    for command in job.invocations[last.index + 1 :]:
+        inner = last in command.ancestors() or command.name == "wait" and not _backgrounds(job)
+        if not inner and (command.context.loops != last.context.loops or not _is_quick(command)):
+            return
+    if any(each.context.background is not None for each, _ in found):
+        return
+    command, (advice, certain) = found[-1]
+    if command.phase is not Phase.BATCH or command.kind or command.context.handler or command.context.shell.depth:
+        return
+    certain = certain and not command.context.conditional and not is_templated(job.source.text)
+    place = _place(job, command)
+    yield Finding(
+        place,
+        f"`{job.source.slice(place)}` returns at once: the job ends, and Slurm kills what still runs; {advice}",
+        severity="error" if certain else "warning",
+        related=[(_place(job, each), "also killed") for each, _ in found[:-1]][:3],
+    )
 
 
 def _may_be_meant(lost: Abandoned) -> bool:
