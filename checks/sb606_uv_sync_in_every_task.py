@@ -9,8 +9,8 @@ Let one task do it once, in a step before: `srun --nodes=1 --ntasks=1 uv sync`; 
 --no-sync`. Where each node has its own environment, in a container or on a local disk, an install by one task per node
 is right, and only costs time.
 
-A warning where tasks on several nodes write to one environment at the same time; advice on one node, where locks help,
-and for work that is only repeated.
+A warning where tasks on several nodes write to one environment at the same time, or sleep while one installs into a
+container, which is new in each job; advice on one node, where locks help, and for work that is only repeated.
 
 ## Fix
 
@@ -88,7 +88,7 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
             step,
             f"one task runs `{kind}`, and the others sleep for a fixed time, which may be too short; run it earlier, "
             "in a step of one task",
-            "info",
+            None if _is_lost(command) else "info",  # else the environment is there in the next run
         )
     if depends_on_test(command, step.invocation):
         return None
@@ -116,8 +116,7 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
             f"{tasks} of the step on line {line} run `{kind}` at once in one environment; {instead}",
             None if warm is None else "info",
         )
-    container = container_of(command)
-    if container is None or container.kind not in ("pyxis", "docker", "podman", "enroot"):
+    if not _is_lost(command):
         return None
     return _finding(
         install,
@@ -126,6 +125,12 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
         "the packages in the image",
         "info",
     )
+
+
+def _is_lost(command: Invocation) -> bool:
+    """Whether an environment ends with the container in which it is made."""
+    container = container_of(command)
+    return container is not None and container.kind in ("pyxis", "docker", "podman", "enroot")
 
 
 def _finding(install: Install, step: Step, message: str, severity: str | None, fix: Fix | None = None) -> Finding:

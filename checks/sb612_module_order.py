@@ -11,7 +11,8 @@ with one of them.
 
 Only what the script's own shell does on every path is reported: a purge after loads with nothing in between that could
 use them; a program that runs, then the load of the module with its name, then the program again; a Python module after
-an activation, followed by some python; two modules of MPI with no work and no unload between them.
+an activation, followed by some python, or by any script if it is a virtual environment; two modules of MPI with no work
+and no unload between them.
 
 ## Fix
 
@@ -58,6 +59,7 @@ _MPI = {
     "mpich": "MPICH", "mvapich": "MVAPICH", "mvapich2": "MVAPICH",
 }  # fmt: skip
 ENVIRONMENT = Regex(r"(?:.*/)?bin/activate")
+_SCRIPT = Regex(r"\S+\.(?:sh|bash|py)")
 PYTHONS = frozenset(("python", "python3", "pip", "pip3", "torchrun", "accelerate", "deepspeed", "jupyter", "pytest"))
 # Commands that need no module and do not change what one provides.
 HARMLESS = frozenset(
@@ -233,7 +235,8 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
                 module = whole.partition("/")[0]
                 if has_python and _EASYBUILD.fullmatch(whole) and not _PYTHON_ITSELF.fullmatch(module):
                     continue  # its python is that which is loaded already, below the environment's
-                if PYTHON.fullmatch(module) and _python_follows(own, command):
+                virtual = _sources_environment(active) and not sources_activate(active)
+                if PYTHON.fullmatch(module) and _python_follows(own, command, virtual and _is_python(module)):
                     advice = "load the module above that line"
                     if whole in earlier:
                         advice = f"remove this, as line {job.line(earlier[whole].span.start)} loads it, too"
@@ -245,6 +248,10 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
                     )
                     active = None
                     break
+
+
+def _is_python(module: str) -> bool:
+    return _PYTHON_ITSELF.fullmatch(module) is not None
 
 
 def _brings_python(module: tuple[str, Span]) -> bool:
@@ -287,13 +294,18 @@ def _sources_environment(command: Invocation) -> bool:
     return ENVIRONMENT.fullmatch(shown_text(command.argv[1])) is not None
 
 
-def _python_follows(own: list[Invocation], command: Invocation) -> bool:
-    """Whether a Python program runs after a command, before another environment is activated."""
+def _python_follows(own: list[Invocation], command: Invocation, in_scripts: bool) -> bool:
+    """Whether a Python program runs after a command, before another environment is activated.
+
+    `in_scripts`: other scripts count, too, as a virtual environment holds nothing but what Python runs.
+    """
     for invocation in own:
         if invocation.index > command.index:
             if calls_conda_function(invocation) or sources_activate(invocation) or _sources_environment(invocation):
                 return False
             if _program(invocation) in PYTHONS:
+                return True
+            if in_scripts and invocation.name not in HARMLESS and any(map(_SCRIPT.fullmatch, invocation.words)):
                 return True
     return False
 
