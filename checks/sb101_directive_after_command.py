@@ -5,9 +5,10 @@ assignment. Every `#SBATCH` line below it is a comment. The job runs without tho
 site, and without any message: too little memory, the wrong partition, one hour instead of a day.
 
 A warning where only mail, a name or the name of a log is lost, or the lines contradict directives that are read. Only
-advice where the job has what they set anyway, where each `sbatch` in the script sets the options itself, and below the
-last command of the script, where nothing follows but comments: lines that were put there are usually kept for another
-time. Where most of the lines have other values above, as in two scripts put together, the finding names the others.
+advice where the job has what they set anyway, and where each `sbatch` in the script sets the options itself. Below the
+last command of the script, where nothing follows but comments, lines are often kept for another time: that is advice
+where lines above set the same options, and a warning otherwise. Where most of the lines have other values above, as in
+two scripts put together, the finding names the others.
 
 Where a `#!` line is above the directives, several scripts were put into one file: one finding says so.
 
@@ -142,7 +143,7 @@ def check(job: Job) -> Iterator[Finding]:
                 message = f"sbatch reads no directive below line {row}, where another job seems to begin; "
                 message += "put that into its own file"
         related = [(stop.span, "the first command, where sbatch stops reading")]
-        severity = "info" if kept else _severity(job, lines)
+        severity = _of_kept(job, lines) if kept else _severity(job, lines)
         fix = None if kept or _is_given_up(job, lines) else _fix(job, lines)
         trap = _late_trap(job, lines)
         if trap is not None:  # the signal would end the job before the trap is set
@@ -192,6 +193,13 @@ def _severity(job: Job, lines: list[DirectiveLine]) -> str | None:
     if _is_given_up(job, lines):
         return "info"
     return severity_of_loss(job, [setting for line in lines for setting in job.directives.read_line(line)[0]])
+
+
+def _of_kept(job: Job, lines: list[DirectiveLine]) -> str:
+    """The severity where nothing but comments follows: lines that set what no line above sets were hardly put aside."""
+    severity, settings = _severity(job, lines), [each for line in lines for each in job.directives.read_line(line)[0]]
+    new = bool(settings) and all(job.directives.last(each.name) is None for each in settings)
+    return "warning" if severity is None and new else "info"
 
 
 def _is_given_up(job: Job, lines: list[DirectiveLine]) -> bool:

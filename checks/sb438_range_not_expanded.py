@@ -70,12 +70,24 @@ def _name_of_list(job: Job, loop: For, assigned: dict[str, list[Assignment]]) ->
     array = any(isinstance(each.value, ArrayLiteral) for each in lists)
     instead = f'"${{{name}[@]}}"' if array else f"${name}"
     span = job.span(loop.words[0].start, loop.words[0].end) if loop.words else job.span(loop.start, loop.end)
+    filled, listed = any(map(_holds_something, lists)), job.span(lists[-1].start, lists[-1].end)
+    advice = f"write `{instead}`"
+    if not filled:
+        advice += f", and fill in the list on line {job.line(listed.start)}"
     yield Finding(
         span,
-        f"the loop runs once, for the word `{name}`, not for the values of `${name}`; write `{instead}`",
-        related=[(job.span(lists[-1].start, lists[-1].end), "the variable")],
-        fix=Fix(f"write {instead}", [replace(span, instead)], safe=False),
+        f"the loop runs once, for the word `{name}`, not for the values of `${name}`; {advice}",
+        related=[(listed, "the variable" if filled else "empty")],
+        fix=Fix(f"write {instead}", [replace(span, instead)], safe=False) if filled else None,
     )
+
+
+def _holds_something(assigned: Assignment) -> bool:
+    """Whether an assignment may give a list an element: not `samples=` or `samples=()`."""
+    value = assigned.value
+    if isinstance(value, ArrayLiteral):
+        return bool(value.elements)
+    return value is not None and value.end - value.start > 0
 
 
 CASES = [

@@ -267,15 +267,6 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
-        #SBATCH --array=1-6
-        export «SLURM_ARRAY_TASK_ID="3"»
-        sed -n "${SLURM_ARRAY_TASK_ID}p" jobs.txt | bash
-        """,
-        title="the environment of another job, copied",
-    ),
-    Bad(
-        """\
-        #!/bin/bash
         #SBATCH --array=«1-10»
         python simulate.py --steps 1000
         """,
@@ -299,6 +290,15 @@ CASES = [
         """,
         severity="info",
         title="a program that is not known",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --array=1-6
+        export «SLURM_ARRAY_TASK_ID="3"»
+        sed -n "${SLURM_ARRAY_TASK_ID}p" jobs.txt | bash
+        """,
+        title="the environment of another job, copied",
     ),
     Good(
         """\

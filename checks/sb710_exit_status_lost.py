@@ -6,9 +6,9 @@ ends with the status of `tee`, and `srun …` followed by `echo done` with that 
 
 Reports the first important command whose failure does not change the script's exit status: another command follows, a
 pipeline ends with a filter, or a test of the status does nothing about a failure. Commands that only print, inspect,
-prepare or clean up do not count as work. Without such a command it is a script that gives up with a message before its
-work, and ends with 0 (`echo "no input"; exit`), or a branch that prints an error, or is missing where each machine has
-one, when nothing runs after it (`else echo "unknown machine"; fi`).
+prepare or clean up do not count as work. If there is none, reports where the script stops before its work with a
+message and status 0 (`echo "no input"; exit`), and a branch after which nothing runs: one that only prints an error
+(`else echo "unknown machine"; fi`), or an `else` that is missing.
 
 A warning where the failure is hidden: a filter at the end of a pipeline replaces the status, so that the script itself
 cannot see the failure, and no later command replaces the status anyway; a loop or trap keeps the status of something
@@ -83,6 +83,11 @@ _FEW = 9  # commands to which something can be added by hand
 _PROGRAM_WORDS = 3  # of a command, that tell which program it is: `python -m train`
 _VARIABLE = Regex(r"\$\{?(\w+)")
 _LOOP = Regex(r"(?:for|while|until|select)\b")
+_MAY_FAIL = Regex(
+    r"(?i)#[^\n]{0,80}\b(?:(?:may|might|can|could|is allowed to|expected to) fail\b"
+    r"|ignor\w{1,3} (?:\w+ )?(?:errors?|failures?)|even if [^\n]{0,40}\bfail"
+    r"|(?:continue|keep going|go on|carry on|proceed)\b[^\n]{0,40}\b(?:fail|error))"
+)
 # A line that is a syntax error only because of a placeholder.
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
@@ -319,7 +324,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], outcome
         return f"append `{written}` {many_places}" if others else where_to_append(job, written, loss.command)
 
     fails = f"if {name}{many} fails, {outcome}"
-    leave = after("|| exit") if found.risky else "add `set -e` near the top"
+    leave = after("|| exit") if found.risky or _expects_failures(job) else "add `set -e` near the top"
     # an iteration needs no other, but what follows may take each for done
     goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
     if others and _are_independent(found) or cleans_up_after(job, loss.command) or goes_on:
@@ -397,6 +402,11 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], outcome
     return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
 
 
+def _expects_failures(job: Job) -> bool:
+    """Whether a comment says that a command may fail, which `set -e` would not let it."""
+    return _MAY_FAIL.search(job.source.own.text) is not None
+
+
 def _are_independent(found: ExitStatuses) -> bool:
     """Whether the script runs the same program again and again, so that one failure should not end the others."""
     # what is fetched from somewhere is one thing after the other, too
@@ -433,7 +443,7 @@ def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str
     if not is_lost_with_pipefail(job, loss):
         return begin + "add `set -o pipefail` above", _pipefail(job, found)
     begin = f"a failure of {name}{many} is ignored: the pipeline returns the status of `{filter_name}`; "
-    if not found.risky:
+    if not found.risky and not _expects_failures(job):
         return begin + "add `set -eo pipefail` near the top", None
     return begin + f"add `set -o pipefail` above and {leave.removeprefix('add ')}", None
 

@@ -22,7 +22,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.secrets import redacted, values_in
 from sbatchlint.source.shortening import shorten_message
 from sbatchlint.source.text import SLOT, Source, Span
-from sbatchlint.source.workspace import SBATCH_OPTIONS, Workspace
+from sbatchlint.source.workspace import Workspace, origin_of_options
 from sbatchlint.triggers import IgnoreComments, Index
 
 if TYPE_CHECKING:
@@ -356,8 +356,11 @@ def _placed(finding: Finding, workspace: Workspace) -> tuple[Finding, Source, st
     if not workspace.has_included_files:
         return finding, workspace.own, ""
     source, base = workspace.part(finding.span.start)
-    if source.path == SBATCH_OPTIONS:
+    origin = origin_of_options(source.path)
+    if origin is not None:
         line = workspace.own.line_of(0)
+        if origin.startswith("[["):  # the line has nothing of it
+            finding = finding._replace(message=f"{finding.message} (from {origin})")
         related = [each for each in finding.related if workspace.part(each[0].start)[0] is workspace.own]
         return finding._replace(span=line, related=related, fix=None), workspace.own, ""
     included_from = workspace.included_from(finding.span.start)

@@ -157,12 +157,13 @@ def keys(table: type[Struct]) -> dict[str, Key]:
     for field in fields(table):
         union, meta = get_args(field.type)
         default = (meta.extra_json_schema or {}).get("default")
-        found[field.encode_name] = Key(get_args(union)[0], meta.description, default)
+        wanted = get_args(union)[0] if UnsetType in get_args(union) else union  # a key that must be there has no UNSET
+        found[field.encode_name] = Key(wanted, meta.description, default)
     return found
 
 
 KEYS = keys(Configuration)
-SITE_KEYS = keys(Site)
+SITE_KEYS, SUBMISSION_KEYS = keys(Site), keys(Submission)
 
 
 def kind(type_: Any) -> str:
@@ -246,8 +247,21 @@ def _wrong_in(table: Mapping[str, object], known: Mapping[str, Key], prefix: str
             for key, each in value.items():
                 if not _is_valid(each, inner):
                     yield _wrong_value(f"{path}.{key}", each, inner)
+        elif get_args(expected) == (Submission,) and isinstance(value, list):
+            for each in value:
+                yield from _wrong_submission(each, path)
         else:
             yield _wrong_value(path, value, expected)
+
+
+def _wrong_submission(value: object, path: str) -> Iterator[str]:
+    """What is wrong with one table of submissions."""
+    if not isinstance(value, Mapping):
+        yield f"{path}: must be a table with paths and options, not {shown(value)}"
+        return
+    wrong = list(_wrong_in(value, SUBMISSION_KEYS, f"{path}."))
+    missing = [name for name in SUBMISSION_KEYS if name not in value]
+    yield from wrong or [f"{path}: a table has no {' and no '.join(missing)}"] if missing else wrong
 
 
 def _wrong_value(path: str, value: object, expected: Any) -> str:

@@ -186,6 +186,8 @@ class Registry:
         if re.fullmatch(r"(?i)sb[\doil]{3}", key.strip()):
             code = "SB" + key.strip()[2:].lower().translate(str.maketrans("oil", "011"))
             return code if self.find(code) is not None else ""
+        if re.fullmatch(r"(?i)sb\d+", key.strip()):
+            return ""  # of another length
         near = nearest(key.lower(), [*self._by_key, *(group.name for group in GROUPS)])
         return near.upper() if near.startswith("sb") else near
 

@@ -125,8 +125,9 @@ class Settings:
         """What holds for a script at the site, with the options with which it is submitted."""
         relative = self._relative(path) if self._submissions else ""
         found = [options for paths, options in self._submissions if matches(paths, relative)]
+        origin = f"[[submit]] in {os.path.basename(self.origin)}" if found and self.origin else ""
         found += [self._sbatch_options] if self._sbatch_options is not None else []
-        return self.site._replace(submit_options=" ".join(found)) if found else self.site
+        return self.site._replace(submit_options=" ".join(found), submit_origin=origin) if found else self.site
 
     def options(self, check: Check) -> dict[str, object]:
         """The options of a check: those of the configuration, and the card's defaults."""

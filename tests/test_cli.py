@@ -384,7 +384,7 @@ def test_what_holds_for_old_releases_only(command: Command) -> None:
     command.write("a.sbatch", f"{HEAD}OLD\n")
     told = "matters only on Slurm before 23.11; set slurm-version to hide or raise these"
     run = command("a.sbatch", "--output-format", "concise")
-    assert run.code == 0 and f"1 of these {told}" in run.out and "1 of severity info not shown" in run.out
+    assert run.code == 0 and f"1 of these {told}" in run.out and "1 info finding not shown" in run.out
     shown = command("a.sbatch", "--output-format", "concise", "--min-severity", "info")
     assert f"1 of the findings {told}" in shown.out
     for versions in ("22.05", "22.05-26.05"):

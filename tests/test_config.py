@@ -243,3 +243,24 @@ def test_what_can_be_extended(command: Command, monkeypatch: pytest.MonkeyPatch,
 def test_a_package_that_is_not_there(command: Command) -> None:
     command.write("sbatchlint.toml", 'extend = "nobody_has_this"\n')
     assert "no installed package nobody_has_this with a sbatchlint.toml" in command(".").err
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ('path = ["a.sh"]\noptions = "-N1"', "unknown key 'submit.path' (did you mean 'submit.paths'?)"),
+        ('paths = ["a.sh"]', "submit: a table has no options"),
+        ('paths = "a.sh"\noptions = "-N1"', "submit.paths: must be a list of strings, not 'a.sh'"),
+    ],
+)
+def test_a_wrong_table_of_submissions_is_told_by_its_keys(command: Command, table: str, told: str) -> None:
+    command.write("sbatchlint.toml", f"[[submit]]\n{table}\n")
+    command.write("a.sh", "#!/bin/bash\n#SBATCH -n 1\nsrun ./a.out\n")
+    run = command("a.sh")
+    assert run.code == 2 and run.err == f"error: sbatchlint.toml: {told}\n"
+
+
+def test_findings_on_options_of_the_settings_name_them(command: Command) -> None:
+    command.write("sbatchlint.toml", '[[submit]]\npaths = ["a.sbatch"]\noptions = "--ntasks=2"\n')
+    command.write("a.sbatch", "#!/bin/bash\nsrun ./a.out\n")
+    assert "tasks  2  [[submit]] in sbatchlint.toml\n" in command("plan", "a.sbatch").out

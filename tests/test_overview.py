@@ -86,7 +86,7 @@ def test_few_findings_are_shown_in_full(many: Command, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("versions", "named", "told"),
     [
-        (("22.05", "23.02"), False, "(without 1 finding)"),
+        (("22.05", "23.02"), False, "(hides 1 finding)"),
         (("25.05", "25.11", "26.05"), False, ""),
         ((), False, ""),
         (("22.05", "23.02"), True, ""),

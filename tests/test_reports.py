@@ -265,7 +265,7 @@ def test_the_line_that_counts() -> None:
     )
     assert rendered("full", scripts=1) == "no findings in 1 script\n"
     assert rendered("full", scripts=2, fixed=3, hidden=4) == (
-        "3 fixed; no findings left in 2 scripts; 4 of severity info not shown\n  (--min-severity info)\n"
+        "3 fixed; no findings left in 2 scripts; 4 info findings not shown\n  (--min-severity info)\n"
     )
     assert rendered("concise", scripts=2, hidden=4, dated=1).endswith(
         "(--min-severity info); 1 of these matters only on Slurm before 23.11; "

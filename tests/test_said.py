@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from sbatchlint.api import lint
@@ -34,6 +36,8 @@ SAID = [
     ("SB422", '#SBATCH -n 1\nsingularity run a.sif "python a.py --b c"\n', "may not split it"),
     ("SB710", "#SBATCH -n 4\nmpirun -np 4 ./a.out\nwait\n", "remove it (nothing runs in the background)"),
     ("SB710", "#SBATCH -n 4\nserver &\nmpirun -np 4 ./a.out\nwait\n", "below line 4"),
+    ("SB710", "#SBATCH -n 1\n# the first may fail\npython a.py\njulia b.jl\ndate\n", "append `|| exit`"),
+    ("SB438", "#SBATCH -n 1\nfiles=()\nfor f in files; do ./a.out $f; done\n", "and fill in the list on line 3"),
     # one or several
     ("SB710", "#SBATCH -n 4\nmpirun -np 4 ./a.out\njulia b.jl\necho end\n", "if `mpirun` or `julia` (line 4) fails"),
     ("SB710", "#SBATCH -n 1\npython a.py\npython b.py\necho end\n", "if `python` on line 3 or 4 fails"),
@@ -129,3 +133,10 @@ def test_each_way_to_do_nothing_is_said() -> None:
     )
     done = lint(script, path="job.sh", isolated=True, min_severity="info")
     assert [each.start.row for each in done.findings if each.code == "SB710"] == [5, 8]
+
+
+def test_a_finding_on_options_of_the_settings_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sbatchlint.toml").write_text('[[submit]]\npaths = ["a.sh"]\noptions = "--mail-user=x@y.z"\n')
+    done = lint("#!/bin/bash\n#SBATCH -n 1\nsrun ./a.out\n", path="a.sh")
+    assert [each.message.endswith(" (from [[submit]] in sbatchlint.toml)") for each in done.findings] == [True]

@@ -326,7 +326,7 @@ class Run:
                 left = baseline.count
                 print(f"{escape(shown_path(file))}: {before - left} removed, {left} left", file=sys.stderr)
         if self.options.update_baseline and not parts:
-            raise InputError("--update-baseline: neither --baseline nor the settings name one")
+            raise InputError("--update-baseline: name the baseline, too: --baseline FILE --update-baseline")
         options = self.options
         if gone and not (options.update_baseline or options.quiet or options.diff or self._narrowed()):
             held = f"{counted(gone, 'finding')} of the baseline {'is' if gone == 1 else 'are'} gone"

@@ -324,8 +324,11 @@ def _lint(script: Script, options: Namespace) -> bool:
         lines = []
     if refused:
         held = counted(outcome.failing, "finding")
-        way = f"{FORCED}=1" if options.lint_only else "sbatchlint submit --force"
-        lines.append(f"not submitted for {held}; repair the script, or submit it all the same by {way}")
+        if options.lint_only and not options.lint_brief:
+            lines.append(f"would not be submitted for {held}")
+        else:
+            way = f"{FORCED}=1" if options.lint_only else "sbatchlint submit --force"
+            lines.append(f"not submitted for {held}; repair the script, or submit it all the same by {way}")
     elif outcome.failing and forced:
         lines.append("submitted all the same, as that is forced")
     for line in lines:

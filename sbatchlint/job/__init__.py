@@ -80,7 +80,7 @@ class Job:
             read = _attached(source, options) if options else string
             self.directives: Directives = read_directives(read, site.slurm_versions, site.plugin_options)
             if site.submit_options:
-                block = _attached(source, site.submit_options)
+                block = _attached(source, site.submit_options, site.submit_origin)
                 given = read_directives(block, site.slurm_versions, site.plugin_options)
                 self.directives.submitted = given
                 self.directives.overriding = tuple(
@@ -294,10 +294,11 @@ class Job:
         return self.text.span(start, end)
 
 
-def _attached(source: Workspace, options: str) -> Text:
-    """The options of an sbatch as an option block that is not part of the file."""
+def _attached(source: Workspace, options: str, origin: str = "") -> Text:
+    """The options of an sbatch, which the settings `origin` name, as an option block that is not part of the file."""
     block = f"#!/bin/bash\n#SBATCH {options}\n"
-    return Text((literal(block, source.attach(Source(block, SBATCH_OPTIONS), Span(0, 0))),))
+    path = f"{SBATCH_OPTIONS} {origin}" if origin else SBATCH_OPTIONS
+    return Text((literal(block, source.attach(Source(block, path), Span(0, 0))),))
 
 
 def _interpreter(string: str) -> tuple[str, str]:

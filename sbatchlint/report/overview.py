@@ -135,7 +135,7 @@ def _next_steps(
     safe = sum(each.fix is not None and each.fix.safe for each in report.diagnostics)
     steps = [
         (f"all {len(report.diagnostics)} findings", f"--output-format full{named}"),
-        ("those of one check", f"--select {code}{named}"),
+        ("those of one check, also of severity info", f"--select {code}{named}"),
         ("why a check exists, with examples", f"explain {code}"),
     ]
     if safe:
@@ -144,7 +144,7 @@ def _next_steps(
         release = MAJORS[-2]
         others = sum(bool(each.versions) and release not in each.versions for each in report.diagnostics)
         if others:
-            told = f"for Slurm {release}, if that is yours (without {counted(others, 'finding')})"
+            told = f"for Slurm {release}, if that is yours (hides {counted(others, 'finding')})"
             steps.append((told, f"--slurm-version {release}{named}"))
     if not report.known:
         steps.append(("from now on, only new findings", f"--write-baseline {BASELINE}{named}"))

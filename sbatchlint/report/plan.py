@@ -9,7 +9,7 @@ from sbatchlint.report.plan_steps import steps_as_text
 from sbatchlint.report.plan_view import Marks, Plan
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.source.numbers import at_lines, counted, is_number, parse_integer
-from sbatchlint.source.workspace import SBATCH_OPTIONS
+from sbatchlint.source.workspace import origin_of_options
 
 
 def as_text(plan: Plan, terminal: Terminal, marks: Marks, indent: str = "") -> str:
@@ -191,9 +191,8 @@ def _shrinks(options: Mapping[str, Mapping[str, Any]]) -> bool:
 
 def _lines(options: Mapping[str, Mapping[str, Any]], names: list[str]) -> str:
     rows = sorted(options[name]["line"] for name in names)
-    given = [each for each in rows if getattr(each, "path", None) == SBATCH_OPTIONS]
-    written = list(dict.fromkeys(str(each) for each in rows if getattr(each, "path", None) != SBATCH_OPTIONS))
-    parts = ["command line"] if given else []
+    written = list(dict.fromkeys(str(each) for each in rows if origin_of_options(getattr(each, "path", "")) is None))
+    parts = list(dict.fromkeys(filter(None, (origin_of_options(getattr(each, "path", "")) for each in rows))))
     if written:
         parts.append(at_lines(written))
     return ", ".join(parts)

@@ -43,7 +43,8 @@ def summary(report: Report, terminal: Terminal, wrapped: bool = True, explained:
     if report.known:
         parts.append(f"{report.known} in the baseline")
     if report.hidden:
-        below = "of severity info" if report.least == "warning" else f"below {report.least}"
+        plural = "finding" if report.hidden == 1 else "findings"
+        below = f"info {plural}" if report.least == "warning" else f"{plural} below {report.least}"
         parts.append(f"{report.hidden} {below} not shown (--min-severity info)")
     if report.dated:
         are_hidden = report.hidden and not any(each.dated for each in found)

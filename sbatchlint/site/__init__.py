@@ -20,7 +20,8 @@ class Site(NamedTuple):
     home folder by default. `plugin_options`: further options of the site's SPANK plugins; `plugins_listed`: whether
     these are all, because they come from sbatch itself. `unset`: variables that jobs are assumed not to inherit from
     the submission, `@` for arguments; not a setting. `versions_named`: whether the settings name the releases.
-    `submit_options`: those with which the script is submitted, None where they are not known. `profile`: the cluster,
+    `submit_options`: those with which the script is submitted, None where they are not known; `submit_origin`: the
+    settings that say so, "" for the command line. `profile`: the cluster,
     as `sbatchlint site` describes it; what it says of the facts above is in them.
     """
 
@@ -41,5 +42,6 @@ class Site(NamedTuple):
     slurm_versions: tuple[str, str] = ("22.05", "26.05")
     versions_named: bool = False
     submit_options: str | None = None
+    submit_origin: str = ""
     unset: frozenset[str] = frozenset()
     profile: "Profile | None" = None

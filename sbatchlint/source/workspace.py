@@ -9,7 +9,14 @@ from bisect import bisect_right
 from sbatchlint.source.text import Position, Source, Span
 
 # The path of what is in for options of sbatch that are not in the file.
+# The path of the options with which a script is submitted; a space and the settings that name them may follow.
 SBATCH_OPTIONS = "--sbatch-options"
+
+
+def origin_of_options(path: str) -> str | None:
+    """Where the options come from with which a script is submitted; None for the path of a file."""
+    head, _, origin = path.partition(" ")
+    return (origin or "command line") if head == SBATCH_OPTIONS else None
 
 
 class IncludedRow(int):
@@ -24,7 +31,10 @@ class IncludedRow(int):
         return found
 
     def __str__(self) -> str:
-        return "1 of the command line" if self.path == SBATCH_OPTIONS else f"{int(self)} of {self.path}"
+        origin = origin_of_options(self.path)
+        if origin is None:
+            return f"{int(self)} of {self.path}"
+        return "1 of the command line" if origin == "command line" else f"1 of {origin}"
 
     def __format__(self, form: str) -> str:
         return str(self)

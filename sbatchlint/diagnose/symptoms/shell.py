@@ -320,8 +320,8 @@ docker: command not found
         patterns=(r"(?:line (?P<row>\d+): )?(?P<name>\w+)(?:\[[^\]]*\])?: unbound variable", r": (?P<name>\w+): parameter (?:null or )?not set"),
         causes=(
             Cause("activation", "script", "`set -u` is on while a script of conda or of the shell reads {name}, which is not set", "write `set +u` before it and `set -u` after it", codes=("SB611",), log=lambda event: None if any(word in event.text for word in ("activate", "conda", "/etc/", "bashrc", "profile", "module", "lmod")) else False),
-            Cause("element", "script", "`set -u` ends the script at an element of the list {name} that is not there: its number is beyond the end of the list", "let --array end at the last element (a list of N has 0 to N-1), or test the number before", codes=("SB709",), script=row_named, log=lambda event: possible("]: unbound" in event.text)),
-            Cause("not-set", "script", "the script reads {name} under `set -u`, and nothing sets it", "set it, or write ${{{name}:-}}", codes=("SB405", "SB409", "SB414", "SB613", "SB419", "SB708", "SB431", "SB413", "SB429", "SB614", "SB709"), script=row_named, log=lambda event: possible("]: unbound" not in event.text)),
+            Cause("element", "script", "`set -u` ends the script at an element of the list {name} that is not there: its number is beyond the end of the list", "let --array end at the last element (a list of N has 0 to N-1), or test the number before", codes=("SB708",), script=row_named, log=lambda event: possible("]: unbound" in event.text)),
+            Cause("not-set", "script", "the script reads {name} under `set -u`, and nothing sets it", "set it, or write ${{{name}:-}}", codes=("SB405", "SB409", "SB414", "SB613", "SB419", "SB708", "SB431", "SB413", "SB429", "SB614"), script=row_named, log=lambda event: possible("]: unbound" not in event.text)),
             Cause("nounset", "script", "`set -u` ends the script at {name}, which is not set", "set it, or write ${{{name}:-}}", script=_nounset),
             Cause("not-given", "submission", "a script reads {name} under `set -u`, and the submission did not set it", "give it with --export=ALL,{name}=…"),
         ),
@@ -374,7 +374,7 @@ bash: train.sh: No such file or directory
         patterns=(r"line (?P<row>\d+): .*(?:(?:unary|binary) operator expected|integer expression expected|too many arguments|missing `\]'|value too great for base|division by 0|not a valid identifier|operand expected|invalid arithmetic operator|syntax error in expression)",),
         causes=(
             Cause("empty-number", "script", "the script computes with a variable that is empty", "see that it is set, or give a default: ${{NAME:-1}}", codes=("SB420", "SB414", "SB409", "SB405"), script=_computed),
-            Cause("test", "script", "a test of the script fails on an empty or odd value", "quote the variable, or see the finding", codes=("SB420", "SB439", "SB414", "SB409", "SB405", "SB708", "SB413", "SB431", "SB709", "SB721"), script=row_named),
+            Cause("test", "script", "a test of the script fails on an empty or odd value", "quote the variable, or see the finding", codes=("SB420", "SB439", "SB414", "SB409", "SB405", "SB708", "SB413", "SB431", "SB721"), script=row_named),
         ),
         matches="/var/spool/slurmd/job7/slurm_script: line 12: [: -gt: unary operator expected\n",
     ),
