@@ -67,6 +67,7 @@ _UNCLEAR = (
     "mem-per-cpu", "exclusive", "mincpus", "cores-per-socket", "sockets-per-node", "threads-per-core",
     "extra-node-info", "gpus", "gpus-per-node", "gpus-per-task", "gres", "cpus-per-gpu", "ntasks-per-core", "hint",
 )  # fmt: skip
+_CPUS_OF_NODE = 128  # more than most nodes have
 # Options that decide how tasks or GPUs belong together, so that tasks may be meant.
 _TASKS_UNCLEAR = frozenset(
     {"exclusive", "gpus-per-task", "ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "cpus-per-gpu", "nodelist"}
@@ -217,10 +218,11 @@ def _tasks_of_one_process(job: Job) -> Finding | None:
     serial = serial and not request.has_option("mem-per-cpu")
     one = f"--{setting.name}=1"
     cpus = request.setting("cpus-per-task")
-    more = f"add -c {tasks}" if cpus is None else f"-c {tasks} on line {job.line(cpus.span.start)}"
-    advice = (
-        f" without threads; write {one}" if serial else f"; write {one}, and {more} if it uses {tasks} threads"
-    )
+    threads = f"{tasks} threads" if tasks <= _CPUS_OF_NODE else "N threads"
+    more = f"add -c {threads.split()[0]}"
+    if cpus is not None:
+        more = f"{more.removeprefix('add ')} on line {job.line(cpus.span.start)}"
+    advice = f" without threads; write {one}" if serial else f"; write {one}, and {more} if it uses {threads}"
     return Finding(
         setting.span,
         f"the job has {tasks} tasks, but `{name}` on line {line} is only one process{advice}",

@@ -69,10 +69,10 @@ def check(job: Job) -> Iterator[Finding]:
     (name, (read, option)), *others = found.items()
     unless = unless_exported(job, name, read.context.phase).replace("unless exported", f"unless {name} is exported")
     message = f"`{option}` gets no value {unless}; set it above, or {stopping(read)}"
-    ends = " to stop the job if it is empty"
+    ends = (" to stop the job if it is empty", " to stop the job", "")
     yield Finding(
         read.span,
-        message + ends if len(message + ends) <= MOST else message,
+        next((told for end in ends if len(told := f"{message}{end}") <= MOST), message),
         related=[(other.span, "this option gets none either") for _, (other, _) in others[:3]],
     )
 

@@ -38,6 +38,7 @@ SAID = [
     ("SB710", "#SBATCH -n 4\nserver &\nmpirun -np 4 ./a.out\nwait\n", "below line 4"),
     ("SB710", "#SBATCH -n 1\n# the first may fail\npython a.py\njulia b.jl\ndate\n", "append `|| exit`"),
     ("SB438", "#SBATCH -n 1\nfiles=()\nfor f in files; do ./a.out $f; done\n", "and fill in the list on line 3"),
+    ("SB222", "#SBATCH -n 256 -N 1\npython a.py\n", "add -c N if it uses N threads"),
     # one or several
     ("SB710", "#SBATCH -n 4\nmpirun -np 4 ./a.out\njulia b.jl\necho end\n", "if `mpirun` or `julia` (line 4) fails"),
     ("SB710", "#SBATCH -n 1\npython a.py\npython b.py\necho end\n", "if `python` on line 3 or 4 fails"),

@@ -75,8 +75,8 @@ def is_common_name(name: str) -> bool:
 
 
 def is_set_by_site(name: str) -> bool:
-    """Whether Slurm, a prolog or modules set a variable of this name: SLURM_TMPDIR, SCRATCH, CUDA_HOME."""
-    known = name in LOCAL_VARIABLES or name in SHARED_VARIABLES or name in _LOGIN
+    """Whether Slurm, a prolog or modules set a variable of this name: SLURM_TMPDIR, MYSCRATCH, CUDA_HOME."""
+    known = name in LOCAL_VARIABLES or name in SHARED_VARIABLES or name in _LOGIN or name.endswith("SCRATCH")
     return known or find(name) is not None or _PREFIXED.fullmatch(name) is not None
 
 

@@ -14,6 +14,7 @@ from sbatchlint.source.text import Span
 # Wrappers that start many commands, and return a status of their own.
 _REPEATERS = programs_with("repeats")
 _FEW_LINES = 3  # that a message names
+_SHORT = 16  # a second name that it has room for
 _END_OF_WORD = Regex(r"[\s;&|)]|\Z")
 STRANGE = Regex(r"\A\$\(…\)\Z|\A[^\"]*\"[^\"]*\Z|[^!-~… ]")  # a word that names no program to a reader
 
@@ -60,7 +61,8 @@ def and_others(job: Job, loss: Loss, same: list[Loss]) -> str:
     if {*words} == {first}:
         *those, last = sorted((here, *lines))
         return f" on line {', '.join(map(str, those))} or {last}"
-    if len(words) == 1 and STRANGE.search(words[0]) is None:
-        return f" or `{words[0]}` (line {lines[0]})"
+    if len(words) == 1:
+        short = len(words[0]) <= _SHORT and STRANGE.search(words[0]) is None
+        return f" or `{words[0]}` (line {lines[0]})" if short else f" or the command on line {lines[0]}"
     *those, last = sorted(lines)
-    return f" or a command on line {', '.join(map(str, those))}{' or ' if those else ''}{last}"
+    return f" or a command on line {', '.join(map(str, those))} or {last}"
