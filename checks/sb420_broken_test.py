@@ -86,6 +86,8 @@ _NO_NUMBER = Regex(r"[\w.+-]*[A-Za-z][\w.+-]*|\d*\.\d+")
 # What is a number whatever a script does: a length, a count, arithmetic.
 _NUMBER = Regex(r"\"?(?:\$\{#[^{}]+\}|\$#|\$\(\([^()]*\)\))\"?")
 _FALSE = "the test is always false"
+# There is no such file, so that bash does not run the test, which counts as false.
+_READS = "the test reads a file named"
 _OF_TEXTS = {"-eq": "=", "-ne": "!="}
 _JOINING = {"-a": "&&", "-o": "||"}
 
@@ -130,7 +132,7 @@ def _matters_to_some(job: Job, finding: Finding, choices: list[tuple[If, int]]) 
             names = [unquoted_text(each.words[0]) if isinstance(each, Simple) and each.words else None for each in body]
             if all(has_trait(each, "tells") for each in names):
                 return True
-            if _FALSE not in finding.message:
+            if _FALSE not in finding.message and _READS not in finding.message:
                 return False
             # old files stay, or who submits the job wrongly gets no message
             leaves = names[-1] in ("exit", "return") and all(has_trait(each, "tells") for each in names[:-1])
@@ -146,7 +148,7 @@ def _sets_for_nobody(job: Job, node: object) -> bool:
 
 
 def _is_meant_anyway(job: Job, finding: Finding) -> bool:
-    """Whether a test that bash takes for true is true as it was meant, or whether it is, only a job's values decide."""
+    """Whether a test has the result that was meant, though for another reason, or only a job's values decide that."""
     match = _REDIRECTED.search(finding.message)
     if match is None:
         return False
@@ -156,7 +158,8 @@ def _is_meant_anyway(job: Job, finding: Finding) -> bool:
     if len(tests) != 1 or tests[0].alternatives > 1 or tests[0].context.loops:
         return False
     limit, number = parse_integer(match[2]), numbers[0]
-    return number is None or (number > limit if match[1] == "gt" else number < limit)
+    # `>` writes a file, and the test is true; `<` finds none, and it counts as false
+    return number is None or (number > limit if match[1] == "gt" else number >= limit)
 
 
 _REDIRECTED = Regex(r"is a redirect here.*; write `-(gt|lt) (\d+)`")

@@ -5,6 +5,9 @@ for 'train.py' (ModuleNotFoundError: __path__ attribute not found on 'train' whi
 stands under `if __name__ == "__main__":` never runs. With a folder, as in `python -m scripts/train`, it is `No module
 named scripts/train`. The same holds for `torchrun -m`.
 
+A warning where the file lies beside the script and has no such condition: it does its work when it is imported, and
+only the state of the job is that of a failure.
+
 ## Fix
 
 Writes the module: `train`, `scripts.train`. Unsafe: with `-m`, Python looks for modules in the working folder, and not
@@ -32,6 +35,7 @@ CARD = Card(
 )  # fmt: skip
 
 _FILE = Regex(r"(?:[\w-]+[./])*[\w-]+\.py|(?:[\w-]+/)+[\w-]+")
+_MOST_BYTES = 1 << 20
 _WITH_MODULE = frozenset({"-m", "--module"})
 
 
@@ -49,9 +53,16 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         span,
         f"`-m` wants a module, and `{text}` is a file, so Python ends with an error; write `-m {meant}`, or the file "
         "without `-m`",
-        "warning" if depends_on_test(command) else None,
+        "warning" if depends_on_test(command) or _runs_when_imported(job, command, target) else None,
         fix=Fix(f"write {meant}", [replace(span, meant)]) if written == text else None,
     )
+
+
+def _runs_when_imported(job: Job, command: Invocation, target: Pieces) -> bool:
+    """Whether the file lies beside the script and does all of its work when it is imported, before the error."""
+    path = job.beside.path(command, target)
+    data = None if path is None else lookups.read(path, _MOST_BYTES)
+    return data is not None and len(data) < _MOST_BYTES and b"__main__" not in data
 
 
 def _module(command: Invocation) -> Pieces | None:
@@ -80,6 +91,13 @@ CASES = [
         "#!/bin/bash\n#SBATCH --gpus-per-node=4\ntorchrun --nproc_per_node=4 -m «lib.train.py»\n",
         unsafe_fixed="#!/bin/bash\n#SBATCH --gpus-per-node=4\ntorchrun --nproc_per_node=4 -m lib.train\n",
         title="torchrun",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --gpus=1\npython -m «fit.py»\n",
+        files={"fit.py": "import model\n\nmodel.fit()\n"},
+        unsafe_fixed="#!/bin/bash\n#SBATCH --gpus=1\npython -m fit\n",
+        severity="warning",
+        title="a file that works when it is imported",
     ),
     Good("#!/bin/bash\n#SBATCH --gpus=1\npython -m lib.train --epochs 10\n"),
     Good("#!/bin/bash\n#SBATCH --gpus=1\npython -m pytest tests/test_all.py\n", title="an argument of the module"),
