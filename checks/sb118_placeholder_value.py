@@ -375,7 +375,8 @@ def _in_word(found: Unfilled) -> Finding:
     consequence, advice = USES[found.use]
     if found.use in ("argument", "environment"):
         advice = _how_to_write(found.owner, found.text)
-    return Finding(found.span, f"`{found.text}` is a placeholder: {consequence}; {advice}", "warning")
+    severity = "info" if REDACTED.search(found.text) else "warning"
+    return Finding(found.span, f"`{found.text}` is a placeholder: {consequence}; {advice}", severity)
 
 
 def _how_to_write(owner: str, text: str) -> str:
@@ -398,11 +399,13 @@ def _redirected(job: Job) -> Iterator[Finding]:
             written = job.source.slice(span)
             owner = _ASSIGNED.search(job.source.text[job.source.line_of(span.start).start : span.start])
             advice = _how_to_write(owner[1] if owner is not None else "", written)
+            taken_out = REDACTED.search(written) is not None
             if _WITHOUT_FILE.match(job.source.text, span.end):  # bash parses a line before it runs it
                 message = f"bash ends the script here: the placeholder `{written}` is a syntax error; {advice}"
-                yield Finding(span, message, "error" if text is job.text else "warning")
+                yield Finding(span, message, "info" if taken_out else "error" if text is job.text else "warning")
                 continue
-            yield Finding(span, f"bash reads the placeholder `{written}` as a redirection; {advice}", "warning")
+            message = f"bash reads the placeholder `{written}` as a redirection; {advice}"
+            yield Finding(span, message, "info" if taken_out else "warning")
 
 
 def _read_as_redirections(text: Text, program: Program) -> Iterator[Span]:

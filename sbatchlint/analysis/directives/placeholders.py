@@ -38,7 +38,7 @@ _BRACED = Regex(
     + "|".join(PLAIN_SLOTS.values())
 )
 # Put in place of a value when the script was published.
-REDACTED = Regex(r"(?i)anonym|redact|censor|omitted|removed|hidden")
+REDACTED = Regex(r"(?i)anonym|redact|censor|omitted|removed|hidden|blanked")
 _SEPARATORS = Regex(r"[/,&|\[\]()\s\"']+")
 
 _THING = (
@@ -51,7 +51,7 @@ _WORD = Regex(
     r"|my_?(?:account|allocation|partition|queue|qos|reservation|email|group|project|grant|user)(?:_?(?:name|id))?"
     r"|user_?name"
     r"|(?:account|allocation|project|proj|partition|queue|qos|reservation)_?(?:name|id|code|here|to_charge)"
-    r"|name_of_.*"
+    r"|(?:node|cluster)_name|name_of_.*"
     r"|change_?(?:me|this)|replace_?(?:me|this)|replace_with_.*|fill_?(?:me|this)?_?in(?:_.*)?|fill_?me"
     r"|edit_?(?:me|this)|set_?me|todo|fixme|tbd|placeholder|.+_(?:goes_)?here|x{3,}|\.{3}|…|\?{2,}|.+_your_.+"
     # In the manuals of the Alliance (Canada), and copied from there.

@@ -198,7 +198,7 @@ def _in_values(job: Job) -> dict[str, str]:
             values[setting.name] = f"{setting.name} by its name"  # `--account=account`
             continue
         found = find_placeholder(setting.name, raw)
-        if found is not None and found.kind == "blank":
+        if found is not None and found.kind in ("blank", "path"):
             values[setting.name] = found.text
         elif found is None and may_open_placeholder(setting.name, raw):
             values[setting.name] = _opened(job, setting) or f"{setting.name} {raw}"
