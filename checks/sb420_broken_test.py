@@ -86,8 +86,7 @@ _NO_NUMBER = Regex(r"[\w.+-]*[A-Za-z][\w.+-]*|\d*\.\d+")
 # What is a number whatever a script does: a length, a count, arithmetic.
 _NUMBER = Regex(r"\"?(?:\$\{#[^{}]+\}|\$#|\$\(\([^()]*\)\))\"?")
 _FALSE = "the test is always false"
-# There is no such file, so that bash does not run the test, which counts as false.
-_READS = "the test reads a file named"
+_READS = "the test reads a file named"  # which is not there, so that it counts as false
 _OF_TEXTS = {"-eq": "=", "-ne": "!="}
 _JOINING = {"-a": "&&", "-o": "||"}
 
