@@ -14,6 +14,7 @@ command = in_bash.command
 
 HEADER = "#!/bin/bash\n#SBATCH --gres=gpu:2 -c 4 --time=5\n"
 START = "torchrun --nproc_per_node=2 train.py"
+COUNTED = "torchrun --nproc_per_node=$N train.py"
 OWN = "is on each node that node itself: $MASTER_ADDR is the first one"
 DISK = "is on a disk of each node's own: see that it is there on all of them"
 INSIDE = "apptainer exec --nv i.sif bash -c"
@@ -44,10 +45,48 @@ TOLD = {
         f"N=2\n{START.replace('=2', '=$N')} --steps $((64 / N))",
         "$((64 / N)) counts the processes of one node",
     ),
+    **{
+        name: (f"{script.replace('START', COUNTED)}", "counts the processes of one node: see if it is to count all")
+        for name, script in {
+            "measured": "N=$(nvidia-smi -L | wc -l)\nSTART --steps $((64 / N))",
+            "measured-in-python": "N=$(python -c 'print(torch.cuda.device_count())')\nSTART -a $((8 / N))",
+            "measured-in-place": "N=2\nSTART --steps $((64 / $(nvidia-smi --list-gpus | wc -l)))",
+            "by-another-program": 'N=2\nA=$(echo "64 / $N" | bc)\nSTART --steps $A',
+            "by-a-here-string": "N=2\nA=$(bc <<< 64/$N)\nSTART --steps $A",
+            "by-printf": "N=2\nprintf -v A %d $((64 / N))\nSTART --steps $A",
+            "by-read": 'N=2\nread A B <<< "$((64 / N)) 1"\nSTART --steps $A',
+            "by-eval": "N=2\neval 'A=$((64 / N))'\nSTART --steps=$A",
+            "by-let": "N=2\nlet A=64/N\nSTART --steps=$A",
+            "by-a-function": "N=2\nsteps() { echo $((64 / $1)); }\nSTART --steps $(steps $N)",
+            "by-an-array": "N=2\nARGS=(--lr 1)\nARGS+=(--steps $((64 / N)))\nSTART ${ARGS[@]}",
+            "by-a-condition": "N=2\nif [ $N -gt 4 ]; then A=1; else A=2; fi\nSTART --steps $A",
+            "by-a-case": "N=2\ncase $N in 2) A=1 ;; *) A=2 ;; esac\nSTART --steps $A",
+            "by-a-name": "N=2\nSTART --name run_${N}gpu",
+            "exported": "N=2\nexport STEPS=$((64 / N))\nSTART",
+            "edited-file": 'N=2\nsed -i "s/STEPS/$((64 / N))/" a.toml\nSTART',
+            "written-file": "N=2\ncat > a.toml <<EOF\nsteps = $((64 / N))\nEOF\nSTART",
+            "echoed-file": 'N=2\necho "steps=$((64 / N))" > .env\nSTART',
+            "listed-devices": "DEVICES=0,1\nN=$(echo $DEVICES | tr , ' ' | wc -w)\nSTART --steps $((64 / N))",
+            "elements": "GPUS=(0 1)\nN=${#GPUS[@]}\nSTART --steps $((64 / N))",
+            "of-slurm": "N=2\nSTART --steps $((64 / SLURM_GPUS_ON_NODE))",
+        }.items()
+    },
+    "gpus": (f"{START} --gpus 2", "--gpus says 2: see if it is to count the GPUs of all nodes"),
+    "gpu-ids": (f"{START} --gpu_ids 0,1", "--gpu_ids says 0,1, on each node: see what reads it"),
+    "exported-gpus": (f"export N_GPUS=2\n{START}", "N_GPUS says 2: see if it is to count the GPUs of all nodes"),
+    "exported-rank": (f"export NODE_RANK=0\necho $NODE_RANK\n{START}", "NODE_RANK says 0 on each node"),
+    "rank": (f"{START} --world_size 4 --rank 0", "--rank says 0 on each node"),
+    "port": (f"{START} --tcp_port 18888", "--tcp_port 18888 is a port of the program"),
+    "edited-address": (f"sed -i 's/HOST/localhost/' a.toml\n{START}", "sed writes localhost, which is of one node"),
+    "written-nodes": (f"echo 'num_nodes: 1' > a.yaml\n{START}", "echo writes num_nodes: 1, which is of one node"),
+    "nodes-in-a-name": (
+        f"NUM_NODES=1\n{START} --name run_${{NUM_NODES}}n",
+        "run_1n counts with NUM_NODES, which is 1, where the program has 2 nodes",
+    ),
     "data-by-a-variable": (f"cp -r d /tmp/set\nexport DATA_DIR=/tmp/set\n{START}", f"DATA_DIR {DISK}"),
     "calculated-nodes": (
         f"NUM_NODES=1\nALL=$((2 * NUM_NODES))\n{START} --steps $((64 / ALL))",
-        "calculates with NUM_NODES, which is 1, where the program has 2 nodes",
+        "counts with NUM_NODES, which is 1, where the program has 2 nodes",
     ),
     "lightning-file": (f"{START} fit --config a.yaml", "by fit --config Lightning may take one node"),
     "lightning-words": (f"{START} fit --trainer.accelerator gpu", "by --trainer.accelerator Lightning may take"),
@@ -74,6 +113,12 @@ RIGHT = {
     "follows-until": f"{START} > log 2>&1 &\ntail --pid=$! -f log",
     "file-and-kind": "accelerate launch --multi_gpu --config_file a.yaml train.py",
     "batches": f"{START} --per_gpu_batch_size 8 --global_batch_size 64",
+    "threads": f"N=2\nexport OMP_NUM_THREADS=$((4 / N))\n{COUNTED} --num_workers $((4 / N))",
+    "of-each-node": f"N=2\n{COUNTED} --gpus_per_node $N",
+    "shown": f'N=2\necho "with $N"\nif [ $N -gt 1 ]; then A=1; else A=2; fi\n{COUNTED} --a $A',
+    "read-by-the-script": f"export NGPU=2\n{COUNTED.replace('$N', '$NGPU')}",
+    "no-gpu-options": f"{START} --lora_rank 8 --rank 4 --local_rank 0 --batch_per_gpu 4 --gpus 0",
+    "port-of-the-job": f"export MASTER_PORT=2222\n{START} --master_addr $SLURMD_NODENAME --port_name 3",
     "counts-nodes": f"N=2\n{START.replace('=2', '=$N')} --steps $((64 / N / SLURM_NNODES))",
 }
 

@@ -393,6 +393,12 @@ CONVERTED: dict[str, Callable[[int], str]] = {
     "steps": lambda size: HERE + repeated("srun ./a@\n b\n")(8 * size),
     "programs on one node": lambda size: HERE + repeated("python prepare@.py\n")(size) + LAUNCH,
     "mounts": lambda size: HERE + joined("--bind /a@:/b@", " ", "apptainer exec ", " a.sif " + LAUNCH)(size),
+    "places of data": lambda size: HERE + joined("--data@ /tmp/d@/x", " ", LAUNCH[:-1] + " ")(size),
+    "files of places": lambda size: HERE + repeated("./put /tmp/d@/x\n")(size) + LAUNCH[:-1] + " --a /tmp/b",
+    "sums": lambda size: HERE + "N=8\n" + joined("--a@ $((64 / N + @))", " ", LAUNCH[:-1] + " ")(size),
+    "counts": lambda size: HERE + repeated("NGPU_@=8\n")(size) + LAUNCH,
+    "counts of nodes": lambda size: HERE + repeated("NNODES=1\n")(size) + LAUNCH,
+    "devices": lambda size: HERE + joined("--gpu@_gpus 8", " ", LAUNCH[:-1] + " ")(size),
     "a heredoc": lambda size: HERE + f"cat > c.yaml <<E\n{repeated('line@ $A@' + chr(10))(4 * size)}E\n" + LAUNCH,
 }
 

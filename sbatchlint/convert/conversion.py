@@ -12,6 +12,7 @@ from sbatchlint.bash.values import shown_text
 from sbatchlint.convert.allocation import asked_by_steps
 from sbatchlint.convert.container_differences import containers_of_starts, differences
 from sbatchlint.convert.containers import contain, has_container
+from sbatchlint.convert.dependents import names_of_counts, of_one_node
 from sbatchlint.convert.disowned import keep_disowned
 from sbatchlint.convert.draft import Draft, as_job
 from sbatchlint.convert.goal import Goal, NotConvertible, at_line
@@ -21,7 +22,7 @@ from sbatchlint.convert.launcher_in_file import LauncherInFile
 from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
 from sbatchlint.convert.lightning import tell_nodes
 from sbatchlint.convert.merging import merge
-from sbatchlint.convert.misfits import counted_words, uneven_batches
+from sbatchlint.convert.misfits import uneven_batches
 from sbatchlint.convert.names import write_names
 from sbatchlint.convert.once import branches_without, commands_once, single_steps
 from sbatchlint.convert.outside import by_argument, by_count, counted_by
@@ -44,6 +45,7 @@ from sbatchlint.convert.sizes import (
 )
 from sbatchlint.convert.starts import Start, count_by_slurm, places_of, read_whole, start_again, starts_of, workers_of
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
+from sbatchlint.convert.unfollowed import unfollowed
 from sbatchlint.convert.words import without_geometry
 from sbatchlint.engine import inspect
 from sbatchlint.job import Job, Launch
@@ -186,8 +188,18 @@ class _Script(Draft):
     def conversion(
         self, after: Source, proof: Proof, decisions: Iterable[str], todos: Iterable[str] = ()
     ) -> Conversion:
-        told = [*self.todos, *todos, *proof.stale, *proof.new_findings(self.findings)]
+        told = [*self.todos, *todos, *proof.stale, *proof.new_findings(self.findings), *self._of_one_node(after)]
         return Conversion(after, self.before, proof.plan, [*self.decisions, *decisions], told)
+
+    def _of_one_node(self, after: Source) -> list[str]:
+        """To-dos for what the script still tells of one node."""
+        if self.goal.nodes == 1:
+            return []
+        job = Job.from_source(after, self.settings.site)
+        dependents = of_one_node(job, names_of_counts(self._original), self.goal.nodes)
+        told = dict.fromkeys([*dependents.values(), *unfollowed(job, dependents)])
+        job.release()
+        return [*told]
 
 
 def _converted(job: Job, goal: Goal, settings: Settings) -> Conversion:
@@ -299,7 +311,7 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
         todos.append("see that DeepSpeed has --no_ssh (0.14.5 and newer), and that all nodes see the working directory")
     todos += _changed_words(before, proof.plan)
     converted = Job.from_source(after, script.settings.site)
-    todos += dict.fromkeys([*read_by_others(converted), *uneven_batches(converted), *counted_words(converted)])
+    todos += dict.fromkeys([*read_by_others(converted), *uneven_batches(converted)])
     repairs += dict.fromkeys(note for each in changed for note in _stale_prints(*each, converted))
     if cpu_only:
         one = "task" if target == "srun" else "worker"

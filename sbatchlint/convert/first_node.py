@@ -10,18 +10,19 @@ from itertools import pairwise
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
+from sbatchlint.convert.words import names_own_node
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, integer, program_options
+from sbatchlint.job.once import once
+from sbatchlint.job.paths import LOCAL_VARIABLES
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
 
-_LOOPBACK = Regex(r"(?i)(?:.*[=/@,])?(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/,].*)?")
 _TOLD_BY_LAUNCHER = ("MASTER_ADDR", "MASTER_PORT", "PET_MASTER_ADDR")
 # Variables that name addresses which are not to be asked by a proxy.
 _OF_EXCEPTIONS = Regex(r"(?i)no_proxy")
 _NODE_RANK = Regex(r"(?i)(?:--?|\+{1,2})?(?:[\w.]*[._])?(?:node|machine)[_-]?rank")
 _LOCAL = Regex(r"(/(?:tmp|var/tmp|dev/shm)/[^/\s{*]+)")
-_LOCAL_VARIABLES = ("SLURM_TMPDIR", "TMPDIR", "LOCAL_SCRATCH", "TMP")
 _READ = Regex(
     r"(?i)data|train|valid|input|corpus|model|ckpt|checkpoint|load|resume|pretrain|image|_path|-path|_dir|-dir|root"
 )
@@ -68,7 +69,7 @@ def _data(job: Job, words: Argv) -> Iterator[str]:
         text = shown_text(field)
         option, equals, value = text.rpartition("=")
         name = option if equals else shown_text(last)
-        own = [each.name for each in expansions(field) if each.name in _LOCAL_VARIABLES]
+        own = [each.name for each in expansions(field) if each.name in LOCAL_VARIABLES]
         found = _LOCAL.match(value)
         if found is not None or own:
             place = found.group(1) if found is not None else f"${own[0]}"
@@ -84,33 +85,36 @@ def _data_by_variables(job: Job, command: Invocation) -> Iterator[str]:
     """What variables name on the disk of a node that commands fill on the first one alone."""
     for variable in command.state.variables:
         value = exported(command, variable) if _READ.search(variable) and not _WRITTEN.search(variable) else None
-        found = None if value is None else _LOCAL.match(shown_text(value))
-        if value is not None and found is not None and _is_filled(job, found.group(1)):
+        places = () if value is None else _places(value)
+        if value is not None and any(_is_filled(job, place) for place in places):
             line = job.line(span_of(value).start)
             yield f"line {line}: {variable} is on a disk of each node's own: see that it is there on all of them"
 
 
 def _is_filled(job: Job, place: str, in_step: bool = False) -> bool:
     """Whether a command names a place on the disk of its node, on the first one alone or in a step."""
+    return (place, in_step) in _filled(job)
+
+
+@once
+def _filled(job: Job) -> frozenset[tuple[str, bool]]:
+    """The places on the disk of a node that commands name, each with whether they do so in a step."""
+    launching, found = {id(each.invocation) for each in job.launches}, set[tuple[str, bool]]()
     for command in job.invocations:
-        if command.name in _READING or not command.argv or command.context.handler:
+        if command.name in _READING or not command.argv or command.context.handler or id(command) in launching:
             continue
         step = enclosing_step(command.context)
-        if (step is not None) != in_step or command.spawn.info is not None or command.children:
-            continue
-        if any(_names_place(word, place) for word in command.argv[1:]):
-            launching = any(each.invocation is command for each in job.launches)
-            programs = step is not None and step.tasks_per_node != 1
-            if not launching and not programs:
-                return True
-    return False
+        programs = step is not None and step.tasks_per_node != 1
+        if not programs and command.spawn.info is None and not command.children:
+            found |= {(place, step is not None) for word in command.argv[1:] for place in _places(word)}
+    return frozenset(found)
 
 
-def _names_place(word: Pieces, place: str) -> bool:
-    if place.startswith("$"):
-        return any(f"${each.name}" == place for each in expansions(word))
-    text = shown_text(word).rpartition("=")[2]
-    return text == place or text.startswith(f"{place}/")
+def _places(word: Pieces) -> Iterator[str]:
+    yield from (f"${each.name}" for each in expansions(word) if each.name in LOCAL_VARIABLES)
+    found = _LOCAL.match(shown_text(word).rpartition("=")[2])
+    if found is not None:
+        yield found.group(1)
 
 
 def _taken_anew(job: Job, launch: Launch) -> Iterator[str]:
@@ -139,11 +143,11 @@ def endless(job: Job) -> Iterator[str]:
 
 
 def _addresses(job: Job, command: Invocation, words: Argv, known: tuple[str, ...]) -> Iterator[str]:
-    found = [(text, word) for word in words if (text := text_of(word)) is not None and _LOOPBACK.fullmatch(text)]
+    found = [(text, word) for word in words if (text := text_of(word)) is not None and names_own_node(text)]
     for name in command.state.variables:
         value = None if name in known or _OF_EXCEPTIONS.fullmatch(name) else exported(command, name)
         text = None if value is None else text_of(value)
-        if value is not None and text is not None and _LOOPBACK.fullmatch(text):
+        if value is not None and text is not None and names_own_node(text):
             found.append((f"{name}={text}", value))
     for text, field in found:
         line = job.line(span_of(field).start)

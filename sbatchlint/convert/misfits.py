@@ -5,20 +5,16 @@ from typing import Any
 
 from sbatchlint.analysis.planning.plan import Plan
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import expansions, span_of, text_of
+from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.convert.sizes import grown_batch, nodes_of, stale_nodes
 from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv, integer, program_options
-from sbatchlint.job.launchers import Setting
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.numbers import counted
 from sbatchlint.source.regex import Regex
 
 # How Megatron divides the model: the processes left share the batch (megatron/training/arguments.py, core 0.12).
 _PARTS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
-_READ = Regex(r"--?[\w-]+(?:=|(?:[ \t]|\\\n)+)\"?\$\{?(\w+)")
-_ASSIGNED = Regex(r"\b(\w+)=(?:\$\{\w+:?-)?[\"']?$")
-_WORD, _OF_NODES = Regex(r"[A-Za-z_]\w*"), Regex(r"(?i)node|machine|world|worker_num")
 # Batches of all processes and of one, as programs name them; and how often one takes some for a step.
 _OF_ALL = Regex(r"(?i)--?(?:global|total)[_-](?:train[_-])?batch(?:[_-]size)?")
 _OF_ONE = Regex(r"(?i)--?(?:micro|(?:per[_-](?:gpu|device)[_-](?:train[_-])?))[_-]?batch(?:[_-]size)?")
@@ -42,32 +38,6 @@ def uneven_batches(job: Job) -> Iterator[str]:
         found = "" if size is None else _of_megatron(job, words, size) or _uneven(job, words, size)
         if found:
             yield found
-
-
-def counted_words(job: Job) -> Iterator[str]:
-    """To-dos for words of programs that are worked out from the processes of one node, as a batch size is."""
-    for world in find_worlds(job):
-        setting = world.launcher.setting("nproc_per_node", "num_processes", "num_gpus", "nproc")
-        names = set() if setting is None else _names_of_count(job, setting)
-        for field in world.launcher.program_words[1:] if names else ():
-            sums = [each.name for each in expansions(field) if each.name.startswith("$((")]
-            read = {name for each in sums for name in _WORD.findall(each)}
-            if integer(field) is not None and read & names and not any(map(_OF_NODES.search, read)):
-                line = job.line(span_of(field).start)
-                yield f"line {line}: {sums[0]} counts the processes of one node: see if it is to count all"
-
-
-def _names_of_count(job: Job, setting: Setting) -> set[str]:
-    """The variables that hold the number of processes: the one which the option reads, and where it is written."""
-    text, found = job.source.own.text, set[str]()
-    option = _READ.match(text, setting.span.start) if setting.span.start < len(text) else None
-    if option is not None:
-        found.add(option.group(1))
-    start = span_of(setting.value).start if setting.value else len(text)
-    if start < len(text):
-        assigned = _ASSIGNED.search(text[job.source.line_of(start).start : start])
-        found |= {assigned.group(1)} if assigned is not None else set()
-    return found
 
 
 def _kept_nodes(job: Job, nodes: int) -> str | None:

@@ -26,8 +26,6 @@ _OF_SIZE = Regex(r"(?i)(?:--?|\+{1,2})?(?:\w+\.)*(?:dist(?:ributed)?[_-])?world[
 _VARIABLES = ("NNODES", "NUM_NODES", "N_NODES", "NUM_MACHINES")
 # The network interface that NCCL, gloo, tensorpipe and UCX use.
 _INTERFACES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "HOROVOD_GLOO_IFACE", "UCX_NET_DEVICES")
-# Variables that count nodes, as scripts name them for themselves.
-_COUNTING = Regex(r"(?i)n?nodes|n_nodes|num_?nodes|num_of_nodes|node_?(?:num|count)|num_?machines")
 _NUMBERS = Regex(r"\d+(?:,\d+)*")
 # The variables of a rendezvous on one node, and what an edit has that gives the value of each node in their place.
 _OF_MEETING = {
@@ -99,21 +97,7 @@ def stale_counts(job: Job, nodes: int, gpus: int, were: Container[int]) -> Itera
                 line = job.line(span_of(field).start)
                 yield f"line {line}: {name} says {text_of(field)}, where each node has {gpus} processes"
     if nodes > 1:
-        yield from _stale_sums(job, nodes, were)
         yield from _stale_sizes(job, nodes * gpus)
-
-
-def _stale_sums(job: Job, nodes: int, were: Container[int]) -> Iterator[str]:
-    """Variables with another number of nodes that the script calculates with."""
-    for read in job.trace.reads:
-        if read.operator != "arithmetic" or read.variable is None or not _COUNTING.fullmatch(read.name):
-            continue
-        numbers = {text_of(each.fields[0]) for each in read.variable.alternatives if each.fields}
-        known = {parse_integer(each) for each in numbers if each is not None and is_number(each)}
-        for number in sorted(known - {nodes}):
-            if number in were:
-                line, what = job.line(read.span.start), f"calculates with {read.name}, which is {number}"
-                yield f"line {line} {what}, where the program has {nodes} nodes: set it to $SLURM_JOB_NUM_NODES"
 
 
 def _stale_sizes(job: Job, size: int) -> Iterator[str]:

@@ -21,7 +21,9 @@ from sbatchlint.source.text import Span
 
 _READERS = SHELLS | {"eval"}
 ADDRESS = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
+# The addresses of the own node; at the last a server listens on all of the node's.
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+_LOOPBACK = Regex(r"(?i)(?:.*[=/@,])?(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/,].*)?")
 PORT = "$((20000 + SLURM_JOB_ID % 10000))"
 # The text before the default of a variable: `${MASTER_ADDR:-localhost}`.
 _DEFAULT = Regex(r"\$\{\w+:?-$")
@@ -48,6 +50,11 @@ _SPECIAL = frozenset("'\"\\$`\n(){};&|<>")
 
 # From 22.05 to 23.02 srun does not inherit the CPUs per task from the job.
 _CPUS = ' --cpus-per-task="$SLURM_CPUS_PER_TASK"'
+
+
+def names_own_node(text: str) -> bool:
+    """Whether a word is, or has after a `=` or the like, an address that is each node's own."""
+    return _LOOPBACK.fullmatch(text) is not None
 
 
 def cpus_of(job: Job) -> str:

@@ -1,0 +1,152 @@
+"""What the words, variables and files of a program say of one node, where nothing made it follow the job.
+
+Devices, ranks, ports and addresses: whether the program reads them is not known, so each is a to-do.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import Expansion, Pieces, expansions, shown_text, span_of, text_of
+from sbatchlint.convert.counts import OF_NODES, OF_ONE_NODE, counts_devices, lists_devices, parts_of
+from sbatchlint.convert.dependents import Key, programs_of, writes
+from sbatchlint.convert.launcher import NAMES
+from sbatchlint.convert.sizes import says_nodes
+from sbatchlint.convert.words import names_own_node
+from sbatchlint.job import Job
+from sbatchlint.job.argv import Argv, integer, program_options
+from sbatchlint.source.regex import Regex
+from sbatchlint.source.yaml_files import Value, read_yaml
+
+_LIST = Regex(r"\[?\d+(?:,\d+)*\]?")
+_PORT = Regex(r"(?i)(?:--?|\+{1,2})?(?:\w+\.)*(?:(?:tcp|dist|ddp|master|main|init|rdzv|nccl|comm|sync)[_-])?port")
+_SIZE = Regex(r"(?i).*world_?-?size")
+# What a launcher sets for each process, whatever the script exports.
+_SET = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NPROC_PER_NODE")
+_RANKS = ("NODE_RANK", "MACHINE_RANK", "NODE_ID", "GLOBAL_RANK")
+_WRITTEN = Regex(
+    r"(?i)\b(?:localhost|127\.0\.0\.1)\b|\b(?:num_?nodes|nnodes|num_machines|machine_rank|node_rank|world_size"
+    r"|num_gpus|n_gpus|ngpus|gpus|num_processes|devices)\"?[ \t]*[:=][ \t]*\"?\d+"
+)
+_FILE = Regex(r".+\.(?:ya?ml|json)")
+_KEY = Regex(
+    r"(?i)num_?nodes|nnodes|num_machines|machine_rank|node_rank|world_size|num_gpus|n_gpus?|ngpus?|gpus|num_processes"
+    r"|devices|nproc\w*"
+)
+
+
+class _Program(NamedTuple):
+    """What holds for all words of a program: the line that starts it, the names before a `=`, and what follows."""
+
+    line: int
+    assigned: frozenset[str]
+    meets: bool
+    counts_nodes: bool
+
+
+def unfollowed(job: Job, known: Collection[Key]) -> Iterator[str]:
+    """To-dos for what is said of one node; `known`: what counts the processes of one is told already."""
+    told = {(each.line, each.name) for each in known}
+    read = frozenset(each.name for each in job.trace.reads)
+    for command, words in programs_of(job):
+        launcher = job.launcher_of(command)
+        own = NAMES["fabric"] if launcher is not None and launcher.kind == "fabric" else ()
+        texts = [shown_text(each) for each in words]
+        program = _Program(
+            job.line(command.span.start),
+            frozenset(each.partition("=")[0] for each in texts if "=" in each),
+            any(map(_follows, words)),
+            any(map(says_nodes, texts)),
+        )
+        for name, value, field in program_options(words):
+            text = None if value is None else text_of(value)
+            if text is None or (program.line, name) in told or expansions(field if value is None else value):
+                continue
+            if name.lstrip("-").replace("-", "_") not in own:
+                yield from _word(program, name, text)
+        yield from _variables(job, command, read, told)
+        yield from _of_files(job, command, words)
+    yield from _written(job)
+
+
+def _word(program: _Program, name: str, text: str) -> Iterator[str]:
+    bare, line = name.lstrip("-+").rpartition(".")[2], program.line
+    if name[:1] not in ("-", "+") and name not in program.assigned:
+        return
+    if OF_ONE_NODE.match(bare) or LIGHTNING_DEVICES.fullmatch(name) or _SIZE.fullmatch(bare):
+        return
+    is_devices, counts = parts_of(bare) == ["devices"], counts_devices(bare)
+    if is_devices and program.counts_nodes or counts and text.strip("0") == "":
+        return  # Lightning's, of each node
+    if parts_of(bare) == ["rank"] and text == "0":
+        yield f"line {line}: {name} says 0 on each node: leave it out, or see what reads it"
+    elif text.isdigit() and (counts or is_devices):
+        yield f"line {line}: {name} says {text}: see if it is to count the GPUs of all nodes"
+    elif lists_devices(bare) and _LIST.fullmatch(text):
+        yield f"line {line}: {name} says {text}, on each node: see what reads it, as Slurm says which GPUs a task has"
+    elif _PORT.fullmatch(name) and text.isdigit() and not program.meets:
+        yield f"line {line}: {name} {text} is a port of the program: see that its processes meet at $MASTER_ADDR"
+
+
+def _follows(word: Pieces) -> bool:
+    return any("scontrol" in each.name or each.name == "MASTER_ADDR" for each in expansions(word))
+
+
+def _variables(
+    job: Job, command: Invocation, read: Collection[str], told: Collection[tuple[int, str]]
+) -> Iterator[str]:
+    """Variables for a program alone, which the script does not read itself."""
+    line = job.line(command.span.start)
+    for name in command.state.variables:
+        value = None if name in _SET or (line, name) in told or OF_ONE_NODE.match(name) else exported(command, name)
+        if value is None:
+            continue
+        number = None if expansions(value) else integer(value)
+        at = job.line(span_of(value).start)
+        if name in _RANKS and number is not None:
+            yield f"line {at}: {name} says {number} on each node: leave it out, or see what reads it"
+        elif counts_devices(name) and name not in read and not any(map(_is_of_all, expansions(value))):
+            says = "holds the processes of one node" if number is None else f"says {number}"
+            yield f"line {at}: {name} {says}: see if it is to count the GPUs of all nodes"
+
+
+def _is_of_all(expansion: Expansion) -> bool:
+    return OF_NODES.search(expansion.name) is not None
+
+
+def _written(job: Job) -> Iterator[str]:
+    """What commands write into files, apart from those of launchers, which are overruled."""
+    overruled = {shown_text(each.launcher.options["config_file"].value or ()) for each in job.launches
+                 if "config_file" in each.launcher.options}  # fmt: skip
+    for command in job.invocations:
+        if not writes(command):
+            continue
+        names = {*command.words[1:], *(shown_text(each.target) for each in command.redirects if each.target)}
+        texts = [*command.words[1:], command.stdin.string if command.stdin is not None else ""]
+        found = next((match for each in texts if (match := _WRITTEN.search(each)) is not None), None)
+        if found is not None and not names & overruled and not any("hostfile" in each for each in names):
+            line = job.line(command.span.start)
+            yield f"line {line}: {command.name} writes {found.group()}, which is of one node: see what reads it"
+
+
+def _of_files(job: Job, command: Invocation, words: Argv) -> Iterator[str]:
+    """What the YAML or JSON files among the words of a program say of devices, nodes and addresses."""
+    for name in dict.fromkeys(shown_text(each).rpartition("=")[2] for each in words):
+        path = job.beside.named(command, name) if _FILE.fullmatch(name) else None
+        values = None if path is None else read_yaml(path)
+        line = job.line(command.span.start)
+        for key, value in _entries(values or {}):
+            shown = key.rpartition(".")[2]
+            if _KEY.fullmatch(shown) and value.isdigit() or names_own_node(value):
+                yield f"line {line}: {key} is {value} in {name.rpartition('/')[2]}: see if that is to follow the job"
+
+
+def _entries(values: Value, above: str = "") -> Iterator[tuple[str, str]]:
+    items = values.items() if isinstance(values, dict) else ()
+    for name, value in items:
+        key = f"{above}.{name}" if above else str(name)
+        if isinstance(value, str):
+            yield key, value
+        else:
+            yield from _entries(value, key)
