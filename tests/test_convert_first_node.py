@@ -94,6 +94,18 @@ TOLD = {
         "srun --ntasks-per-node=2 python a.py trainer.devices=2 trainer.strategy=ddp",
         "by trainer.devices=2 Lightning may take one node",
     ),
+    "lightning-tasks-alone": (
+        "srun --ntasks-per-node=2 python a.py --devices 2",
+        "by --devices Lightning may take one",
+    ),
+    "lightning-option": (
+        "srun --ntasks-per-node=2 python a.py accumulate_grad_batches=2 x=1",
+        "by accumulate_grad_batches Lightning may take one node: add num_nodes, as ++trainer.num_nodes=2",
+    ),
+    "lightning-command-last": (
+        "srun --ntasks-per-node=2 train --config a.yaml fit",
+        "by fit --config Lightning may take one node",
+    ),
     "threads-of-mpi": (
         "export OMP_NUM_THREADS=4 CUDA_VISIBLE_DEVICES=0,1\nmpirun -np 2 ./a",
         "write #SBATCH --cpus-per-task=4",
@@ -159,3 +171,34 @@ def test_chosen_gpus_of_mpi_are_gpus(command: Converting) -> None:
     command.write("job.sh", "#!/bin/bash\n#SBATCH -c 8 -t 5\nexport CUDA_VISIBLE_DEVICES=0,1\nmpirun -np 2 ./a\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 1 and "without GPUs" not in result.err and "--gpus-per-node=2" in result.out
+
+
+TRAINER = "import lightning as L\nL.Trainer(devices=args.gpus, strategy='ddp'{})\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "told"),
+    [
+        (TRAINER.format(""), "--gpus_per_node 2", "Trainer() in a.py may take one node: tell it num_nodes=2"),
+        (TRAINER.format(", num_nodes=1"), "--epochs 3", "Trainer() in a.py may take one node: tell it num_nodes=2"),
+        (TRAINER.format(", num_nodes=args.nodes"), "--epochs 3", "Trainer() in a.py may take one node"),
+        (TRAINER.format(", num_nodes=args.nodes"), "--nodes 2", ""),
+        (TRAINER.format(", num_nodes=2"), "--epochs 3", ""),
+        (TRAINER.format(", num_nodes=int(os.environ['SLURM_NNODES'])"), "--epochs 3", ""),
+    ],
+)
+def test_tasks_of_lightning_by_the_text_of_their_program(command: Converting, text: str, words: str, told: str) -> None:
+    command.write("a.py", text)
+    command.write("job.sh", f"{HEADER}srun --ntasks-per-node=2 python a.py {words}\n")
+    result = Command.__call__(command, "convert", "--nodes", "2", "job.sh")
+    assert told in result.err and ("may take one node" in result.err) == bool(told), result.err
+
+
+@pytest.mark.parametrize(("number", "code"), [("\n    num_nodes: 1", 1), ("\n    num_nodes: 2", 0), ("", 1)])
+@pytest.mark.parametrize("words", ["--config a.yaml fit", "fit --config a.yaml"])
+def test_tasks_of_lightning_by_a_file(command: Converting, number: str, code: int, words: str) -> None:
+    pytest.importorskip("yaml")
+    command.write("a.yaml", f"fit:\n  trainer:\n    devices: 2{number}\n")
+    command.write("job.sh", f"{HEADER}srun --ntasks-per-node=2 train {words}\n")
+    result = Command.__call__(command, "convert", "--nodes", "2", "job.sh")
+    assert result.code == code and ("the trainer of a.yaml" in result.err) == bool(code), result.err

@@ -4,23 +4,38 @@ Without `num_nodes` it takes one node, and refuses more processes than it has de
 lightning/fabric/plugins/environments/torchelastic.py, 2.5). Without a launcher see programs.py.
 """
 
-from collections.abc import Iterator
+import os.path
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.configuration_files import configuration_of
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES, LIGHTNING_NODES
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, integer, program_options
 from sbatchlint.job.launchers import python_command
+from sbatchlint.job.python.program import python_program
 from sbatchlint.source.edits import Edit, insert
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.yaml_files import Value, read_yaml
 
 # The commands of LightningCLI, and options that only a Trainer of Lightning has.
 _COMMANDS = ("fit", "validate", "test", "predict")
 _OF_TRAINER = Regex(
     r"(?:\w+[.])?(?:trainer|pl_trainer)[.](?:accelerator|strategy|devices|gpus|precision|limit_\w+_batches|fast_dev_run)"
 )
+
+
+# Options that no other trainer has.
+_ONLY_ITS = Regex(
+    r"accumulate_grad_batches|default_root_dir|limit_\w+_batches|num_sanity_val_steps|check_val_every_n_epoch"
+    r"|fast_dev_run|val_check_interval|gradient_clip_algorithm"
+)
+# Keys of the block of a trainer in a file, one of which is there.
+_BLOCK = frozenset({"devices", "gpus", "num_nodes", "strategy", "accelerator", "max_epochs", "max_steps", "precision"})
+_PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric")
+_NODES = Regex(r"--?(?:num[_-]?)?nodes|--?nnodes|--?n[_-]nodes")
 
 
 class Devices(NamedTuple):
@@ -60,33 +75,92 @@ def tell_nodes(job: Job, launch: Launch) -> Iterator[Edit]:
         yield insert(span.end, f' {found.nodes}"$SLURM_JOB_NUM_NODES"')
 
 
-def _trainer_sign(words: Argv) -> str:
-    """What tells that a program has a Trainer of Lightning whose number of nodes no word says; "" if nothing."""
+def _trainer_sign(words: Argv, are_tasks: bool) -> str:
+    """What of the words tells that a program has a Trainer of Lightning; "" if nothing."""
     texts = [shown_text(each) for each in words]
     names = [each.partition("=")[0].lstrip("-+") for each in texts]
-    if any(each.rpartition(".")[2].replace("-", "_") == "num_nodes" for each in names):
-        return ""
     found = [each for each, name in zip(texts, names, strict=True) if _OF_TRAINER.fullmatch(name)]
-    by_command = texts[:1] and texts[0] in _COMMANDS and {"--config", "-c"} & {each.partition("=")[0] for each in texts}
-    plain = {"devices", "accelerator", "strategy"} <= set(names)
-    return found[0] if found else f"{texts[0]} --config" if by_command else "--devices" if plain else ""
+    if found:
+        return found[0]
+    command = next((each for each in texts if each in _COMMANDS), "")
+    if command and {"--config", "-c"} & {each.partition("=")[0] for each in texts}:
+        return f"{command} --config"
+    plain = next((name for name in names if _ONLY_ITS.fullmatch(name.rpartition(".")[2])), "")
+    with_devices = are_tasks or {"devices", "accelerator", "strategy"} <= set(names)
+    return plain or ("--devices" if "devices" in names and with_devices else "")
+
+
+def _in_file(job: Job, command: Invocation, words: Argv, nodes: int) -> str:
+    """What of a YAML file among the words tells so, where its num_nodes is not that of the job; "" if nothing."""
+    for text in dict.fromkeys(shown_text(each).rpartition("=")[2] for each in words):
+        path = job.beside.named(command, text) if text.endswith((".yaml", ".yml")) else None
+        for trainer in _trainers({} if path is None else read_yaml(path) or {}):
+            number = trainer.get("num_nodes")
+            if number is None or isinstance(number, str) and number.isdigit() and int(number) != nodes:
+                return f"the trainer of {text.rpartition('/')[2]}"
+    return ""
+
+
+def _trainers(values: Value, depth: int = 3) -> Iterator[Mapping[str, Value]]:
+    for name, value in values.items() if isinstance(values, Mapping) and depth else ():
+        if name in ("trainer", "pl_trainer") and isinstance(value, Mapping) and not _BLOCK.isdisjoint(value):
+            yield value
+        else:
+            yield from _trainers(value, depth - 1)
+
+
+def _in_program(job: Job, command: Invocation, words: Argv, nodes: int) -> str:
+    """The Trainer in the program's own text, where nothing there or in the words tells it the nodes; "" if none."""
+    import ast
+
+    program = python_program(job, command)
+    if program is None or program.mentions("LightningCLI", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"):
+        return ""
+    for call in program.calls:
+        if call.last not in ("Trainer", "Fabric") or call.name.partition(".")[0] not in _PACKAGES or not call.certain:
+            continue
+        given = next((each.value for each in call.node.keywords if each.arg == "num_nodes"), None)
+        strategy = call.keyword("strategy")
+        alone = call.keyword("accelerator") in ("cpu", "tpu", "mps") or strategy in ("dp", "ddp_spawn", "ddp_notebook")
+        told = isinstance(given, ast.Constant) and given.value == nodes
+        by_word = given is not None and any(_NODES.fullmatch(option) for option, _, _ in program_options(words))
+        if not alone and not told and not by_word:
+            return f"{call.last}() in {os.path.basename(program.path)}"
+    return ""
 
 
 def _untold(job: Job, nodes: int) -> Iterator[str]:
-    """To-dos for programs that only look like those of Lightning, or that are tasks of a step."""
-    starts = [(each.invocation, each.launcher.program_words) for each in job.launches if each.launcher.spawns]
-    starts = [(each, words) for each, words in starts if not any(True for _ in _says_devices(words))]
+    """To-dos for programs with a Trainer, whose number of nodes no word says."""
+    starts = [(each.invocation, each.launcher.program_words, False) for each in job.launches if each.launcher.spawns]
+    starts = [each for each in starts if not any(True for _ in _says_devices(each[1]))]
     for step in job.steps:
         if step.all_tasks not in (None, 1):
-            starts += [(each, each.argv) for each in step.program if not each.children]
-    for command, words in starts:
+            starts += [(each, each.argv, True) for each in step.program if not each.children]
+    for command, words, are_tasks in starts:
         python = python_command(words)
         own = words[(python.after if python is not None else 1) :]
-        sign = _trainer_sign(own)
+        names = [shown_text(each).partition("=")[0].lstrip("-+") for each in own]
+        if any(each.rpartition(".")[2].replace("-", "_") == "num_nodes" for each in names):
+            continue
+        line, program = job.line(command.span.start), _in_program(job, command, own, nodes)
+        if program:
+            yield f"line {line}: {program} may take one node: tell it num_nodes={nodes}"
+            continue
+        sign = _in_file(job, command, own, nodes) or (
+            _trainer_sign(own, are_tasks) if not _says_all(job, command, own, nodes) else ""
+        )
         if sign:
-            line = job.line(command.span.start)
-            advice = f"add num_nodes, as --trainer.num_nodes={nodes}"
-            yield f"line {line}: by {sign} Lightning may take one node: {advice}"
+            by_hydra = any("=" in each and each[:1] != "-" for each in map(shown_text, own))
+            option = "++trainer.num_nodes" if by_hydra else "--trainer.num_nodes"
+            yield f"line {line}: by {sign} Lightning may take one node: add num_nodes, as {option}={nodes}"
+
+
+def _says_all(job: Job, command: Invocation, words: Argv, nodes: int) -> bool:
+    """Whether a YAML file among the words says the number of nodes of the job."""
+    names = (shown_text(each).rpartition("=")[2] for each in words)
+    paths = [job.beside.named(command, each) for each in names if each.endswith((".yaml", ".yml"))]
+    found = [trainer for path in paths if path is not None for trainer in _trainers(read_yaml(path) or {})]
+    return any(each.get("num_nodes") == str(nodes) for each in found)
 
 
 def _says_devices(words: Argv) -> Iterator[str]:

@@ -138,7 +138,7 @@ def _of_files(job: Job, command: Invocation, words: Argv) -> Iterator[str]:
         line = job.line(command.span.start)
         for key, value in _entries(values or {}):
             shown = key.rpartition(".")[2]
-            if _KEY.fullmatch(shown) and value.isdigit() or names_own_node(value):
+            if "trainer." not in key and _KEY.fullmatch(shown) and value.isdigit() or names_own_node(value):
                 yield f"line {line}: {key} is {value} in {name.rpartition('/')[2]}: see if that is to follow the job"
 
 
