@@ -197,7 +197,7 @@ class _Script(Draft):
             return []
         job = Job.from_source(after, self.settings.site)
         dependents = of_one_node(job, names_of_counts(self._original), self.goal.nodes)
-        told = dict.fromkeys([*dependents.values(), *unfollowed(job, dependents)])
+        told = dict.fromkeys([*uneven_batches(job), *dependents.values(), *unfollowed(job, dependents)])
         job.release()
         return [*told]
 
@@ -311,7 +311,7 @@ def _of_starts(script: _Script, starts: list[Start], job: Job, target: str, gpus
         todos.append("see that DeepSpeed has --no_ssh (0.14.5 and newer), and that all nodes see the working directory")
     todos += _changed_words(before, proof.plan)
     converted = Job.from_source(after, script.settings.site)
-    todos += dict.fromkeys([*read_by_others(converted), *uneven_batches(converted)])
+    todos += dict.fromkeys([*read_by_others(converted)])
     repairs += dict.fromkeys(note for each in changed for note in _stale_prints(*each, converted))
     if cpu_only:
         one = "task" if target == "srun" else "worker"

@@ -66,6 +66,21 @@ def counts_devices(name: str) -> bool:
     return bool(things) and not _HOW_MANY.isdisjoint(parts)
 
 
+def counts_replicas(name: str) -> bool:
+    """Whether a name says how many processes share the data: `--dp_size`, `--data_parallel_shard_degree`."""
+    parts = parts_of(name)
+    if not {"tp", "tensor", "pp", "pipeline", "batch", "backend", "type", "mode", "strategy"}.isdisjoint(parts):
+        return False
+    return (
+        parts in (["dp"], ["ddp"])
+        or {"data", "parallel"} <= {*parts}
+        or (
+            not {"dp", "ddp", "fsdp"}.isdisjoint(parts)
+            and not {"size", "degree", "shard", "replicate"}.isdisjoint(parts)
+        )
+    )
+
+
 def lists_devices(name: str) -> bool:
     """Whether a name says that it lists devices by their numbers."""
     parts = parts_of(name)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.reads import assigned_names, enclosing_assignment
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.convert.counts import (
     MEASURES,
@@ -38,6 +38,7 @@ _NUMBERS = (3, 13)
 _OTHER_NODES = 7
 # Variables of which each is looked at by itself.
 _MOST_NAMES = 8
+_NAME = Regex(r"[A-Za-z_]\w*")
 _LITERAL = Regex(r"\d+")
 _LIST = Regex(r"\d+(?:,\d+)*")
 _SPACED = Regex(r"\d+(?:[ \t]+\d+)*")
@@ -83,18 +84,23 @@ class _Told(NamedTuple):
     inside: bool = True
 
 
-def names_of_counts(job: Job) -> frozenset[str]:
-    """The variables from which the launchers and steps of a script take how many processes they start."""
+def _counts_of_launchers(job: Job) -> list[Pieces]:
+    """The values from which the launchers and steps of a script take how many processes they start."""
     values = [each.launcher.setting("nproc_per_node", "num_processes", "num_gpus", "nproc", "devices", "include")
               for each in job.launches]  # fmt: skip
     values += [each.launcher.total_processes for each in job.launches]
-    fields = [each.value for each in values if each is not None]
+    fields = [each.value or () for each in values if each is not None]
     for step in job.steps:
         options = map(step.option, ("ntasks", "ntasks-per-node", "gpus-per-node", "gpus", "gres", "gpus-per-task"))
-        fields += [each.value for each in options if each is not None]
+        fields += [each.value or () for each in options if each is not None]
+    return fields
+
+
+def names_of_counts(job: Job) -> frozenset[str]:
+    """The variables from which the launchers and steps of a script take how many processes they start."""
     found = set()
-    for field in fields:
-        for piece in field or ():
+    for field in _counts_of_launchers(job):
+        for piece in field:
             if piece.expansion is not None:
                 found |= {each.name for each in piece.expansion.all() if each.name.isidentifier()}
             assigned = enclosing_assignment(job, piece.span)
@@ -180,9 +186,18 @@ def _sources(job: Job, names: Collection[str]) -> Iterator[_Source]:
         span = _value_span(text, each.name, each.span)
         if span is None:
             continue
-        kind = _kind(text[span.start : span.end], devices, each.name in names or counts_devices(each.name))
+        counts, written = each.name in names or counts_devices(each.name), text[span.start : span.end]
+        kind = _kind(written, devices, counts)
+        unknown = not any(one.fields and None not in map(text_of, one.fields) for one in each.alternatives)
+        if not kind and counts and unknown and not any(map(counts_nodes, _NAME.findall(written))):
+            kind = "" if OF_NODES.search(written) else "count"
         if kind:
             found[span] = kind, each.name
+    for field in _counts_of_launchers(job):
+        for piece in field:
+            if piece.expansion is None and (piece.text or "").isdigit() and piece.end <= len(text):
+                if text[piece.start : piece.end] == piece.text:
+                    found.setdefault(piece.span, ("count", ""))
     for field in _fields(job):
         for expansion in expansions(field):
             name, span = expansion.name, expansion.span
@@ -300,7 +315,9 @@ def _all_told(job: Job) -> dict[Key, _Told]:
     starting = {id(each) for command, _ in programs for each in (command, *command.ancestors())}
     for command in job.invocations:
         if id(command) not in starting and writes(command):
-            does = (*map(inputs.key, command.argv),), None if command.stdin is None else command.stdin.string
+            does: tuple[Hashable, ...] = (*map(inputs.key, command.argv), command.stdin and command.stdin.string)
+            if command.name in _READING_VARIABLES:
+                does = *does, *((each, inputs.key(exported(command, each) or ())) for each in command.state.variables)
             line = job.line(command.span.start)
             add("command", line, command.name or "", _Told(does, "", line))
     return found
@@ -345,6 +362,10 @@ _OF_SHELL = frozenset(
         "tput", "((", "cat",
     }
 )  # fmt: skip
+
+
+# What puts the values of exported variables into a file.
+_READING_VARIABLES = ("envsubst", "gomplate", "j2", "jinja2")
 
 
 class _Inputs:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.convert.words import names_own_node
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, integer, program_options
@@ -23,6 +23,7 @@ _TOLD_BY_LAUNCHER = ("MASTER_ADDR", "MASTER_PORT", "PET_MASTER_ADDR")
 _OF_EXCEPTIONS = Regex(r"(?i)no_proxy")
 _NODE_RANK = Regex(r"(?i)(?:--?|\+{1,2})?(?:[\w.]*[._])?(?:node|machine)[_-]?rank")
 _LOCAL = Regex(r"(/(?:tmp|var/tmp|dev/shm)/[^/\s{*]+)")
+_LOCAL_ROOT = Regex(r"/(?:tmp|var/tmp|dev/shm)/?")
 _READ = Regex(
     r"(?i)data|train|valid|input|corpus|model|ckpt|checkpoint|load|resume|pretrain|image|_path|-path|_dir|-dir|root"
 )
@@ -49,6 +50,7 @@ def of_first_node(job: Job, size: int) -> Iterator[str]:
         yield from _ranks(job, words)
         yield from _data(job, words)
         yield from _data_by_variables(job, command)
+        yield from _folder(job, command)
     if told:
         yield from _servers(job)
     for launch in job.launches:
@@ -89,6 +91,29 @@ def _data_by_variables(job: Job, command: Invocation) -> Iterator[str]:
         if value is not None and any(_is_filled(job, place) for place in places):
             line = job.line(span_of(value).start)
             yield f"line {line}: {variable} is on a disk of each node's own: see that it is there on all of them"
+
+
+def _folder(job: Job, command: Invocation) -> Iterator[str]:
+    """The folder of the first node's own disk in which a command starts."""
+    shell, place, line = command.context.shell, "", 0
+    shells = set(map(id, shell.enclosing_shells())) if shell is not None else set()
+    for number in _moves(job):
+        move = job.invocations[number]
+        if number > command.index or id(move.context.shell) not in shells or move.phase is not Phase.BATCH:
+            continue
+        target = shown_text(move.argv[1]) if len(move.argv) == 2 else ""
+        found = next(_places(move.argv[1]), "") if len(move.argv) == 2 else ""
+        if found or _LOCAL_ROOT.fullmatch(target):
+            place, line = found or target, job.line(move.span.start)
+        elif target[:1] in ("", "/", "~", "-", UNKNOWN_CHARACTER) or target.startswith(".."):
+            place = ""
+    if place and not (_is_filled(job, place, in_step=True) and not _is_filled(job, place)):
+        yield f"line {line}: the programs start in {place}, on a disk of each node's own: see that it is there on all"
+
+
+@once
+def _moves(job: Job) -> list[int]:
+    return [number for number, each in enumerate(job.invocations) if each.name in ("cd", "pushd", "popd")][:300]
 
 
 def _is_filled(job: Job, place: str, in_step: bool = False) -> bool:

@@ -33,8 +33,12 @@ def misfits(before: Job, job: Job, old: Plan, plan: Plan, nodes: int) -> list[st
 
 def uneven_batches(job: Job) -> Iterator[str]:
     """To-dos for global batches of Megatron that the processes of a job do not divide, or models."""
-    for world in find_worlds(job):
-        words, size = world.launcher.program_words, world.size
+    sized = [(each.launcher.program_words, each.size) for each in find_worlds(job)]
+    launching = {id(each.invocation) for each in job.launches}
+    for step in job.steps:
+        leaves = (each for each in step.program if not each.children and id(each) not in launching)
+        sized += [(each.argv, step.all_tasks) for each in leaves if step.all_tasks not in (None, 1)]
+    for words, size in sized:
         found = "" if size is None else _of_megatron(job, words, size) or _uneven(job, words, size)
         if found:
             yield found

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Expansion, Pieces, expansions, shown_text, span_of, text_of
-from sbatchlint.convert.counts import OF_NODES, OF_ONE_NODE, counts_devices, lists_devices, parts_of
+from sbatchlint.convert.counts import OF_NODES, OF_ONE_NODE, counts_devices, counts_replicas, lists_devices, parts_of
 from sbatchlint.convert.dependents import Key, programs_of, writes
 from sbatchlint.convert.launcher import NAMES
 from sbatchlint.convert.sizes import says_nodes
@@ -29,6 +29,7 @@ _WRITTEN = Regex(
     r"(?i)\b(?:localhost|127\.0\.0\.1)\b|\b(?:num_?nodes|nnodes|num_machines|machine_rank|node_rank|world_size"
     r"|num_gpus|n_gpus|ngpus|gpus|num_processes|devices)\"?[ \t]*[:=][ \t]*\"?\d+"
 )
+_NUMBERS_ALONE, _NUMBER = Regex(r"\$\(\([\d\s*/+()-]+\)\)"), Regex(r"\d+")
 _FILE = Regex(r".+\.(?:ya?ml|json)")
 _KEY = Regex(
     r"(?i)num_?nodes|nnodes|num_machines|machine_rank|node_rank|world_size|num_gpus|n_gpus?|ngpus?|gpus|num_processes"
@@ -49,6 +50,7 @@ def unfollowed(job: Job, known: Collection[Key]) -> Iterator[str]:
     """To-dos for what is said of one node; `known`: what counts the processes of one is told already."""
     told = {(each.line, each.name) for each in known}
     read = frozenset(each.name for each in job.trace.reads)
+    number = job.request.gpus_per_node() or job.request.tasks_on_each_node() or 0
     for command, words in programs_of(job):
         launcher = job.launcher_of(command)
         own = NAMES["fabric"] if launcher is not None and launcher.kind == "fabric" else ()
@@ -65,6 +67,7 @@ def unfollowed(job: Job, known: Collection[Key]) -> Iterator[str]:
                 continue
             if name.lstrip("-").replace("-", "_") not in own:
                 yield from _word(program, name, text)
+        yield from _sums(job, words, number)
         yield from _variables(job, command, read, told)
         yield from _of_files(job, command, words)
     yield from _written(job)
@@ -81,12 +84,22 @@ def _word(program: _Program, name: str, text: str) -> Iterator[str]:
         return  # Lightning's, of each node
     if parts_of(bare) == ["rank"] and text == "0":
         yield f"line {line}: {name} says 0 on each node: leave it out, or see what reads it"
-    elif text.isdigit() and (counts or is_devices):
+    elif text.isdigit() and (counts or is_devices or counts_replicas(bare)):
         yield f"line {line}: {name} says {text}: see if it is to count the GPUs of all nodes"
     elif lists_devices(bare) and _LIST.fullmatch(text):
         yield f"line {line}: {name} says {text}, on each node: see what reads it, as Slurm says which GPUs a task has"
     elif _PORT.fullmatch(name) and text.isdigit() and not program.meets:
         yield f"line {line}: {name} {text} is a port of the program: see that its processes meet at $MASTER_ADDR"
+
+
+def _sums(job: Job, words: Argv, number: int) -> Iterator[str]:
+    """Words that are worked out from numbers alone, one of them that of the processes of a node."""
+    for field in words:
+        sums = [each.name for each in expansions(field) if each.name.startswith("$((")]
+        found = next((each for each in sums if _NUMBERS_ALONE.fullmatch(each)), None)
+        if found is not None and number > 1 and str(number) in _NUMBER.findall(found):
+            line = job.line(span_of(field).start)
+            yield f"line {line}: {found} counts with {number}, the processes of one node: see if it is to count all"
 
 
 def _follows(word: Pieces) -> bool:
