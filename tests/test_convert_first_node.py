@@ -68,6 +68,7 @@ TOLD = {
             "echoed-file": 'N=2\necho "steps=$((64 / N))" > .env\nSTART',
             "listed-devices": "DEVICES=0,1\nN=$(echo $DEVICES | tr , ' ' | wc -w)\nSTART --steps $((64 / N))",
             "elements": "GPUS=(0 1)\nN=${#GPUS[@]}\nSTART --steps $((64 / N))",
+            "by-read-from-a-program": 'N=2\nread -r A < <(python -c "print(64//$N)")\nSTART --steps $A',
             "in-a-loop": "for N in 2; do START --steps $((64 / N)); done",
             "of-an-argument": "run() { local N=$1; START --steps $((64 / N)); }\nrun 2",
             "of-a-named-element": "declare -A C=([n]=2)\nN=${C[n]}\nSTART --steps $((64 / N))",

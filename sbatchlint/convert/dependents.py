@@ -374,6 +374,11 @@ class _Inputs:
     def __init__(self, job: Job) -> None:
         fed = sorted((each.span.start, each.stdin.string) for each in job.invocations if each.stdin is not None)
         self._starts = [start for start, _ in fed]
+        self._job = job
+        self._captured: dict[int, list[Hashable]] = {}  # the words of commands whose output something reads, by line
+        for each in job.invocations:
+            if each.context.captured:
+                self._captured.setdefault(job.line(each.span.start), []).append(tuple(each.words))
         self._texts = [text for _, text in fed]
 
     def key(self, field: Pieces) -> Hashable:
@@ -386,8 +391,10 @@ class _Inputs:
                 found.append(piece.text)
                 continue
             for each in piece.expansion.all():
-                fed: tuple[str, ...] = ()
-                if each.name.startswith(("$(", "`")) and not each.name.startswith("$(("):
+                fed: tuple[Hashable, ...] = ()
+                if each.name == "$(read)":
+                    fed = (*self._captured.get(self._job.line(each.span.start), ()),)
+                elif each.name.startswith(("$(", "`")) and not each.name.startswith("$(("):
                     low, high = bisect_left(self._starts, each.span.start), bisect_left(self._starts, each.span.end)
                     fed = tuple(self._texts[low:high])
                 found.append((each.name, each.commands, fed))
