@@ -77,6 +77,14 @@ TOLD = {
         }.items()
     },
     "numbers-alone": (f"{START} --steps $((64 / 2))", "$((64 / 2)) counts with 2, the processes of one node"),
+    "shards": (
+        "srun --ntasks-per-node=2 python a.py --num_shards 2",
+        "--num_shards says 2: see if it is to count the GPUs of all",
+    ),
+    "file-to-meet": (f"{START} --dist_url file:///tmp/sync", f"file:///tmp/sync {DISK}"),
+    "disk-by-its-name": (f"{START} --data /raid/d/x", f"/raid/d/x {DISK}"),
+    "mounted": (f"squashfuse d.sqsh mnt\n{START}", "squashfuse acts on the first node alone"),
+    "mounted-by-a-variable": (f"./put d /tmp/mnt\nexport D=/tmp/mnt\n{START}", f"D {DISK}"),
     "replicas": (f"{START} --dp_size 2", "--dp_size says 2: see if it is to count the GPUs of all nodes"),
     "folder": (
         f"cd /tmp\ncp -r $SLURM_SUBMIT_DIR/a . && cd a\n{START}",
@@ -142,6 +150,7 @@ RIGHT = {
     "file-and-kind": "accelerate launch --multi_gpu --config_file a.yaml train.py",
     "batches": f"{START} --per_gpu_batch_size 8 --global_batch_size 64",
     "threads": f"N=2\nexport OMP_NUM_THREADS=$((4 / N))\n{COUNTED} --num_workers $((4 / N))",
+    "sizes": f"{START} device_train_microbatch_size=4 --num_shards 16",
     "left-folder": f"cd /tmp\necho a\ncd $SLURM_SUBMIT_DIR\n{START} --tp_size 2",
     "of-each-node": f"N=2\n{COUNTED} --gpus_per_node $N",
     "shown": f'N=2\necho "with $N"\nif [ $N -gt 1 ]; then A=1; else A=2; fi\n{COUNTED} --a $A',

@@ -60,10 +60,18 @@ def counts_devices(name: str) -> bool:
     parts = parts_of(name)
     if not parts or "per" in parts and parts[-1] not in ("node", "machine", "host") or not _OTHERS.isdisjoint(parts):
         return False
+    if any("batch" in each for each in parts):
+        return False
     if not _COUNTED.isdisjoint(parts):
         return True
     things = _THINGS & {"process" if each.startswith("process") else each.removesuffix("s") for each in parts}
     return bool(things) and not _HOW_MANY.isdisjoint(parts)
+
+
+def counts_parts(name: str) -> bool:
+    """Whether a name says into how many parts the processes divide the work: `--num_shards`, `--world`."""
+    parts = {each.removesuffix("s") for each in parts_of(name)}
+    return bool(parts & {"shard", "replica", "partition", "peer", "world", "chunk"}) and not parts & {"id", "index"}
 
 
 def counts_replicas(name: str) -> bool:

@@ -22,7 +22,11 @@ _TOLD_BY_LAUNCHER = ("MASTER_ADDR", "MASTER_PORT", "PET_MASTER_ADDR")
 # Variables that name addresses which are not to be asked by a proxy.
 _OF_EXCEPTIONS = Regex(r"(?i)no_proxy")
 _NODE_RANK = Regex(r"(?i)(?:--?|\+{1,2})?(?:[\w.]*[._])?(?:node|machine)[_-]?rank")
-_LOCAL = Regex(r"(/(?:tmp|var/tmp|dev/shm)/[^/\s{*]+)")
+# A folder on a disk of each node's own, also by its name.
+_LOCAL = Regex(
+    r"(?:file://)?(/(?:tmp|var/tmp|dev/shm|local(?:_?\w+)?|l_?scratch|raid|nvme\d*|ssd|mnt/(?:nvme|ssd|local)\w*"
+    r"|scratch/local|disk/scratch)/[^/\s{*]+)"
+)
 _LOCAL_ROOT = Regex(r"/(?:tmp|var/tmp|dev/shm)/?")
 _READ = Regex(
     r"(?i)data|train|valid|input|corpus|model|ckpt|checkpoint|load|resume|pretrain|image|_path|-path|_dir|-dir|root"
@@ -33,6 +37,8 @@ _CHANGING = Regex(
     r"RANDOM|SRANDOM|\$$|BASHPID|EPOCH|\$\(.*\b(?:date|hostname|mktemp|uuidgen|shuf|python3?|openssl|od)\b"
 )
 _FOLLOW = Regex(r"-[a-z]*[fF]|--follow|--retry")
+# What changes the node on which it runs.
+_ON_ITS_NODE = ("mount", "squashfuse", "sshfs", "gcsfuse", "s3fs", "sysctl", "modprobe", "nvidia-cuda-mps-control")
 # What serves the people who look at a job.
 _FOR_PEOPLE = Regex(r"(?i).*(?:tensorboard|jupyter|notebook|mlflow|streamlit|http\.server).*")
 
@@ -53,6 +59,7 @@ def of_first_node(job: Job, size: int) -> Iterator[str]:
         yield from _folder(job, command)
     if told:
         yield from _servers(job)
+        yield from _of_its_node(job)
     for launch in job.launches:
         yield from _taken_anew(job, launch)
 
@@ -75,7 +82,9 @@ def _data(job: Job, words: Argv) -> Iterator[str]:
         found = _LOCAL.match(value)
         if found is not None or own:
             place = found.group(1) if found is not None else f"${own[0]}"
-            is_read = name.startswith("-") and _READ.search(name) and not _WRITTEN.search(name)
+            is_read = (
+                value.startswith("file://") or name.startswith("-") and _READ.search(name) and not _WRITTEN.search(name)
+            )
             if is_read or not _WRITTEN.search(name) and _is_filled(job, place):
                 places.setdefault(place, (value if not own else place, job.line(span_of(field).start)))
     for place, (shown, line) in places.items():
@@ -86,7 +95,7 @@ def _data(job: Job, words: Argv) -> Iterator[str]:
 def _data_by_variables(job: Job, command: Invocation) -> Iterator[str]:
     """What variables name on the disk of a node that commands fill on the first one alone."""
     for variable in command.state.variables:
-        value = exported(command, variable) if _READ.search(variable) and not _WRITTEN.search(variable) else None
+        value = None if _WRITTEN.search(variable) else exported(command, variable)
         places = () if value is None else _places(value)
         if value is not None and any(_is_filled(job, place) for place in places):
             line = job.line(span_of(value).start)
@@ -177,6 +186,13 @@ def _addresses(job: Job, command: Invocation, words: Argv, known: tuple[str, ...
     for text, field in found:
         line = job.line(span_of(field).start)
         yield f"line {line}: {text} is on each node that node itself: $MASTER_ADDR is the first one"
+
+
+def _of_its_node(job: Job) -> Iterator[str]:
+    for command in job.invocations:
+        if command.name in _ON_ITS_NODE and command.phase is Phase.BATCH and enclosing_step(command.context) is None:
+            line = job.line(command.span.start)
+            yield f"line {line}: {command.name} acts on the first node alone: see if the others need it as well"
 
 
 def _servers(job: Job) -> Iterator[str]:

@@ -9,7 +9,15 @@ from typing import NamedTuple
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Expansion, Pieces, expansions, shown_text, span_of, text_of
-from sbatchlint.convert.counts import OF_NODES, OF_ONE_NODE, counts_devices, counts_replicas, lists_devices, parts_of
+from sbatchlint.convert.counts import (
+    OF_NODES,
+    OF_ONE_NODE,
+    counts_devices,
+    counts_parts,
+    counts_replicas,
+    lists_devices,
+    parts_of,
+)
 from sbatchlint.convert.dependents import Key, programs_of, writes
 from sbatchlint.convert.launcher import NAMES
 from sbatchlint.convert.sizes import says_nodes
@@ -38,12 +46,16 @@ _KEY = Regex(
 
 
 class _Program(NamedTuple):
-    """What holds for all words of a program: the line that starts it, the names before a `=`, and what follows."""
+    """What holds for all words of a program: the line that starts it, the names before a `=`, and what follows.
+
+    `number`: of its processes on a node.
+    """
 
     line: int
     assigned: frozenset[str]
     meets: bool
     counts_nodes: bool
+    number: int
 
 
 def unfollowed(job: Job, known: Collection[Key]) -> Iterator[str]:
@@ -60,6 +72,7 @@ def unfollowed(job: Job, known: Collection[Key]) -> Iterator[str]:
             frozenset(each.partition("=")[0] for each in texts if "=" in each),
             any(map(_follows, words)),
             any(map(says_nodes, texts)),
+            number,
         )
         for name, value, field in program_options(words):
             text = None if value is None else text_of(value)
@@ -84,12 +97,16 @@ def _word(program: _Program, name: str, text: str) -> Iterator[str]:
         return  # Lightning's, of each node
     if parts_of(bare) == ["rank"] and text == "0":
         yield f"line {line}: {name} says 0 on each node: leave it out, or see what reads it"
-    elif text.isdigit() and (counts or is_devices or counts_replicas(bare)):
+    elif text.isdigit() and (counts or is_devices or counts_replicas(bare) or _is_part(program, bare, text)):
         yield f"line {line}: {name} says {text}: see if it is to count the GPUs of all nodes"
     elif lists_devices(bare) and _LIST.fullmatch(text):
         yield f"line {line}: {name} says {text}, on each node: see what reads it, as Slurm says which GPUs a task has"
     elif _PORT.fullmatch(name) and text.isdigit() and not program.meets:
         yield f"line {line}: {name} {text} is a port of the program: see that its processes meet at $MASTER_ADDR"
+
+
+def _is_part(program: _Program, name: str, text: str) -> bool:
+    return counts_parts(name) and program.number > 1 and text == str(program.number)
 
 
 def _sums(job: Job, words: Argv, number: int) -> Iterator[str]:
