@@ -17,6 +17,7 @@ from sbatchlint.job.argv import Argv, integer, program_options
 from sbatchlint.job.launchers import python_command
 from sbatchlint.job.python.program import python_program
 from sbatchlint.source.edits import Edit, insert
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.yaml_files import Value, read_yaml
 
@@ -96,7 +97,7 @@ def _in_file(job: Job, command: Invocation, words: Argv, nodes: int) -> str:
         path = job.beside.named(command, text) if text.endswith((".yaml", ".yml")) else None
         for trainer in _trainers({} if path is None else read_yaml(path) or {}):
             number = trainer.get("num_nodes")
-            if number is None or isinstance(number, str) and number.isdigit() and int(number) != nodes:
+            if number is None or isinstance(number, str) and is_number(number) and parse_integer(number) != nodes:
                 return f"the trainer of {text.rpartition('/')[2]}"
     return ""
 
