@@ -103,3 +103,12 @@ def test_no_pattern_stalls(shape: str) -> None:
 
     lines(3)
     assert lines(300) < 13 * lines(30)
+
+
+def test_no_expression_is_compiled_for_names_that_begin_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To compile one takes thousands of lines of Python, and a repository may bring thousands of patterns."""
+    found = Patterns([f"x{number}?/y[a-z]*.sh" for number in range(3000)])
+    monkeypatch.setattr(re, "compile", None)
+    assert found.decide("jobs/a.sh") is None
+    monkeypatch.undo()
+    assert found.decide("x2999a/yes.sh") is True

@@ -25,12 +25,18 @@ class _Name:
     """What one name is to be."""
 
     def __init__(self, pattern: str) -> None:
-        self._expression = re.compile(_name(pattern)) if re.search(r"[?\[\\]", pattern) else None
+        self._begin = re.split(r"[?[\\*]", pattern, maxsplit=1)[0]
+        self._expression = _name(pattern) if re.search(r"[?\[\\]", pattern) else None
+        self._compiled: re.Pattern[str] | None = None
         self._first, *self._between = re.split(r"\*+", pattern)
 
     def matches(self, name: str) -> bool:
+        if not name.startswith(self._begin):
+            return False  # to compile thousands of expressions takes seconds
         if self._expression is not None:
-            return self._expression.fullmatch(name) is not None
+            if self._compiled is None:
+                self._compiled = re.compile(self._expression)
+            return self._compiled.fullmatch(name) is not None
         if not self._between:
             return name == self._first
         if not name.startswith(self._first):
