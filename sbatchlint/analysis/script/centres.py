@@ -76,7 +76,9 @@ _GPU_ACCOUNT_OF_CSD3 = Regex(r"(?i).+-GPU")
 @lru_cache(maxsize=4)
 def names_olcf(text: str) -> bool:
     """Whether a script is for OLCF (Frontier): srun gets GPUs there that no directive requests."""
-    return _OF_OLCF.search(text) is not None  # kept as below
+    if _OF_OLCF.search(text) is not None:  # kept as below
+        return True
+    return "craype-accel-amd-gfx90a" in text and "frontier" in text.lower()
 
 
 @once
