@@ -29,6 +29,7 @@ from sbatchlint.slurm.lines import BLANKS, DirectiveLine, magic_of
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import quote
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import shortened
 from sbatchlint.triggers import Written
 
 CARD = Card(
@@ -135,9 +136,13 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
     option_follows = not rest[:1].strip() and accepted and following[:1] == "-"
     is_comment = rest[:1].isspace() and not option_follows or not rest and string[hash_at - 1] in "\"'"
     if is_comment or without_hash and value:
+        said = f"sbatch cuts the value off at `#`, and reads `{value}`; put a space before the comment"
+        if setting.name in LISTS and "," in (rest[:1], value[-1:]) and rest.strip(","):  # it may be a slip of the hand
+            said = f"sbatch cuts the list off at `#`, and reads only `{shortened(value, 40)}`; remove the `#`, or put "
+            said += "a space before it if a comment follows"
         yield Finding(
             text.span(start, hash_at + 1),
-            f"sbatch cuts the value off at `#`, and reads `{value}`; put a space before the comment",
+            said,
             "info",  # what is read is what was meant
             fix=Fix("put a space before the comment", [insert(text.span(hash_at, hash_at).start, " ")], safe=True),
         )

@@ -48,10 +48,11 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
                 edit, shown = replacement(block, setting, intended), intended
             if plain or block is job.directives:
                 fix = Fix("remove the `=`", [edit], safe=True)
+        taken = shown if UNKNOWN in intended else intended  # without its quotes
         advice = f"`{setting.written}{space}{shown}`" if intended else f"`--{setting.name}=VALUE`"
         yield Finding(
             Span(setting.option_span.start, value.end),
-            f"a short option takes no `=`, so --{setting.name} gets the value `={shown}`; write {advice}",
+            f"a short option takes no `=`, so --{setting.name} gets the value `={taken}`; write {advice}",
             severity_of_loss(job, [setting], block),
             fix=fix,
         )

@@ -73,7 +73,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield Finding(
         read.span,
         next((told for end in ends if len(told := f"{message}{end}") <= MOST), message),
-        related=[(other.span, "this option gets none either") for _, (other, _) in others[:3]],
+        related=[(other.span, f"`{option}` gets none either") for _, (other, option) in others[:3]],
     )
 
 

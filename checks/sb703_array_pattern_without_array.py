@@ -64,14 +64,14 @@ def check(job: Job) -> Iterator[Finding]:
         if all(job.source.slice(span) == path for span in spans):
             fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
         message = "the job is not an array, so `%a` in the log's name becomes 4294967294"
-        message = f"{message}; write `{shortened(instead, 40)}`, or add `#SBATCH --array=1-N`"
+        message = f"{message}; write `{shortened(instead, 40)}`, or add `#SBATCH --array=FIRST-LAST`"
         if reads_index:
             always = "unless sbatch is called with --array, `%a` in the log's name becomes 4294967294"
-            message = f"{always}; write `{shortened(instead, 25)}`, or add `#SBATCH --array=1-N`"
+            message = f"{always}; write `{shortened(instead, 25)}`, or add `#SBATCH --array=FIRST-LAST`"
             read = next((each for each in unprepared_reads(job) if each.name == _INDEX), None)
             if read is not None:  # which needs the array in any case
                 row = job.line(read.span.start)
-                message = f"{always}; add `#SBATCH --array=1-N`, as line {row} uses the index, too"
+                message = f"{always}; add `#SBATCH --array=FIRST-LAST`, as line {row} uses the index, too"
         meant = reads_index or is_turned_off(job, "array")
         # a sweep is often submitted as an array
         # with an id the name is unique, and only ugly

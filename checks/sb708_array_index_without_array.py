@@ -442,7 +442,7 @@ def _no_array(job: Job) -> Iterator[Finding]:
             title = "use 0 if the job is not an array" if default else "stop if the job is not an array"
             fix = Fix(title, [replace(read.span, guarded)], safe=False)
         instead = f"write `${{{_ID}:-0}}`" if default else stopping(read)
-        begin = f"{_ID} is empty{_consequence(use)} without --array; add `#SBATCH --array=1-N`, or {instead}"
+        begin = f"{_ID} is empty{_consequence(use)} without --array; add `#SBATCH --array=FIRST-LAST`, or {instead}"
         ends = ("",) if default else (" to stop the job if it is empty", " to stop the job", "")
         message = next((each for end in ends if len(each := f"{begin}{end}") <= MOST), begin)
         yield Finding(

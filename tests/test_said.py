@@ -51,7 +51,7 @@ SAID = [
     ("SB446", "#SBATCH -n 1\nbreak > a.txt\nsrun ./a.out >> a.txt\n", "to empty the file, write `: > a.txt`"),
     ("SB005", "#SBATCH -o a.txt\u00a0\u00a0\u00a0\nsrun ./a.out\n",
      "here as part of the value of --output; remove them"),
-    ("SB703", "#SBATCH -o a_%a.txt\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n", "add `#SBATCH --array=1-N`, as line 3 uses"),
+    ("SB703", "#SBATCH -o a_%a.txt\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n", "add `#SBATCH --array=FIRST-LAST`, as line 3 uses"),
     ("SB813", "#SBATCH -N 2\nfor i in $(scontrol show hostnames $SLURM_JOB_NODELIST); do\nssh $i ./a.out\ndone\n",
      "may be unable to limit or end them"),
     ("SB813", "#SBATCH -N 2\nfor i in $(scontrol show hostnames $SLURM_JOB_NODELIST); do\nssh -q $i ./a.out\ndone\n",
@@ -65,10 +65,17 @@ SAID = [
      "as an argument of docker; export it, and write"),
     ("SB221", "#SBATCH -n 256\nR CMD BATCH a.R\n", "--cpus-per-task=N, with N at most the CPUs of one node"),
     ("SB709", "#SBATCH -a 0-9\nmatlab -nodisplay -r \"generate_a\"\n", "unless the code after `-r` reads"),
-    ("SB708", "#SBATCH -n 1\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n", "add `#SBATCH --array=1-N`"),
+    ("SB708", "#SBATCH -n 1\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n", "add `#SBATCH --array=FIRST-LAST`"),
     ("SB331", "#SBATCH -n 1\nsrun --partition=a ./a.out\n", "the step runs in the job's partition"),
     ("SB711", "#SBATCH -N 2\nfor i in 1 2; do srun -N1 ./a.out $i & done\nwait\n",
      'replace `wait` with `for p in "${pids[@]}"'),
+    # what sbatch takes has no quotes; what to write keeps them
+    ("SB108", '#SBATCH --job-name ="a-b"\nsrun ./a.out\n', 'gets the value `=a-b`; write `--job-name="a-b"`'),
+    ("SB107", '#SBATCH -J="a b"\nsrun ./a.out\n', 'gets the value `=a b`; write `-J "a b"`'),
+    ("SB105", "#SBATCH -p a#,b,c\nsrun ./a.out\n", "reads only `a`; remove the `#`, or put a space before it if"),
+    ("SB105", "#SBATCH -p a# the short one\nsrun ./a.out\n", "put a space before the comment"),
+    ("SB616", "#SBATCH -N 1\nfor i in 1 2 3 4; do ./a.out $i & done\nwait\n", "1 CPU unless the site gives more"),
+    ("SB616", "#SBATCH -n 1\nfor i in 1 2 3 4; do ./a.out $i & done\nwait\n", "at once on the 1 CPU of the job"),
     ("SB422", '#SBATCH -n 1\n[ -f a ] || "no file a" || exit 3\nsrun ./a.out\n', "with `{ echo …; exit 3; }`"),
 ]  # fmt: skip
 
@@ -81,6 +88,9 @@ def test_a_message_fits_its_script(code: str, script: str, part: str) -> None:
 
 
 SILENT = [
+    ("SB708", "#SBATCH -n 1\nN=${SLURM_ARRAY_TASK_ID}\nif [ ! $N ]; then\n  N=$1\nfi\n./a.out $N\n"),
+    ("SB708", "#SBATCH -n 1\nN=$SLURM_ARRAY_TASK_ID\nif [[ ! $N ]]; then\n  N=$1\nfi\n./a.out $N\n"),
+    ("SB708", "#SBATCH -n 1\nN=$SLURM_ARRAY_TASK_ID\nif [[ $N ]]; then\n  echo $N\nelse\n  N=$1\nfi\n./a.out $N\n"),
     ("SB414", "#SBATCH -n 1\nA=1\nB=2\necho $SLUM_JOB_NAME $A $B\n"),  # SB409 says what it should be
     ("SB331", "#SBATCH -n 1\nsrun --pty --partition=a bash\n"),  # which is for the login node (SB809)
     ("SB323", "#SBATCH -N 2\nexport MASTER_ADDR=a MASTER_PORT=1\nsrun -n 16 sh -c 'python t.py; sleep 60'\n"),
@@ -125,6 +135,13 @@ def test_a_finding_points_at_all_that_takes_part(code: str, script: str, rows: s
     done = lint(f"#!/bin/bash\n{script}", path="job.sh", isolated=True, min_severity="info")
     found = [each for each in done.findings if each.code == code]
     assert rows <= {other.start.row for each in found for other in each.related}, found
+
+
+def test_each_option_without_a_value_is_named() -> None:
+    script = "#!/bin/bash\n#SBATCH -n 1\na=1\nalga --in=$FILE_1 --with=$FILE_2 --out=$OUT_2\n"
+    done = lint(script, path="job.sh", isolated=True, min_severity="info")
+    found = [other.label for each in done.findings if each.code == "SB454" for other in each.related]
+    assert found == ["`--with` gets none either", "`--out` gets none either"]
 
 
 def test_each_way_to_do_nothing_is_said() -> None:

@@ -11,7 +11,7 @@ from sbatchlint.analysis.directives.placeholders import (
     may_open_placeholder,
     placeholder,
 )
-from sbatchlint.slurm.directives import Directives
+from sbatchlint.slurm.directives import UNKNOWN, Directives
 from sbatchlint.slurm.lines import Token
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.options import find
@@ -96,7 +96,8 @@ def gap_at_equals(directives: Directives, setting: Setting) -> Gap | None:
         return None
     sign, first = "=" if long else " ", following[0]
     if first.text != "=":
-        return Gap(token.end, first.start + 1, first.end, sign, string[first.start : first.end])
+        taken = first.text if UNKNOWN not in first.text else string[first.start : first.end]  # without its quotes
+        return Gap(token.end, first.start + 1, first.end, sign, taken)
     if len(following) < 2 or following[1].text[:1] == "-":
         return Gap(token.end, None, first.end, sign, "=")
     return Gap(token.end, following[1].start, following[1].end, sign, "=")

@@ -171,12 +171,12 @@ def _guards(job: Job) -> frozenset[int]:
 
 
 def _asks_whether_set(test: Invocation) -> bool:
-    """Whether `[ … ]` tests if a variable is set: by `-z`, `-n`, with one word alone, or by a comparison with "".
+    """Whether `[ … ]` tests if a variable is set: by `-z`, `-n`, with one word (and `!`) alone, or by a comparison with "".
 
     `[ "x$NAME" = x ]` is such a comparison: the other word is what is beside the variable.
     """
     words = test.words
-    if not {"-z", "-n", ""}.isdisjoint(words) or len(words) - words.count("]") < 3:
+    if not {"-z", "-n", ""}.isdisjoint(words) or sum(word not in ("!", "]", "]]") for word in words) < 3:
         return True
     compared = (at for at, word in enumerate(words) if word in ("=", "==", "!="))
     return any(_differ_by_a_variable(*test.argv[at - 1 : at + 2 : 2]) for at in compared if 1 < at < len(words) - 1)
