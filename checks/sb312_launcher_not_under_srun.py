@@ -149,7 +149,7 @@ def _program_findings(job: Job, nodes: int) -> Iterator[Finding]:
             continue
         sign = rank_sign(job, command)
         reason = f"{_other_nodes(nodes)} stay{'s' * (nodes == 2)} idle"
-        advice = "request one node, or start it with srun"
+        advice = f"request one node, or {_on_all_nodes(job, nodes)}"
         if sign is not None:
             advice = "start it with srun, or request one node"
             reason = f"{sign.words}, and nothing starts one on {_other_nodes(nodes)}"
@@ -162,6 +162,17 @@ def _program_findings(job: Job, nodes: int) -> Iterator[Finding]:
             None if sign is not None and (sign.nodes or 1) > 1 else "warning",
             related=[] if sign is None else [(sign.span, sign.words)],
         )
+
+
+def _on_all_nodes(job: Job, nodes: int) -> str:
+    """How to start a program on all nodes, of which nothing says how many processes it is made for."""
+    tasks, gpus = job.request.effective_tasks(), job.request.gpus_per_node()
+    if tasks is None or tasks <= nodes:
+        return "start it with srun"
+    if gpus is not None and tasks != gpus * nodes:
+        number = f"--ntasks={gpus * nodes} --ntasks-per-node={gpus}"
+        return f"start it with `srun {number}` if it is a distributed program"
+    return f"start it with srun, as {tasks} processes, if it is a distributed program"
 
 
 def _lightning_findings(job: Job) -> Iterator[Finding]:

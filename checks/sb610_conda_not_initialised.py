@@ -84,12 +84,17 @@ def check(job: Job) -> Iterator[Finding]:
         if module is not None and names_nersc(job):
             return  # its modules of conda and Python define the function
         if module is not None:
+            row, related = job.line(module.span.start), [(module.span, "may only put conda into PATH")]
+            fails = f"at some sites the module on line {row} does not set up `{name} activate`"
+            if personal is not None:
+                fails = f"the module and .bashrc (lines {row} and {job.line(personal.span.start)}) may not set up "
+                fails += f"`{name} activate`"
+                related.append((personal.span, "may return at once in a non-interactive shell"))
             yield Finding(
                 command.span,
-                f"at some sites the module on line {job.line(module.span.start)} does not set up `{name} activate`; "
-                f"add `{hook}` {above}",
+                f"{fails}; add `{hook}` {above}",
                 "info",
-                related=[(module.span, "may only put conda into PATH")],
+                related=related,
                 fix=_with_hook(job, command, hook),
             )
             return

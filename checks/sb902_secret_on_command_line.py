@@ -61,6 +61,8 @@ OWN = frozenset(BUILTINS) | frozenset(
 LOGINS = {"wandb": "WANDB_API_KEY"}
 # Commands that generate a secret.
 MAKERS = frozenset({"mcookie", "openssl", "pwgen", "uuidgen"})
+# Commands that take a secret from no file or variable, only as an option.
+_ONLY_AS_OPTION = (("ray", "start"),)
 _PRINTING = frozenset({"echo", "printf", "cat"})
 # Values of options and variables with such names that are not secrets: numbers, paths, switches.
 NO_LITERAL = Regex(r"|[-/~.@].*|\d{1,4}|(?:none|null|false|true|auto|env|yes|no)|[^{<]*/.*|anonymous.*", re.I)
@@ -176,13 +178,41 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
             shown = next((each for each in command.descendants() if inner and command.name in WRAPPERS), command)
             starter = shown.name or command.name or "a command"
             kept = ", and `sacct` keeps it" if command.name in ("srun", "sbatch", "salloc") else ""
+            message = f"anyone on the node can see `{name}` in `ps`, as an argument of {starter}{kept}; {instead}"
+            taker = _without_other_way(secrets, command, span)
+            if taker is not None and fix is None:
+                if not secrets.are_generated_here(name):
+                    message = f"anyone on the node can see `{name}` in `ps`, as {taker.name} takes it only as an option"
+                    message += f"; generate one for each job: `{name}=$(uuidgen)`"
+                elif not kept:
+                    continue  # for one run, and there is no other way
+                else:
+                    message = _without_record(command, taker, name)
             yield Finding(
                 span,
-                f"anyone on the node can see `{name}` in `ps`, as an argument of {starter}{kept}; {instead}",
+                message,
                 "info" if is_short_lived(name) or secrets.are_generated_here(name) or alone and not kept else None,
                 related=[(command.name_span, "these arguments")],
                 fix=fix,
             )
+
+
+def _without_other_way(secrets: Secrets, command: Invocation, span: Span) -> Invocation | None:
+    """The command that takes a secret among a command's words, where it takes one only as an option."""
+    for each in (command, *command.descendants()):
+        if (each.name, *each.words[1:2]) in _ONLY_AS_OPTION:
+            if each is command or any(place == span for _, _, place in secrets.in_words(each)):
+                return each
+    return None
+
+
+def _without_record(command: Invocation, taker: Invocation, name: str) -> str:
+    """What to say where only the arguments of srun can be without a secret."""
+    export = "" if _is_in_environment(command, name) else "export it, and "
+    begin = f"`sacct` keeps `{name}`, an argument of {command.name}; {export}"
+    if any(each.text is not None for each in taker.ancestors()):
+        return f"{begin}write `\\${name}`, so that only {taker.name} gets it"
+    return f"{begin}write `{command.name} … bash -c '{taker.name} {taker.words[1]} … \"${name}\"'`"
 
 
 def _written(secrets: Secrets, exposed: list[Span]) -> Iterator[Finding]:

@@ -51,7 +51,7 @@ SAID = [
     ("SB446", "#SBATCH -n 1\nbreak > a.txt\nsrun ./a.out >> a.txt\n", "to empty the file, write `: > a.txt`"),
     ("SB005", "#SBATCH -o a.txt\u00a0\u00a0\u00a0\nsrun ./a.out\n",
      "here as part of the value of --output; remove them"),
-    ("SB703", "#SBATCH -o a_%a.txt\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n", "add `#SBATCH --array=FIRST-LAST`, as line 3 uses"),
+    ("SB703", "#SBATCH -o a_%a.txt\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n", "=FIRST-LAST`, as line 3 uses"),
     ("SB813", "#SBATCH -N 2\nfor i in $(scontrol show hostnames $SLURM_JOB_NODELIST); do\nssh $i ./a.out\ndone\n",
      "may be unable to limit or end them"),
     ("SB813", "#SBATCH -N 2\nfor i in $(scontrol show hostnames $SLURM_JOB_NODELIST); do\nssh -q $i ./a.out\ndone\n",
@@ -75,6 +75,19 @@ SAID = [
     ("SB105", "#SBATCH -p a#,b,c\nsrun ./a.out\n", "reads only `a`; remove the `#`, or put a space before it if"),
     ("SB105", "#SBATCH -p a# the short one\nsrun ./a.out\n", "put a space before the comment"),
     ("SB616", "#SBATCH -N 1\nfor i in 1 2 3 4; do ./a.out $i & done\nwait\n", "1 CPU unless the site gives more"),
+    # what takes a secret only as an option
+    ("SB902", "#SBATCH -n 1\na_password=$(uuidgen)\nsrun ray start --head --redis-password=$a_password\n",
+     "export it, and write `srun … bash -c 'ray start … \"$a_password\"'`"),
+    ("SB902", '#SBATCH -n 1\nexport a_password=$(uuidgen)\nsrun bash -c "ray start --redis-password=$a_password"\n',
+     r"an argument of srun; write `\$a_password`, so that only ray gets it"),
+    ("SB902", "#SBATCH -n 1\na_password=$(cat a)\nray start --redis-password=$a_password\n", "`a_password=$(uuidgen)`"),
+    ("SB902", "#SBATCH -n 1\na_password=$(uuidgen)\nsrun python a.py --password=$a_password\n", "or a file"),
+    ("SB610", "#SBATCH -n 1\nmodule load conda\n. ~/.bashrc\nconda activate a\n", ".bashrc (lines 3 and 4) may not"),
+    ("SB610", "#SBATCH -n 1\nmodule load conda\nconda activate a\n", "at some sites the module on line 3 does not"),
+    # how many processes srun would start
+    ("SB312", "#SBATCH -N 2 -n 32 --gres=gpu:1\npython train.py\n", "`srun --ntasks=2 --ntasks-per-node=1` if it is"),
+    ("SB312", "#SBATCH -N 2 --ntasks-per-node=4 --gres=gpu:4\npython train.py\n", "srun, as 8 processes, if it is"),
+    ("SB312", "#SBATCH -N 2 --ntasks-per-node=1 --gres=gpu:4\npython train.py\n", "or start it with srun"),
     ("SB616", "#SBATCH -n 1\nfor i in 1 2 3 4; do ./a.out $i & done\nwait\n", "at once on the 1 CPU of the job"),
     ("SB422", '#SBATCH -n 1\n[ -f a ] || "no file a" || exit 3\nsrun ./a.out\n', "with `{ echo …; exit 3; }`"),
 ]  # fmt: skip
@@ -88,6 +101,12 @@ def test_a_message_fits_its_script(code: str, script: str, part: str) -> None:
 
 
 SILENT = [
+    ("SB902", "#SBATCH -n 1\na_password=$(uuidgen)\nsrun bash -c 'ray start --redis-password=$a_password'\n"),
+    ("SB902", "#SBATCH -n 1\na_password=$(uuidgen)\nray start --redis-password=$a_password\n"),
+    # the last --role counts
+    ("SB403", '#SBATCH -N 2 -n 2\nsrun bash -c "torchrun --role $(hostname) --role \\$SLURMD_NODENAME a.py"\n'),
+    ("SB403", '#SBATCH -N 2 -n 2\nsrun bash -c "a --node-name=$(hostname) --node-name=\\$SLURMD_NODENAME"\n'),
+    ("SB401", '#SBATCH -n 2\nsrun bash -c "a --rank $SLURM_PROCID --rank \\$SLURM_PROCID"\n'),
     ("SB708", "#SBATCH -n 1\nN=${SLURM_ARRAY_TASK_ID}\nif [ ! $N ]; then\n  N=$1\nfi\n./a.out $N\n"),
     ("SB708", "#SBATCH -n 1\nN=$SLURM_ARRAY_TASK_ID\nif [[ ! $N ]]; then\n  N=$1\nfi\n./a.out $N\n"),
     ("SB708", "#SBATCH -n 1\nN=$SLURM_ARRAY_TASK_ID\nif [[ $N ]]; then\n  echo $N\nelse\n  N=$1\nfi\n./a.out $N\n"),

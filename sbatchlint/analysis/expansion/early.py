@@ -209,7 +209,10 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
         return
     launcher = job.launcher_of(command)
     for number, field in enumerate(command.argv):
-        for expansion in _early(field, question):
+        early = _early(field, question)
+        if early and _is_given_again(command, number):
+            continue  # the last one counts
+        for expansion in early:
             consumer = _consumer(command, number, launcher, question, gives_node_name(expansion))
             tells_rank = consumer == "text" and _follows_rank_key(field, expansion)
             yield expansion, "rank" if tells_rank else consumer, field
@@ -391,6 +394,17 @@ def _option_of(command: Invocation, number: int) -> str | None:
         # Hydra-style overrides: trainer.node_rank=X
         return word.partition("=")[0].rpartition(".")[2].replace("_", "-").lower()
     return None
+
+
+def _is_given_again(command: Invocation, number: int) -> bool:
+    """Whether a word is or has the value of a long option that the command has once more further on."""
+    word, before = known_prefix(command.argv[number]), known_prefix(command.argv[number - 1]) if number else ""
+    option = word if word[:2] == "--" else before
+    if option[:2] != "--" or len(option) < 3 or word[:2] == "--" and "=" not in word:
+        return False
+    option = option.partition("=")[0]
+    later = (known_prefix(field) for field in command.argv[number + 1 :])
+    return any(each.partition("=")[0] == option for each in later)
 
 
 def is_label(command: Invocation, number: int) -> bool:

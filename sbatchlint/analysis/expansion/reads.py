@@ -171,7 +171,7 @@ def _guards(job: Job) -> frozenset[int]:
 
 
 def _asks_whether_set(test: Invocation) -> bool:
-    """Whether `[ … ]` tests if a variable is set: by `-z`, `-n`, with one word (and `!`) alone, or by a comparison with "".
+    """Whether `[ … ]` tests if a variable is set: by `-z`, `-n`, by one word with or without `!`, or against "".
 
     `[ "x$NAME" = x ]` is such a comparison: the other word is what is beside the variable.
     """
