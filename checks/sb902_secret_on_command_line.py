@@ -608,20 +608,6 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --nodes=1
-        export API_TOKEN=$(cat ~/.api_token)
-        ARGS="--port=5902 --token=«$API_TOKEN»"
-        nohup jupyter lab $ARGS &
-        URL="https://example.org/?token=$API_TOKEN"
-        echo "address: $URL"
-        if ! pgrep jupyter; then nohup jupyter lab $ARGS & fi
-        wait
-        """,
-        title="in a variable with the arguments of two commands",
-    ),
-    Bad(
-        """\
-        #!/bin/bash
-        #SBATCH --nodes=1
         API_TOKEN="correct-horse-battery"
         apptainer exec --env API_TOKEN=«$API_TOKEN» train.sif python train.py
         """,
