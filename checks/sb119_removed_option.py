@@ -73,7 +73,7 @@ def _removed(job: Job, span: Span, missing: MissingOption) -> Finding:
         name = f"--{missing.gone.name}"
         message = f"sbatch refuses `{written}`, the old name of `{name}`; write `{name}`"
         exact = job.source.slice(span) == written
-        edits = [replace(each, name) for each in (span, *_named_in_comments(job, written))]
+        edits = [replace(each, name) for each in {span, *_named_in_comments(job, written)}]
         fix = Fix(f"write {name}", edits, safe=True) if exact else None
         return Finding(span, message, fix=fix, versions=absent)
     if missing.kind == "gap":
@@ -149,6 +149,11 @@ CASES = [
         srun ./a.out
         """,
         severity="warning",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCHES «--workdir»=/scratch/run\nsrun ./a.out\n",
+        fixed="#!/bin/bash\n#SBATCHES --chdir=/scratch/run\nsrun ./a.out\n",
+        title="on a line that looks like a comment",
     ),
     Bad("#!/bin/bash\n#SBATCH «--power»=level\nsrun ./a.out\n", title="removed for good"),
     Bad("#!/bin/bash\n#SBATCH -N2\nsrun «--uid=1000» ./a.out\n", title="on srun"),
