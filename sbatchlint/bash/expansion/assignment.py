@@ -213,9 +213,11 @@ def assign(
     if values is None:
         values = right_side(expander, node, scope, local, flags)
     name, old, fresh = _assigned(node.name, local, flags, state)
-    if old is not None and ("r" in old.flags or "n" in old.flags and old.alternatives and not fresh):
-        # a readonly variable: what bash does then depends on the command; or a reference to an unknown one
+    if old is not None and "r" in old.flags:  # what bash does then depends on the command
         state.doubtful = True
+        return
+    if old is not None and "n" in old.flags and old.alternatives and not fresh:
+        widen_targets(expander, name, span, scope, isinstance(node.value, ArrayLiteral))
         return
     if "n" in flags and not is_reference(node.name, values):
         widen_elements(values, span, scope)
@@ -278,9 +280,10 @@ def volatile(name: str, made: Variable, scope: Scope) -> Variable:
 
 
 def is_reference(name: str, values: list[Alternative]) -> bool:
-    """Whether a variable of this name may hold these values as a reference: each is another variable's name."""
-    texts = [text_of(each.fields[0]) if each.fields else None for each in values]
-    return all(text is not None and text != name and NAME.fullmatch(text) for text in texts)
+    """Whether a variable of this name may hold these values as a reference: each is another variable's name, or not
+    known."""
+    texts = [text_of(each.fields[0]) if each.fields else "" for each in values]
+    return all(text is None or text != name and NAME.fullmatch(text) for text in texts)
 
 
 def widen_elements(values: list[Alternative], span: Span, scope: Scope) -> None:
@@ -292,6 +295,47 @@ def widen_elements(values: list[Alternative], span: Span, scope: Scope) -> None:
         if old is not None:
             field = scope.unknown(name, span, is_open=True)
             variables[scope.state.target(name)] = old._replace(alternatives=(Alternative((field,)),), array=True)
+
+
+def widen_targets(expander: Expander, name: str, span: Span, scope: Scope, is_array: bool = False) -> None:
+    """What a reference may lead to is unknown after it was written or unset, where it is not known what that is."""
+    state = scope.state
+    state.doubtful = True
+    targets = _targets(state.variables[name], state)
+    if targets is None:
+        widen_all(expander, span, scope)
+    for target in targets or ():
+        _widen_one(target, span, scope, is_array)
+
+
+def _targets(reference: Variable, state: State) -> list[str] | None:
+    """The names of the variables that a reference may lead to; None where that may be any."""
+    texts = [text_of(each.fields[0]) if each.fields else "" for each in reference.alternatives]
+    if None in texts:
+        return None
+    return [state.target(match[0]) for text in texts if (match := NAME.match(text or "")) is not None]
+
+
+def widen_all(expander: Expander, span: Span, scope: Scope) -> None:
+    """All variables are unknown where one was set, and it is not known which."""
+    scope.state.doubtful = True
+    names = [name for name in scope.state.variables if NAME.fullmatch(name)]
+    expander.substituter.charge(len(names), span)
+    for name in names:
+        _widen_one(name, span, scope)
+
+
+def _widen_one(name: str, span: Span, scope: Scope, is_array: bool = False) -> None:
+    old = scope.state.variables.get(name)
+    if old is None:
+        old = Variable((), exported=name in ENVIRONMENT_NAMES, span=span)
+    if "r" in old.flags:
+        return
+    is_array = is_array or old.array
+    unknown = Alternative((scope.unknown(name, span, is_open=is_array),))
+    is_set = old.alternatives and all(each.fields is not None for each in old.alternatives)
+    alternatives = (unknown,) if is_set else (Alternative(None), unknown)
+    scope.state.variables[name] = old._replace(alternatives=alternatives, array=is_array)
 
 
 def _inherited(expander: Expander, name: str, scope: Scope) -> tuple[Alternative, ...]:
@@ -400,7 +444,10 @@ def set_alternatives(
     name = scope.state.target(name)
     old = scope.state.variables.get(name)
     flags = old.flags if old is not None else ""
-    if "r" in flags or "n" in flags:
+    if "n" in flags:
+        widen_targets(expander, name, span, scope)
+        return
+    if "r" in flags:
         scope.state.doubtful = True
         return
     array = old is not None and old.array or index is not None
@@ -427,7 +474,10 @@ def set_array(scope: Scope, name: str, alternatives: tuple[Alternative, ...], sp
     """Sets a whole indexed array, which may have several values."""
     name = scope.state.target(name)
     old = scope.state.variables.get(name)
-    scope.state.guessed = scope.state.guessed or old is not None and "n" in old.flags
+    if old is not None and "n" in old.flags:
+        scope.state.doubtful = True
+        for target in _targets(old, scope.state) or ():
+            _widen_one(target, span, scope, True)
     if old is not None and set(old.flags) & {"A", "r"}:  # bash refuses to make an indexed array of it
         scope.state.doubtful = True
         return

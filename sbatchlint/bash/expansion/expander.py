@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from sbatchlint.bash.expansion import arithmetic
 from sbatchlint.bash.expansion.arithmetic_variables import ShellVariables
+from sbatchlint.bash.expansion.assignment import widen_all
 from sbatchlint.bash.expansion.field_splitting import Segments, joined, segments_of
 from sbatchlint.bash.expansion.parameters import expand_parameter
 from sbatchlint.bash.expansion.protocol import Choice, Scope
@@ -30,6 +31,10 @@ from sbatchlint.source.text import Span
 
 # Names of variables that arithmetic reads.
 NAMES = Regex(r"(?<![\w#])[A-Za-z_]\w*(?!\w|\s*=[^=]|\s*\[)")
+# What stands in an expression for a text that is not known.
+_UNKNOWN = " sbatchlint_unknown "
+# Whether such a text is, or ends, the name of what is assigned.
+_SETTING = Regex(r"sbatchlint_unknown\s*(?:\[[^]]{0,200}\]\s*)?(?:[-+*/%&|^]|<<|>>)?=(?!=)")
 CHANGING = Regex(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")
 
 
@@ -129,7 +134,7 @@ class ScriptExpander(Expander):
                     inputs.update(dict.fromkeys(expansions(own or ())))
             text = text_of(tuple(pieces)) if len(choices) == 1 else None
             known = known and text is not None
-            expression += " sbatchlint_unknown " if text is None else text
+            expression += _UNKNOWN if text is None else text
         found, wrong = self.number_of(expression, scope, inputs)
         # an unknown text may change how the whole is parsed
         return (found, flattened(inputs), wrong) if known else (None, flattened(inputs), None)
@@ -162,6 +167,18 @@ class ScriptExpander(Expander):
             scope.state.doubtful = True
         return value
 
+    def evaluated(self, field: Pieces, scope: Scope) -> tuple[int | None, bool | None]:
+        """The value of a word as an expression, and `wrong` as in `number_of`; what it assigns is set.
+
+        Where a part of it is unknown, so is its value.
+        """
+        text = text_of(field)
+        if text is not None:
+            return self.number_of(text, scope, {})
+        expression = "".join([_UNKNOWN if piece.text is None else piece.text for piece in field])
+        self.number_of(expression, scope, dict.fromkeys(expansions(field)))
+        return None, None
+
     def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool | None]:
         names = ShellVariables(self, scope, inputs)
         try:
@@ -174,6 +191,8 @@ class ScriptExpander(Expander):
             if isinstance(error, arithmetic.BadSubscript):
                 scope.state.doubtful = True
                 names.unknown = True
+            if _SETTING.search(expression):
+                widen_all(self, names.span, scope)
             if not CHANGING.search(expression):
                 return None, None if names.unknown else True
             # bash may have made some of its assignments before it noticed

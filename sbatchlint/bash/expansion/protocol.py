@@ -88,6 +88,9 @@ class Substituter(Protocol):
     def parsed(self, string: str) -> Program:
         """The program that a string is."""
 
+    def charge(self, cost: int, span: Span) -> None:
+        """Charges work like so many statements. Raises WorkBudgetExceeded where the budget is spent."""
+
     def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
         """Charges a long value like statements. Raises WorkBudgetExceeded where the budget is spent."""
 

@@ -302,7 +302,7 @@ def let(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
         scope.state.guessed = scope.state.guessed or may_be_wrong
         text = text_of(field)
         inner = Scope(scope.state, Text(field), scope.context)
-        value, wrong = (None, None) if text is None else interpreter.expander.number_of(text, inner, {})
+        value, wrong = interpreter.expander.evaluated(field, inner)
         interpreter.expander.note_names(0, len(inner.text.string), inner)
         may_be_wrong = may_be_wrong or wrong is None
         status = status_of(value, None if may_be_wrong else wrong)

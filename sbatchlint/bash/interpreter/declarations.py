@@ -11,6 +11,7 @@ from sbatchlint.bash.expansion.assignment import (
     unset_element,
     volatile,
     widen_elements,
+    widen_targets,
     with_attributes,
 )
 from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces
@@ -170,6 +171,9 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     if old is not None and "r" in old.flags and (equals or fresh):
         state.doubtful = True
         return
+    if old is not None and "n" in old.flags and equals and not fresh and "n" not in declared.flags:
+        widen_targets(interpreter.expander, name, span, scope)
+        return
     _note_outer(declared, name, state)
     base = Variable((), span=span) if old is None or fresh else old
     flags = "".join(sorted(set(joined_flags(base.flags, declared.flags)) - set(declared.removed)))
@@ -280,7 +284,10 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
         if not functions and (variables or name not in state.functions or _is_variable(state, name)):
             name = name if references else state.target(name)
             old = state.variables.get(name)
-            if old is not None and ("r" in old.flags or "n" in old.flags and not references):
+            if old is not None and "n" in old.flags and not references:
+                widen_targets(interpreter.expander, name, invocation.span, scope)
+                continue
+            if old is not None and "r" in old.flags:
                 state.doubtful = True
                 continue
             if (

@@ -117,6 +117,9 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         if old is not None and (old.array or set(old.flags) & {"i", "l", "u", VOLATILE}):
             return old._replace(alternatives=(Alternative(((unknown[0].replace(open=old.array),),)),), span=span)
         flags = "n" if old is not None and "n" in old.flags else ""
+        values = [] if old is None else [each.fields for each in old.alternatives]
+        if flags and len(values) > 1 and None in values:  # it may also be no reference
+            alternatives = (*alternatives, Alternative(None))
         return Variable(alternatives, exported=bool(old and old.exported), span=span, flags=flags)
 
     def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
