@@ -46,6 +46,7 @@ from sbatchlint.triggers import Options
 CARD = Card(
     "SB709", "array-index-unused", severity="error", fix="never", since="0.1.0", when=Options("array"),
     whole_script=True, seen="live runs of Slurm 22.05", batch=True,
+    unseen="Equal results of all tasks, or one result that each of them overwrites.",
 )  # fmt: skip
 
 _INDEX = Regex(r"ARRAY_(?:TASK|JOB)")

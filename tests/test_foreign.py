@@ -181,8 +181,9 @@ def effects(*lines: str, version: str = "22.05-26.05") -> list[tuple[str, str]]:
 def test_effects() -> None:
     assert effects("#SBATCH -t 60", "#PBS -l walltime=01:00:00") == []
     assert effects("#SBATCH -t 60", "#PBS -l walltime=3600") == [
-        ("error", "--time=3600 (minutes) replaces -t 60 on line 2")
+        ("warning", "--time=3600 (minutes) replaces -t 60 on line 2")
     ]
+    assert effects("#SBATCH -t 60", "#PBS -l walltime=00:01:00")[0][0] == "error"
     assert effects("#SBATCH --mem=4G", "#PBS -l mem=4096mb") == []
     assert effects("#SBATCH -N 2 --ntasks-per-node=4", "#PBS -l nodes=2:ppn=4") == []
     more = effects("#SBATCH -N 2 --ntasks-per-node=4", "#PBS -l nodes=2:ppn=8")
