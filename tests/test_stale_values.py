@@ -1,5 +1,5 @@
-"""What a variable may not be said to hold any more: after an expression that is not known, and after a reference that
-may lead to it was written.
+"""What a variable may not be said to hold any more: after an expression that is not known, after a reference that may
+lead to it was written, and after a command that the shell gave up.
 
 `S …` prints its words. Bash runs each program once for every value of `$u1`, which is not known here: each of its
 prints has to be one of those that are thought possible, whether or not the evaluator doubts that anything ran as it
@@ -9,10 +9,11 @@ thinks.
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 from shell_programs import INPUTS
-from test_drawn_programs import pattern, prints_of, run_bash
+from test_drawn_programs import Turn, pattern, prints_of, run_bash, turns
 
 PROGRAMS = (
     # expressions of `let`
@@ -50,6 +51,25 @@ PROGRAMS = (
     'C=1; declare -n R=C; [ "$u1" ] && unset -n R; R=5; S $C',
 )
 
+ABANDONED = (
+    # errors at which bash gives up all of the command around them, and goes on with the next line
+    'N=1\nif true; then : "${!V}"; N=2; fi\nS $N',
+    'N=1\nfor i in 1 2; do : "${N:1:-2}"; N=2; done\nS $N',
+    "A=x:y; N=1\nif true; then N=2; : $((A+1)); N=3; fi\nS $N",
+    "A=x:y; N=1\nif true; then N=2; : ${N:A:1}; N=3; fi\nS $N",
+    "readonly Q=1; N=1\nfor i in 1 2; do N=$i; Q=2; done\nS $N",
+    'N=1; f() { N=2; : "${N:1:-3}"; N=3; }\nf; N=4\nS $N',
+    'N=1; [ "$u1" ] && : "${N:1:-3}"; N=4\nS $N\nN=5; S $N',
+    'N=1\nif true; then N=2; : "${N:1:-3}"; exit; fi\nS $N',
+    "N=1; A=(1)\nwhile true; do A[-9]=1; N=2; break; done\nS $N",
+    "N=1\nif true; then declare -i I=x:y; N=2; fi\nS $N",
+    "N=1; A=(1)\nif true; then declare -A A=([x]=1); N=2; fi\nS $N",
+    "N=1\nif true; then : ${1:=x}; N=2; fi\nS $N",
+    "N=1\nif true; then : ${N!}; N=2; fi\nS $N",
+    'N=1; f() { local N=5; : "${N:1:-3}"; }\nf; g() { N=4; }\nS $N',
+    'N=1\nM=$(: "${N:1:-3}"; N=2)$N; ( : "${N:1:-3}"; N=2 )\nS $N $M',
+)
+
 
 def shown(program: str) -> str:
     """A program with `S …` as prints of places of their own."""
@@ -57,14 +77,37 @@ def shown(program: str) -> str:
     return re.sub(r"\bS (\S[^;\n|&]*)", lambda found: f"printf '\\1%s\\2' @{next(places)} {found[1]} >&3", program)
 
 
+def unlike(text: str, told: dict[str, list[Turn]]) -> list[str]:
+    """What bash prints and was not thought possible."""
+    ours, _ = prints_of(text)
+    found = []
+    for place, every in told.items():
+        patterns = [pattern(each.argv[2:]) for each in ours.get(place, [])]
+        written = ["".join(f"\1{word}\2" for word in turn) for turn in every]
+        found += [each for each in written if not any(own.fullmatch(each) for own in patterns)]
+    return found
+
+
 def test_what_may_have_changed_is_not_said_to_be_as_before(tmp_path: Path) -> None:
     texts = [f"# {number} 0 {number}\n{shown(each)}\n" for each in PROGRAMS for number in range(len(INPUTS))]
-    faults = []
-    for text, told in zip(texts, run_bash(texts, tmp_path), strict=True):
-        ours, _ = prints_of(text)
-        for place, turns in told.items():
-            patterns = [pattern(each.argv[2:]) for each in ours.get(place, [])]
-            written = ["".join(f"\1{word}\2" for word in turn) for turn in turns]
-            faults += [(text, each) for each in written if not any(own.fullmatch(each) for own in patterns)]
-        assert ours and told, text
-    assert not faults
+    found = run_bash(texts, tmp_path)
+    assert all(found)
+    assert not [(text, fault) for text, told in zip(texts, found, strict=True) if (fault := unlike(text, told))]
+
+
+def test_what_a_line_changes_that_bash_gives_up_is_not_known(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    for program in ABANDONED:
+        for value in ("", "a"):
+            text = f"# 0 0 0\n{shown(program).replace('>&3', '')}\n"
+            script.write_text(text)
+            done = subprocess.run(["bash", str(script)], env={"u1": value}, capture_output=True, check=False)
+            told = turns(done.stdout.decode())
+            assert told and not unlike(text, told), (program, told)
+
+
+def test_what_follows_an_error_in_its_line_may_not_run() -> None:
+    ours, _ = prints_of(f"# 0 0 0\n{shown('N=1; f() { : ${N:1:-3}; S a; }')}\n{shown('f; S b')}\n")
+    assert all(each.state.escaped for commands in ours.values() for each in commands)
+    (last,) = prints_of(f"# 0 0 0\nN=1; : ${{N:1:-3}}\n{shown('S c')}\n")[0]["@0"]
+    assert not last.state.escaped

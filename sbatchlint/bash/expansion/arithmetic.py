@@ -35,6 +35,10 @@ class NotUnderstood(Exception):
     """The expression is not arithmetic, or the shell would stop at it."""
 
 
+class WrongSyntax(NotUnderstood):
+    """The expression is wrong whatever the values of its variables are."""
+
+
 class BadSubscript(NotUnderstood):
     """A subscript is not arithmetic, at which the shell abandons the command, even where it is `((…))` or `[[…]]`."""
 
@@ -369,5 +373,5 @@ def evaluate(string: str, names: ArithmeticVariables, depth: int = 0, mode: int 
     evaluator = _Evaluator(string, names, depth, mode)
     value = evaluator.comma()
     if evaluator.at < len(evaluator.tokens):
-        raise NotUnderstood(string)
+        raise WrongSyntax(string) if mode == ON else NotUnderstood(string)
     return value

@@ -169,7 +169,10 @@ def _with_attributes(expander: Expander, field: Pieces, flags: str, scope: Scope
         scope.state.doubtful = True
         new = None
     elif text is not None and "i" in flags:
-        number = expander.integer_of(text, scope)
+        number, wrong = expander.number_of(text, scope, {})
+        scope.state.guessed = scope.state.guessed or wrong is None
+        if wrong:
+            expander.substituter.abandon(scope)
         new = None if number is None else str(number)
     else:
         new = text if text is None else text.upper() if "u" in flags else text.lower() if "l" in flags else text
@@ -210,11 +213,14 @@ def assign(
     right side, where that was expanded before."""
     state = scope.state
     span = scope.span(node)
+    is_declared = values is not None
     if values is None:
         values = right_side(expander, node, scope, local, flags)
     name, old, fresh = _assigned(node.name, local, flags, state)
-    if old is not None and "r" in old.flags:  # what bash does then depends on the command
+    if old is not None and "r" in old.flags:
         state.doubtful = True
+        if not is_declared:
+            expander.substituter.abandon(scope)
         return
     if old is not None and "n" in old.flags and old.alternatives and not fresh:
         widen_targets(expander, name, span, scope, isinstance(node.value, ArrayLiteral))
@@ -410,7 +416,7 @@ def _in_element(
                 new = _with_attributes(expander, new or (), flags, scope)
             changed = with_element(array, index, new, flags, unknown)
             if changed is None:
-                scope.state.doubtful = True
+                expander.substituter.abandon(scope)
                 changed = array
             results.append(changed._replace(guards=merged))
     return results

@@ -61,7 +61,7 @@ class ScriptExpander(Expander):
             expansion = Expansion(name, span, phase, flattened(inputs), tuple(commands))
             return [((((Piece(None, *span, expansion),), False),), NO_GUARDS)]
         if isinstance(part, Broken):
-            scope.state.doubtful = True
+            self.substituter.abandon(scope)
             return [(segments_of(scope.unknown("", span, is_open=splitting), splitting), NO_GUARDS)]
         raise AssertionError(part)
 
@@ -99,8 +99,7 @@ class ScriptExpander(Expander):
         """The value of an arithmetic expression, as one piece."""
         word, inner = self._expression(start, end, scope)
         value, inputs, wrong = self._number(word, inner)
-        if wrong is not False:
-            scope.state.doubtful = True
+        self._note_wrong(wrong, scope)
         self._note_names(word, inner)
         shown = None if value is None else str(value)
         name = "$((" + scope.text.string[start:end].strip() + "))"
@@ -108,9 +107,15 @@ class ScriptExpander(Expander):
 
     def number(self, start: int, end: int, scope: Scope) -> tuple[int | None, tuple[Expansion, ...]]:
         value, inputs, wrong = self._number(*self._expression(start, end, scope))
-        if wrong is not False:
-            scope.state.doubtful = True
+        self._note_wrong(wrong, scope)
         return value, inputs
+
+    def _note_wrong(self, wrong: bool | None, scope: Scope) -> None:
+        """Notes that an expression is invalid, or may be: with numbers for what is not known it is not."""
+        if wrong:
+            self.substituter.abandon(scope)
+        elif wrong is None:
+            scope.state.doubtful = True
 
     def truth(self, start: int, end: int, scope: Scope) -> tuple[int | None, bool | None]:
         """The exit status of `((…))`, None where unknown; an invalid one is false. The second: see `number_of`."""
@@ -194,7 +199,7 @@ class ScriptExpander(Expander):
             if _SETTING.search(expression):
                 widen_all(self, names.span, scope)
             if not CHANGING.search(expression):
-                return None, None if names.unknown else True
+                return None, None if names.unknown and not isinstance(error, arithmetic.WrongSyntax) else True
             # bash may have made some of its assignments before it noticed
             for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", expression)):
                 if name != "sbatchlint_unknown":

@@ -317,7 +317,7 @@ class ParameterExpansion:
     def _assign_default(self, subject: Subject, results: list[Choice]) -> None:
         """Sets the variable of `${X:=y}`."""
         if subject.several or not NAME.fullmatch(subject.name) or subject.element == "":
-            self.scope.state.doubtful = True
+            self.expander.substituter.abandon(self.scope)
             return
         values = []
         for segments, guards in results:
@@ -367,7 +367,7 @@ class ParameterExpansion:
             name = text_of(fields[0]) if fields else ""
             match = None if name is None else INDIRECT.fullmatch(name)
             if match is None:
-                scope.state.doubtful = True
+                self.expander.substituter.abandon(scope)
                 unknown = scope.unknown(part.name, self.span, is_open=not part.quoted)
                 results.append((((unknown, self.splitting),), guards))
                 continue

@@ -91,6 +91,10 @@ class Substituter(Protocol):
     def charge(self, cost: int, span: Span) -> None:
         """Charges work like so many statements. Raises WorkBudgetExceeded where the budget is spent."""
 
+    def abandon(self, scope: Scope) -> None:
+        """Notes that the shell may give up the whole command here that it read, all of the loop, list or function
+        around this place, and go on with the next line."""
+
     def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
         """Charges a long value like statements. Raises WorkBudgetExceeded where the budget is spent."""
 

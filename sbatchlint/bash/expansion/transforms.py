@@ -199,21 +199,21 @@ def substring(
         if is_open(fields):
             return _open_slice(fields, part.name, start, length) or ((unknown,),)
         if length is not None and length < 0:
-            scope.state.doubtful = True
+            expander.substituter.abandon(scope)
             return ((unknown,),)
         return _slice(fields, part.name, scope, start, length, (unknown.replace(open=False),))
     field = fields[0] if fields else ()
     text = text_of(field)
     if text is None or not text.isascii():
         if length is not None and length < 0:
-            scope.state.doubtful = True  # an error if the value is too short
+            expander.substituter.abandon(scope)  # an error if the value is too short
         return ((unknown,),)
     low = start if start >= 0 else len(text) + start
     if low < 0 or low > len(text):
         return ((),)
     high = len(text) if length is None else (low + length if length >= 0 else len(text) + length)
     if high < low:
-        scope.state.doubtful = True
+        expander.substituter.abandon(scope)
         return ((unknown,),)
     return (cut(field, low, min(high, len(text))),)
 

@@ -24,7 +24,7 @@ from sbatchlint.bash.syntax.parser import parse
 from sbatchlint.bash.syntax.tree import Assignment, Program, Redirect, Statement
 from sbatchlint.bash.trace import Invocation, Redirection, Spawn, Trace
 from sbatchlint.bash.values import Phase, Pieces, Text
-from sbatchlint.bash.variables import Alternative, Guards, Variable
+from sbatchlint.bash.variables import Alternative, Guards, Variable, changed_names
 from sbatchlint.source.text import Span
 
 T = TypeVar("T")
@@ -109,6 +109,7 @@ class Interpreter(Substituter):
         self.failed_exits = 0  # how many `exit` with a non-zero status were met
         self.return_states: list[list[State]] = []  # where functions were left, a list for each call, innermost last
         self.exit_states: list[State] = []  # where this shell exited
+        self.abandoned: list[State] = []  # where it may have given up what it had read
         self.loops: list[LoopFrame] = []
         self.walked: list[Decisions] = []  # of the loops whose iterations are walked one by one, innermost last
         self.recorded: list[Decisions] = []  # of those whose iterations are recorded together
@@ -181,6 +182,31 @@ class Interpreter(Substituter):
         self.trace.status_reads.append(len(self.trace.pipelines))
         if name == "PIPESTATUS":
             self.trace.pipe_status_reads.append(len(self.trace.pipelines))
+
+    def abandon(self, scope: Scope) -> None:
+        """See `Substituter.abandon`. The walk goes on; `after_line` makes unknown what that may be wrong about."""
+        scope.state.doubtful = scope.state.escaped = True
+        if not self.abandoned:  # one is enough to know that there are some
+            self.abandoned.append(scope.state.copy())
+            self.abandoned[0].status = 1
+
+    def after_line(self, state: State | None, before: State, scope: Scope) -> State | None:
+        """The state after all commands of a line, which may have been given up halfway: nothing is known of what they
+        change. `before`: the state at its beginning."""
+        left, self.abandoned = self.abandoned, []
+        if not left:
+            return state
+        is_alone = state is None
+        state = left[0] if state is None else state
+        for name in changed_names(before.variables, [state.variables, left[0].variables]):
+            known = state.variables.get(name) or before.variables.get(name) or left[0].variables[name]
+            unknown = Alternative((scope.unknown(name, known.span, is_open=known.array),))
+            state.variables[name] = known._replace(alternatives=(Alternative(None), unknown))
+        state.join_shell([state, before])
+        state.restored, state.mixed, state.outer = before.restored, before.mixed, before.outer
+        state.escaped = before.escaped or is_alone
+        state.doubtful, state.status = True, None
+        return state
 
     def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
         cost = pieces // PIECES_OF_A_STATEMENT
@@ -272,7 +298,7 @@ class Interpreter(Substituter):
 
     def marks(self) -> Marks:
         """The lists of states that left by `exit`, `return`, `break` or `continue`, with their current lengths."""
-        lists = [*self.return_states, self.exit_states, *chain.from_iterable(map(_LEFT, self.loops))]
+        lists = [*self.return_states, self.exit_states, self.abandoned, *chain.from_iterable(map(_LEFT, self.loops))]
         return Marks(lists, list(map(len, lists)))
 
     def reset(self, marks: Marks, escaped: Sequence[Sequence[State]] = ()) -> Sequence[Sequence[State]]:
@@ -292,7 +318,7 @@ class Interpreter(Substituter):
         marks, depths = self.marks(), (len(before), len(self.return_states))
         allowed = self.silent = self.silent or MOST_SILENT
         self.trace = Trace(is_kept=False)
-        returns, leaves = self.return_states, self.exit_states
+        returns, leaves, abandoned = self.return_states, self.exit_states, self.abandoned
         walked, recorded = self.walked, self.recorded
         try:
             result = walk()
@@ -302,6 +328,7 @@ class Interpreter(Substituter):
             return None
         finally:
             self.trace, self.return_states, self.exit_states, self.loops = trace, returns, leaves, before
+            self.abandoned = abandoned
             self.walked, self.recorded = walked, recorded
             del before[depths[0] :], returns[depths[1] :]  # loops and functions in which the walk was stopped
             escaped = self.reset(marks)
@@ -312,26 +339,28 @@ class Interpreter(Substituter):
 
     def returning(self, scope: Scope, walk: Callable[[], State | None]) -> State | None:
         """Walks what `return` leaves, a function or a sourced file, and returns the state after it."""
-        escaped, exits = scope.state.escaped, len(self.exit_states)
+        escaped, exits = scope.state.escaped, len(self.exit_states) + len(self.abandoned)
         self.return_states.append([])
         end = walk()
         returned = self.return_states.pop()
         result = self.merge([end, *returned], scope.context.phase)
-        if result is not None and len(self.exit_states) == exits:
+        if result is not None and len(self.exit_states) + len(self.abandoned) == exits:
             result.escaped = escaped
         return result
 
     def subshell(self, walk: Callable[[], State | None], scope: Scope) -> State | None:
         """Walks commands in a subshell, which `exit` and `return` leave, and returns the state at its end."""
         outer = self.return_states, self.exit_states, self.loops
+        abandoned, self.abandoned = self.abandoned, []
         self.return_states, self.exit_states, self.loops = [[]] if self.return_states else [], [], []
         try:
             end = walk()
-            ends = [end, *self.exit_states]
+            ends = [end, *self.exit_states, *self.abandoned]
             for states in self.return_states:
                 ends += states
         finally:
             self.return_states, self.exit_states, self.loops = outer
+            self.abandoned = abandoned
         return self.merge(ends, scope.context.phase)
 
     def after_subshell(self, end: State | None, scope: Scope) -> State:

@@ -95,7 +95,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
             if declared.is_global and _is_hidden(word.name, state):
                 continue
             if _is_converted(declared, word.name, scope):
-                state.doubtful = True  # bash abandons the line
+                interpreter.abandon(scope)
                 continue
             _note_outer(declared, word.name, state)
             assign(expander, word, scope, declared.exported, local, flags, declared.array, values)

@@ -72,8 +72,15 @@ class ScriptInterpreter(Interpreter):
     def _run(self, text: Text, program: Program, phase: Phase, state: State | None) -> State | None:
         scope = Scope(state or State(), text, Context(phase))
         current: State | None = scope.state
+        before, end = scope.state.copy(), 0
         for statement in program.statements:
+            if _begins_line(text.string, end, statement.start):
+                current = self.after_line(current, before, scope)
+                before = before if current is None else current.copy()
+            end = statement.end
             if current is None:
+                if self.abandoned:
+                    continue
                 break
             if current is not scope.state:
                 scope = Scope(current, text, scope.context)
@@ -91,7 +98,7 @@ class ScriptInterpreter(Interpreter):
         else:
             if program.cut is not None:
                 self.limits.note("work", text.span(program.cut, len(text.string)))
-        return current
+        return self.after_line(current, before, scope)
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
         walk, cost = _WALKS[type(statement)]
@@ -358,6 +365,11 @@ class ScriptInterpreter(Interpreter):
                 return None
             results.append((programs.without_final_newlines(pieces), alternative.guards))
         return results or None
+
+
+def _begins_line(string: str, end: int, start: int) -> bool:
+    """Whether the shell reads a command by itself: a new line begins between the end of the last one and its start."""
+    return "\n" in string[end:start].replace("\\\n", "")
 
 
 def may_end_shell(statement: Statement) -> bool:

@@ -361,7 +361,9 @@ def _run_text(
         inner.state.set_option(ZSH, True)
     for flag in shell_flags(invocation.argv, len(invocation.argv) if kind == "stdin" else 6):
         inner.state.set_option(flag, True)
+    abandoned, interpreter.abandoned = interpreter.abandoned, []
     interpreter.program(text, Scope(inner.state, text, inner.context))
+    interpreter.abandoned = abandoned
 
 
 def _named(words: Sequence[Pieces], text: Text) -> Pieces | None:
