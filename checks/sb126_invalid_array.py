@@ -37,6 +37,8 @@ _OF_NONE = Regex(r"(?<![\d-])1-0(?![\d])")
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "array"):
+        if _OF_NONE.search(wrong.setting.text or "") and not _OF_NONE.search(job.source.slice(wrong.span)):
+            continue  # `1-${#FILES[@]}`: the number of what a loop adds is not known
         if _OF_NONE.search(job.source.slice(wrong.span)):  # the last index is still to be written
             found = corrected(wrong.span, wrong.fault, None, [], wrong.versions)
             yield found._replace(message=f"{found.message}; write the last index", severity="warning")
@@ -105,6 +107,11 @@ CASES = [
         title="the step is dropped",
     ),
     Bad("#!/bin/bash\n#SBATCH --array=«1-0»\nsrun ./a.out\n", severity="warning", title="no index yet"),
+    Good(
+        "#!/bin/bash\n#SBATCH --time=5\nFILES=()\nwhile read -r each; do FILES+=($each); done < list.txt\n"
+        "N=${#FILES[@]}\n[ $N -gt 0 ] || exit 1\nsbatch --array=1-$N --time=5 work.sh\n",
+        title="as many as the loop adds",
+    ),
     Bad("#!/bin/bash\n#SBATCH --array=«1-ten»\nsrun ./a.out\n", title="words"),
     Bad("#!/bin/bash\n#SBATCH --array=«-1-5»\nsrun ./a.out\n", title="no index is negative"),
     Good("#!/bin/bash\n#SBATCH --array=1-10:2%4\nsrun ./a.out\n"),

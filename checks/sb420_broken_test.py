@@ -225,10 +225,22 @@ def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterat
         return
     if glued and _ends_plain(last):
         fix = _fix("put a space before the bracket", [insert(place.end - 1, " ")], place, text, last)
+        if _comes_out_right(words):
+            message = "bash reports a missing `]` unless the value is empty, though the test comes out right"
+            yield Finding(place, f"{message}; put a space before the bracket", "info", fix=fix)
+            return
         yield Finding(place, f"{_MISSING}; put a space before the bracket", fix=fix)
     elif isinstance(last.parts[-1], Literal) or len(words) > 1 and unquoted_text(words[-2]) in _TESTING:
         fix = _fix("close the bracket", [insert(place.end, " ]")], place, text, last)
         yield Finding(text.span(command.start, last.end), f"{_MISSING}; close it", fix=fix)
+
+
+def _comes_out_right(words: list[Word]) -> bool:
+    """Whether a test is `[ -z $x]`: of an empty value the bracket is left, which closes it; of others it is false."""
+    if len(words) != 3 or unquoted_text(words[1]) != "-z" or len(words[2].parts) != 2:
+        return False
+    value = words[2].parts[0]
+    return isinstance(value, (Parameter, CommandSubstitution))
 
 
 def _is_closed_by_nothing(job: Job, text: Text, command: Simple) -> bool:
@@ -636,6 +648,13 @@ CASES = [
         unsafe_fixed='#!/bin/bash\n#SBATCH --nodes=2\nif [ "$MPI" = open ]; then\n    OPTIONS=-v\nfi\nsrun ./a.out\n',
         severity="warning",
         title="it sets what nothing reads",
+    ),
+    Bad(
+        '#!/bin/bash\n#SBATCH --nodes=1\n[ -z «"$1"]» && MODE=fast || MODE=$1\nsrun python train.py $MODE\n',
+        unsafe_fixed='#!/bin/bash\n#SBATCH --nodes=1\n[ -z "$1" ] && MODE=fast || MODE=$1\n'
+        "srun python train.py $MODE\n",
+        severity="info",
+        title="it comes out right",
     ),
     Good(
         """\

@@ -50,7 +50,7 @@ _OWN = frozenset(
     {"awk", "gawk", "mawk", "sed", "perl", "jq", "find", "xargs", "parallel", "printf", "docker", "podman", "curl"}
     | {"git", "rename", "sbatch", "ssh", "eval", "fd", "rsync", "aws", "sacct", "squeue", "sinfo"}
 )
-_CODE = frozenset({"-c", "-e", "-r", "-batch", "--eval", "-E"})
+_CODE = frozenset({"-c", "-lc", "-ic", "-lic", "-ec", "-exc", "-euc", "-xc", "-e", "-r", "-batch", "--eval", "-E"})
 _TEMPLATE = Regex(r"(?i)templ|format|pattern|prompt|text|name_fmt|glob|regex")
 
 
@@ -170,6 +170,8 @@ def _is_meant(job: Job, piece: Piece, place: Span, name: str) -> bool:
     """Whether the value of a variable was meant, and no slot of the program that gets the word."""
     if name not in _known(job):
         return False
+    if job.source.text[place.start - 1 : place.start] in ("$", "\\"):
+        return False  # `\\${X}` in double quotes, for a shell that gets the text
     line = job.source.text[job.source.line_of(place.start).start : place.start]
     if line.count("'") % 2:
         return False
@@ -243,5 +245,11 @@ CASES = [
     ),
     Good("#!/bin/bash\n#SBATCH -n 1\nOUT=a\nls $OUT\nparallel echo {OUT} ::: 1 2\n", title="braces of its own"),
     Good('#!/bin/bash\n#SBATCH -n 1\nstep=a\nls $step\n./train --name "run-{step}"\n', title="a slot"),
+    Good(
+        "#!/bin/bash\n#SBATCH --time=1:00:00\nexport LIBS=$HOME/lib\nls $LIBS\n"
+        'apptainer exec a.sif bash -lc "export LIBS=/opt/lib:\\${LIBS}; ./train"\n'
+        './run --line "cd \\${LIBS}"\n',
+        title="escaped, for the shell that gets the text",
+    ),
     Good("#!/bin/bash\n#SBATCH --time=1:00:00\nA=1\nls $A\n./train {A,B}\n", title="two words"),
 ]

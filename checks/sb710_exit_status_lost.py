@@ -393,7 +393,9 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], outcome
     if fix is not None and goes_on:
         fix, advice = append(job, "|| exit", loss.command), after("|| exit")
     elif fix is not None:
-        advice = f"add `status=$?` below line {last_line(job, loss.command)} and end with `exit $status`"
+        # zsh has a `status` that nobody can set
+        kept = "rc" if job.interpreter_line[0] == "zsh" else "status"
+        advice = f"add `{kept}=$?` below line {last_line(job, loss.command)} and end with `exit ${kept}`"
     begins = [fails]
     if found.last is not None and id(loss.command) in needed_producers(job):
         begins.insert(0, f"if {name}{many} fails after writing what `{found.last.name}` needs, {outcome}")
@@ -459,13 +461,18 @@ def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:
     return Fix("set -o pipefail", [insert(at, "set -o pipefail\n")], safe=is_pipefail_safe(job, hidden))
 
 
+def _names_of_status(job: Job) -> tuple[str, ...]:
+    """Names for a variable that keeps a status, the best first; zsh has a `status` that nobody can set."""
+    return ("rc", "srun_status") if job.interpreter_line[0] == "zsh" else ("status", "rc", "srun_status")
+
+
 def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:
     """The fix that keeps the status on a line after the work, and ends the script with it."""
     source, work = job.source.own, loss.command
     run = next(iter(runs_of(job, work)), None)
     if run is None or run.span.end > len(source.text):
         return None  # in a sourced file
-    name = next((each for each in ("status", "rc", "srun_status") if each not in source.text), None)
+    name = next((each for each in _names_of_status(job) if each not in source.text), None)
     if name is None or not _is_alone(job, run, work, last):
         return None
     start = source.line_of(run.span.start).start

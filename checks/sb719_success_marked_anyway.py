@@ -71,7 +71,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(
                 command.span,
                 f"line {row} runs however the script ends, so failed work is also marked as done; start the handler "
-                "with `status=$?`, and do this only if it is 0",
+                f"with `{'rc' if job.interpreter_line[0] == 'zsh' else 'status'}=$?`, and do this only if it is 0",
                 related=[(invocation.span, "marks the work as done")],
             )
             return

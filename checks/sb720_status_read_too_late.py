@@ -59,7 +59,8 @@ def check(job: Job) -> Iterator[Finding]:
                 )
             continue
         line = job.line(late.by.start)
-        instead = f"write `status=$?` below line {last_line(job, late.work)}, and {test} `$status`"
+        kept = "rc" if job.interpreter_line[0] == "zsh" else "status"  # which nobody can set in zsh
+        instead = f"write `{kept}=$?` below line {last_line(job, late.work)}, and {test} `${kept}`"
         by = f"line {line}"
         if line == job.line(late.read.start):
             by = f"`{shortened(job.source.slice(late.by), 25)}`"
