@@ -6,8 +6,8 @@ three quotes is no comment at all: bash would run it as a command, and sbatch wo
 
 Files that something else completes are ignored: templates that begin with a placeholder, headers without a command,
 what a script beside it appends to a first line (`echo '#!/bin/bash' > run.sh; cat body.sh >> run.sh`), and files
-without an option block whose name is not that of a batch script. A script that is fed to sbatch as a here-document
-needs its `#!` line too.
+without an option block whose name is not that of a batch script. A file that starts no program is advice. A script that
+is fed to sbatch as a here-document needs its `#!` line too.
 
 ## Fix
 
@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.script.submit_lines import is_completed_beside
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.script_file import BLANK, lacks_interpreter
 from sbatchlint.source.discover import is_batch_name
 from sbatchlint.triggers import Shebang
@@ -46,6 +47,8 @@ FRAGMENT = re.compile(
     r"|includes?|common)(?:[^a-z]|$)|\.(?:j2|jinja2?|envsubst|in|mustache|erb|mako|ejs|hbs|inc|txt|md|rst|html?|xml"
     r"|ya?ml|json|toml|tex|org|cfg|conf|def|el|vim)(?:[._-]|$)"
 )
+# Commands that only make an environment.
+_PREPARING = frozenset({"source", ".", "export", "set", "unset", "alias", "ulimit", "umask"})
 STATEMENT = re.compile(r"\{[{%#]|<%|%\(\w+\)s")
 
 
@@ -100,8 +103,17 @@ def check(job: Job) -> Iterator[Finding]:
     yield Finding(
         text.span(first, _end_of_line(string, first)),
         f"sbatch refuses the script: its first line must be `#!` and an interpreter; add {line} at the top",
+        "info" if _only_prepares(job) else None,
         fix=Fix(f"add {line}", [Edit(top, f"{line}\n{margin}")]),
     )
+
+
+def _only_prepares(job: Job) -> bool:
+    """Whether a file starts no program: other scripts probably include it."""
+    if job.is_embedded or not job.source.own.text.count("\n"):
+        return False
+    commands = [each for each in job.invocations if each.name is not None or each.argv]
+    return all(each.name in _PREPARING or has_trait(each.name, "loads") for each in commands)
 
 
 def _misplaced(job: Job, start: int, end: int) -> Finding:

@@ -4,7 +4,8 @@ srun gives its tasks variables that describe the step: SLURM_STEP_NODELIST, SLUR
 SLURM_LAUNCH_NODE_IPADDR and others. The batch script is not part of any step. There these variables are empty
 (SLURM_STEP_ID is -5 in the batch script of Slurm 26.05), so that a host file stays empty or a loop runs over nothing.
 
-A warning where the value is only printed. Nothing is reported where the script has a default, or tests the value.
+Advice where the value is only printed, and a warning where something only looks it up. Nothing is reported where the
+script has a default, or tests the value.
 
 ## Fix
 
@@ -58,7 +59,10 @@ def check(job: Job) -> Iterator[Finding]:
         if use.kind == "argument" and use.command is not None:
             only_shown = has_trait(use.command.name, "looks")
         if use.kind != "guard":
-            yield _finding(read.span, entry, "warning" if only_shown else "error", use.command)
+            # of a log line nothing depends; what a pipe or `$(…)` makes of it may count
+            told = use.kind == "print" and not read.context.captured
+            told = told and not (use.command is not None and use.command.piped_to)
+            yield _finding(read.span, entry, "info" if told else "warning" if only_shown else "error", use.command)
     for span, entry in _in_other_languages(job):
         yield _finding(span, entry, "error")
 
@@ -122,7 +126,7 @@ CASES = [
         #SBATCH --nodes=2
         echo "started from «$SLURM_LAUNCH_NODE_IPADDR»"
         """,
-        severity="warning",
+        severity="info",
         title="only printed",
     ),
     Bad(

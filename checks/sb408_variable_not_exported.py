@@ -42,6 +42,8 @@ CARD = Card("SB408", "variable-not-exported", severity="error", fix="sometimes",
 
 # Where software is: a module may have exported these before the script sets them.
 _PLACE = Regex(r"(?!HF_)\w+_(?:HOME|ROOT|PATH|DIR|ARCH|VERSION)")
+# What a comment says of a variable that the job gets from who submits it, which stays exported.
+_INHERITED = Regex(r"(?i)\binherit|\bprop?a?gat|\bpassed (?:on|down)\b|\b(?:already|comes?|arrives?|is|are) exported\b")
 # What may precede an assignment that is a statement of its own.
 _OPENINGS = Regex(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
 _WORD_SIGN = Regex(r"\w")
@@ -186,6 +188,15 @@ def _assignment(job: Job, name: str, shell: Invocation) -> VariableAssignment | 
     return found if found is not None and (found.name, found.span) == (name, span) else None
 
 
+def _is_inherited(job: Job, assigned: VariableAssignment) -> bool:
+    """Whether a comment beside an assignment says that the variable comes with the environment, and so is exported."""
+    line = job.source.line_of(assigned.span.start)
+    above = job.source.slice(job.source.line_of(line.start - 1)) if line.start else ""
+    beside = job.source.slice(Span(assigned.span.end, max(line.end, assigned.span.end)))
+    notes = (above.lstrip() if above.lstrip().startswith("#") else "", beside.partition("#")[2])
+    return any(_INHERITED.search(each) for each in notes)
+
+
 def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
     """Variables that only programs read, set but not exported, and the first program that starts without them."""
     candidates = [
@@ -211,6 +222,8 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
                 continue
             if not variable.exported and all(way.fields for way in variable.alternatives):
                 printed = _prints(job, candidate.name)
+                if _is_inherited(job, candidate):
+                    break
                 if _times(candidate.name, job.source.text, printed + 2) == 1 + printed:
                     yield candidate, starter
                 break

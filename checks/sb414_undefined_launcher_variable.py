@@ -107,6 +107,8 @@ _COMMENTED = Regex(
     r"(?m)^[ \t]*#+[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)="
     r"(?:\"[^\"\n]+\"|'[^'\n]+'|\$\([^()\n]+\)|`[^`\n]+`|[^\s\"'<]+)[ \t]*(?:#.*)?$"
 )
+# What a comment says of an assignment that is made where it is wanted.
+_OPTIONAL = Regex(r"(?i)#.*\b(?:un-?comment|optional(?:ly)?|enable)\b")
 _CONSTANTS = frozenset({"true", "false", "null", "none"})
 _COMPARED = Regex(r"[\"}]*[ \t]+-(?:eq|ne|lt|le|gt|ge)[ \t]")
 _OPTION_BEFORE = Regex(r"(?:^|[ \t])(--?[A-Za-z][\w-]*)[ =]\"?$")
@@ -254,6 +256,8 @@ def _commented_out(job: Job) -> Iterator[Finding]:
             continue
         if use_of(job, read).kind not in ("argument", "assignment") and not _is_compared(job, read):
             continue  # a list that may be empty, a message
+        if _is_switch(job, read, match):
+            continue
         off = job.span(match.start(1), match.end(1))
         may_be_empty = _is_dispensable(job, read, match)
         begins_path = job.source.text.startswith("/", read.span.end)
@@ -269,6 +273,20 @@ def _commented_out(job: Job) -> Iterator[Finding]:
     for (_, first), *later in reported.values():
         beside = [(each.span, f"`{word}` is commented out as well") for word, each in later[:3]]
         yield first._replace(related=[*first.related, *beside])
+
+
+def _is_switch(job: Job, read: VariableRead, commented: re.Match[str]) -> bool:
+    """Whether a comment says that the assignment is optional, and without a value the word is simply not there."""
+    string = job.text.string
+    end = string.rfind("\n", 0, commented.start())
+    above = string[string.rfind("\n", 0, max(end, 0)) + 1 : max(end, 0)].lstrip()
+    if not any(_OPTIONAL.search(each) for each in (commented[0], above if above.startswith("#") else "")):
+        return False
+    before = string[max(read.start - 200, 0) : read.start]
+    if before[-1:] not in (" ", "\t", "\n") or string[read.end : read.end + 1] not in ("", " ", "\t", "\n", ";"):
+        return False
+    words = before.replace("\\\n", " ").split()
+    return bool(words) and not words[-1].startswith("-")  # `--data $DATA` takes the next word
 
 
 def _is_compared(job: Job, read: VariableRead) -> bool:

@@ -109,6 +109,8 @@ def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
     """
     python = python_of(invocation)
     found = sign_in_command(invocation.argv, python, partial(exported, invocation))
+    if found is not None and found.kind == "rank-variables" and _names_tensorflow(job.source.text):
+        return None  # one process of it may use all GPUs (MirroredStrategy), and nothing says that it reads RANK
     if python is None:
         return found
     found = _with_configuration(job, invocation, found)
@@ -128,6 +130,12 @@ def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
         return None
     words = f"Lightning expects one task for each device ({trainer.path}, line {trainer.line})"
     return RankSign("lightning", words, place, trainer.devices, trainer.nodes, f"{trainer.path}:{trainer.line}")
+
+
+@lru_cache(maxsize=4)
+def _names_tensorflow(text: str) -> bool:
+    """Kept for the many commands of a script."""
+    return "tensorflow" in text.lower()
 
 
 def _with_configuration(job: Job, invocation: Invocation, found: RankSign | None) -> RankSign | None:
@@ -344,18 +352,28 @@ _TRAINING = Regex(
     r"(?:(?:^|[/.-])(?=\w*(?:train|tun[ei]|ddp|fsdp))\w+|(?:^|[/._-])(?:main|fit)(?:_\w+)?)(?:[.-]\w+)*\.py$",
     re.IGNORECASE,
 )
-_MANY_NODES = Regex(r"submit|slurm|ray|dask|spark|parsl|mpi|launch|executor|nodelist|hostfile|hosts\b", re.IGNORECASE)
+# What a program gets that fills in a command line and runs it.
+_TEMPLATE = Regex(r"(?:cmd|command|job|script|batch|submit|launch(?:er)?|srun|sbatch)s?[-_]template", re.IGNORECASE)
+_MANY_NODES = Regex(
+    r"submit|slurm|srun|torchrun|ray|dask|spark|parsl|mpi|launch|executor|nodelist|hostfile|hosts\b", re.IGNORECASE
+)
 
 
 def is_lone_rank(job: Job, command: Invocation) -> bool:
     """Whether the batch shell starts a program once that is one rank of many, or trains on the job's GPUs."""
     context = command.context
-    if command.phase is not Phase.BATCH or command.children:
+    if command.phase is not Phase.BATCH or command.children or _starts_others(command):
         return False
     if context.captured or context.may_repeat or context.background or is_for_some_jobs(command):
         return False
     sign = rank_sign(job, command)
     return bool(job.request.asks_for_gpus) and _trains_alone(command) if sign is None else sign.kind != "jax"
+
+
+def _starts_others(command: Invocation) -> bool:
+    """Whether a program gets the command line by which it starts the work: `--cmd-template-file run.sh`."""
+    names = [each.name for field in command.argv for each in expansions(field)]
+    return any(_TEMPLATE.search(each) for each in (*command.words, *names))
 
 
 def _trains_alone(invocation: Invocation) -> bool:

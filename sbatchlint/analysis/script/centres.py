@@ -7,6 +7,7 @@ TACC (Frontera, Stampede, Lonestar, Longhorn, Maverick), SURF's former Cartesius
 nodes too, as their user guides say.
 """
 
+import os
 from functools import lru_cache
 
 from sbatchlint.analysis.site.defaults import in_whole_nodes
@@ -86,12 +87,12 @@ def gets_gpus_of_nodes(job: Job) -> bool:
     """Whether jobs get all GPUs of their nodes without a request, as the settings or the script's centre say."""
     if job.site.gpus is not None:
         return job.site.gpus == "whole-node"
-    if _names_a_centre(job.source.text):
-        return True
+    if _names_a_centre(job.source.text) or _names_a_centre(os.path.basename(job.source.path)):
+        return True  # also `train_stampede.slurm`
     return job.request.partition in _GPU_QUEUES and not job.request.has_any_option(_PARTS)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _names_a_centre(text: str) -> bool:
     """Kept for the many jobs that one file may submit."""
     return _GPUS_OF_NODE.search(text) is not None
