@@ -36,6 +36,9 @@ CARD = Card(
 
 _SEARCH_PATH = Regex(r"\w*PATH")
 
+# What may be any text, if only it is the same on all nodes.
+_OF_ANY_TEXT = Regex(r"rdzv[-_]id[= ][\"']?$")
+
 
 def check(job: Job) -> Iterator[Finding]:
     yield from _search_paths(job)
@@ -57,12 +60,13 @@ def check(job: Job) -> Iterator[Finding]:
             if dollar.shell is not None or not printed:
                 fix = Fix("remove the backslash", [remove(extra)], safe=True)
                 advice = f"write `{file[extra.end : span.end]}`"
+        before = file[max(span.start - 20, 0) : span.start]
         shell = "the batch shell" if dollar.step is None else "the shell in the task"
         yield Finding(
             span,
             f"{dollar.command.name} gets `${dollar.name}` literally, because {shell} only removes the backslash; "
             f"{advice}",
-            "warning" if printed and is_only_logged(dollar.command) else None,
+            "warning" if printed and is_only_logged(dollar.command) or _OF_ANY_TEXT.search(before) else None,
             fix=fix,
         )
 

@@ -56,6 +56,7 @@ _RESULT = Regex(
     r"-{1,2}(?:[\w.]+[-_.])?(?:o|O|out|output|outfile|out[-_]?(?:put)?[-_]?(?:file|path|csv|name)?(?:name)?"
     r"|results?(?:[-_](?:file|path))?|report(?:[-_]file)?|save[-_]?(?:file|path|as))"
 )
+_IN_LOGS = Regex(r"(?i)(?:^|/)logs?/[^/]*$")
 _FILE = Regex(r".*[^/.][^/]*\.[A-Za-z]\w{0,7}")
 # Options whose value may become part of the file's name or its folder.
 _NAMING = Regex(r"-{1,2}.*(?:name|prefix|suffix|tag|label|dir|folder|path|root|run|exp|id)\w*")
@@ -210,6 +211,8 @@ def _is_log(command: Invocation, path: str) -> bool:
     """Whether a file holds what a program tells, and not its results: of a script, standard output is such a file."""
     ending = path.rpartition(".")[2]
     script = bool(command.argv) and (has_trait(command.name, "shell") or is_python(command.argv[0]))
+    if _IN_LOGS.search(path):
+        return True
     return ending in ("log", "err") or ending == "out" and script
 
 
