@@ -580,22 +580,6 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
-        #SBATCH --nodes=1
-        if «[$1» = train ]; then
-            srun python train.py
-        fi
-        """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        if [ $1 = train ]; then
-            srun python train.py
-        fi
-        """,
-    ),
-    Bad(
-        """\
-        #!/bin/bash
         #SBATCH --nodes=2
         if [ $SLURM_NNODES «> 1» ]; then
             srun python train.py
@@ -648,13 +632,6 @@ CASES = [
         unsafe_fixed='#!/bin/bash\n#SBATCH --nodes=2\nif [ "$MPI" = open ]; then\n    OPTIONS=-v\nfi\nsrun ./a.out\n',
         severity="warning",
         title="it sets what nothing reads",
-    ),
-    Bad(
-        '#!/bin/bash\n#SBATCH --nodes=1\n[ -z «"$1"]» && MODE=fast || MODE=$1\nsrun python train.py $MODE\n',
-        unsafe_fixed='#!/bin/bash\n#SBATCH --nodes=1\n[ -z "$1" ] && MODE=fast || MODE=$1\n'
-        "srun python train.py $MODE\n",
-        severity="info",
-        title="it comes out right",
     ),
     Good(
         """\
