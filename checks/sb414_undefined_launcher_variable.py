@@ -579,27 +579,6 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
-        #SBATCH --nodes=1
-        # submit with: sbatch job.sh
-        IMAGE=/opt/images/flow.sif
-        apptainer exec $IMAGE flow --config «${path}»/param.yaml
-        """,
-        severity="warning",
-        title="a path that begins at the root",
-    ),
-    Bad(
-        """\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        if [[ «$hostname» == *frontier* ]]; then module load rocm; fi
-        for user in ada grace; do srun ./a.out "$user" "$HOME"; done
-        """,
-        severity="warning",
-        title="the shell's own, in small letters",
-    ),
-    Bad(
-        """\
-        #!/bin/bash
         #SBATCH --nodes=2
         GPUS_PER_NODE=8
         srun torchrun --nnodes «$NNODES» --nproc_per_node $GPUS_PER_NODE train.py
