@@ -291,3 +291,56 @@ def test_a_word_with_variables_that_nearly_comes_to_a_path() -> None:
     job = picture_of(Source(script, "job.sh"), SETTINGS).jobs[0]
     assert list(variable_words(job, "." * 900 + "/last.ba")) == []
     assert [values for _, values in variable_words(job, "/work/data/s1/.txt")] == [["s1", ""]]
+
+
+def test_an_argument_in_the_quoted_line_is_named() -> None:
+    """The message names no option, but the line that raised it does: the finding on it is the answer."""
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/opt/env/lib/python3.11/site-packages/accelerate/utils/launch.py", line 114, in prepare\n'
+        '    setattr(args, "node_rank", int(args.{}))\n'
+        "                               ^^^^^^^^^^^^^^^^^\n"
+        "TypeError: int() argument must be a string or a real number, not 'NoneType'\n"
+    )
+    script = NODES + "srun accelerate launch --num_machines 2 --num_processes 16 --main_process_ip a train.py\n"
+    answer, rows = best(log.format("machine_rank"), script)
+    assert answer.where == "script" and codes_of(answer.findings) == ["SB307"] and 3 in rows
+    assert not best(log.format("seed"), script)[0].findings
+
+
+def test_an_image_cut_at_a_hash() -> None:
+    log = "slurmstepd: error: pyxis:     curl: (6) Could not resolve host: registry-1.docker.io\n"
+    cut, rows = best(log, "#!/bin/bash\n#SBATCH --container-image=images.example.org:5000#tools\n./a.out\n")
+    assert (cut.cause.key, cut.confidence, rows) == ("cut-at-hash", "certain", [2])
+    whole, _ = best(log, '#!/bin/bash\n#SBATCH --container-image="images.example.org:5000#tools"\n./a.out\n')
+    assert whole.cause.key != "cut-at-hash"
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        ("sbatch: error: fetch_config: DNS SRV lookup failed\n", "no-configuration"),
+        ("sbatch: fatal: Could not establish a configuration source\n", "no-configuration"),
+        (
+            "srun: error: _fetch_child: failed to fetch remote configs: Unable to contact slurm controller\n",
+            "controller-down",
+        ),
+        (
+            "sbatch: error: Batch job submission failed: I/O error writing script/environment to file\n",
+            "disk-of-controller",
+        ),
+    ],
+)
+def test_what_is_not_the_script(log: str, cause: str) -> None:
+    answer = diagnose(findings_in({"job.log": log.encode()}), None).answers[0]
+    assert (answer.cause.key, answer.where) == (cause, "cluster")
+    assert cause == "controller-down" or answer.confidence == "likely"
+
+
+def test_only_a_traceback_that_is_there_is_pointed_at() -> None:
+    message = "RuntimeError: the two tensors are on different devices\n"
+    frames = 'Traceback (most recent call last):\n  File "/home/ada/model.py", line 3, in <module>\n    a @ b\n'
+    alone, traced = (
+        diagnose(findings_in({"job.log": log.encode()}), None).answers[0].advice for log in (message, frames + message)
+    )
+    assert "has no traceback" in alone and "has no traceback" not in traced

@@ -22,10 +22,25 @@ _REFUSING = Regex(r"\b(?:sbatch|srun|salloc)(?:\.bin)?: (?:error|fatal): ")
 _NEVER = ("SB0", "SB9")
 
 
+# An argument of the program, in the line that a traceback quotes, and exceptions that its value may raise.
+_ARGUMENT = Regex(r"(?<![\w.])(?:args?|opts?|options|FLAGS)\.([a-z]\w+)")
+_OF_VALUE = ("TypeError", "ValueError", "AttributeError", "AssertionError")
+
+
+def _arguments(event: Event) -> list[str]:
+    """The options of which a program used the value where it failed: `int(args.rank)` of none."""
+    if not event.groups.get("type", "").endswith(_OF_VALUE):
+        return []
+    quoted = [each for each in event.above[-2:] if each.strip("\t ^~")][-1:]
+    found = [name for line in quoted if line.startswith(" ") for name in _ARGUMENT.findall(line)]
+    return [f"--{name}" for each in found for name in (each, each.replace("_", "-"))]
+
+
 def names_in(event: Event) -> list[str]:
     """What a message names, of which a finding may speak."""
     found = [event.groups[each].strip("'\"`") for each in _GROUPS if event.groups.get(each)]
     found += _VARIABLE.findall(event.text) + _OPTION.findall(event.text)
+    found += _arguments(event)
     for groups in _CACHE.findall(event.text):
         found += [f"{each.upper().replace('-', '_')}_" for each in groups if each]
     return [each for each in dict.fromkeys(found) if len(each) > 1]

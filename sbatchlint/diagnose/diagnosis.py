@@ -27,6 +27,11 @@ MOST_ALTERNATIVES = 2
 # Of advice that is about one node.
 _THAT_NODE = "--exclude of that node"
 
+# Advice that the log must bear out, and what is said instead.
+_SEE_TRACEBACK = "see the traceback in the log: its last frame that is the program's own"
+_NO_TRACEBACK = "the log has no traceback of it: look for one in the program's other output, or search for the message"
+_FRAME = re.compile(r'\s*File "[^"]+", line \d+')
+
 
 class Diagnosis(NamedTuple):
     """`answers`: the best, then alternatives; `noise`: the other events in the logs."""
@@ -74,7 +79,7 @@ def diagnose(findings: Findings, picture: Picture | None, account: Account | Non
         best = _stuck(ranked.warnings, findings, picture) or silent_answers(findings.last, picture)
         best = best or _last_complaint_of(findings.last, picture)
     best = _complained(best, picture) or _before_cut(best, ranked.noise, ranked.teardown) or best
-    best = [_naming_node(each, findings.events.values()) for each in best]
+    best = [_with_traceback(_naming_node(each, findings.events.values())) for each in best]
     root = best[0].event if best else None
     if root is not None:
         root.rows = _with_repetition(root, findings.events.values())
@@ -146,6 +151,16 @@ def _naming_node(answer: Answer, others: Iterable[Event]) -> Answer:
         return answer
     node = node_of(answer.event, others) or only_node(answer.event)
     return answer._replace(advice=answer.advice.replace(_THAT_NODE, f"--exclude={node}")) if node else answer
+
+
+def _with_traceback(answer: Answer) -> Answer:
+    """The answer, which points to a traceback only if the log has one."""
+    event = answer.event
+    if not answer.advice.startswith(_SEE_TRACEBACK) or "python-traceback" in event.symptoms:
+        return answer
+    if any(_FRAME.match(each) for each in (*event.above, *event.below)):
+        return answer
+    return answer._replace(advice=answer.advice.replace(_SEE_TRACEBACK, _NO_TRACEBACK, 1))
 
 
 def _first(events: list[Event], picture: Picture | None, needs_proof: bool, vague: bool) -> list[Answer]:

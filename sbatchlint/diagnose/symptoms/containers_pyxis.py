@@ -3,7 +3,7 @@
 import re
 
 from sbatchlint.diagnose.evidence import assigned, options, possible, says, shown, spans_of, step_options
-from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.source.text import Span
 
@@ -169,6 +169,7 @@ slurmstepd: error: pyxis:     [ERROR] Could not acquire rootfs lock
         causes=(
             Cause("exists", "submission", "the file to which the image is imported is there already ({url})", "leave the import out where it is there, or give enroot import --force", log=_is_there, unproven="certain"),
             Cause("image-name", "script", "the image is not named as enroot reads it, or is not there", "a file: /path/name.sqsh; a registry: HOST#NAME:TAG", codes=("SB505", "SB409", "SB414", "SB118", "SB115"), script=_image),
+            Cause("cut-at-hash", "script", "a `#` in the name of the image begins a comment for sbatch, so pyxis gets only what stands before it", "quote the value, or give the option to srun", codes=("SB105",), script=lambda job, event: RULED_OUT, told="--container-image gets"),
             Cause("rate-limit", "submission", "the registry delivers no more images for now: too many were fetched from this address without an account (429)", "import the image once, before the job (enroot import -o image.sqsh docker://…), and name that file; or log in (~/.config/enroot/.credentials)", log=lambda event: possible(re.search(r"\b429\b|toomanyrequests|rate limit", " ".join((event.text, *event.above[-3:], *event.below[:4]))))),
             Cause("denied", "submission", "the registry refuses to deliver the image ({url}): it needs credentials, or does not take those that it got", "write a line `machine HOST login USER password TOKEN` into ~/.config/enroot/.credentials, with the host alone and no port, or import the image beforehand", log=_denied),
             Cause("registry", "submission", "the image could not be fetched ({url})", "look at the name, at the credentials in ~/.config/enroot/.credentials, and whether compute nodes reach the registry"),

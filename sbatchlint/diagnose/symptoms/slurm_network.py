@@ -1,7 +1,9 @@
 """Slurm's own network: the controller, and the slurmd of the nodes, do not answer."""
 
+import re
+
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.evidence import shown, spans_of
+from sbatchlint.diagnose.evidence import possible, shown, spans_of
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.programs import programs_with
@@ -22,6 +24,18 @@ def _watches(job: Job, event: Event) -> Verdict:
         if command.name == "watch" and any(text_of(word) in _CLIENTS for word in command.argv)
     ]
     return shown(spans_of(found))
+
+
+_NO_CONFIGURATION = re.compile(
+    r"Could not establish a configuration source|unable to status file|DNS SRV lookup failed"
+)
+
+
+def _unconfigured(event: Event) -> bool | None:
+    """The command knows no controller, so it asked none."""
+    near = "\n".join((*event.above[-4:], *event.below[:4]))
+    asked = re.search(r"Unable to contact|failed to fetch remote configs|timed out|Connection ", near)
+    return possible(_NO_CONFIGURATION.search(event.text) and not asked)
 
 
 # fmt: off
@@ -58,6 +72,7 @@ srun: error: step_launch_notify_io_failure: aborting, io error with slurmstepd o
         patterns=(r"Unable to contact slurm controller", r"Could not establish a configuration source|unable to status file \S*slurm\.conf|failed to fetch remote configs|DNS SRV lookup failed", r": Incompatible versions of client and server code"),
         causes=(
             Cause("in-container", "script", "a command of Slurm is called in a container, which has neither Slurm's configuration nor munge", "call it outside, and pass the answer on", codes=("SB515",)),
+            Cause("no-configuration", "cluster", "the command found no configuration of Slurm: neither a slurm.conf nor a DNS record of the controller", "call it on a machine of the cluster (not in a container), or set SLURM_CONF to its slurm.conf; waiting does not help", log=_unconfigured),
             Cause("controller-down", "cluster", "the controller of Slurm did not answer: it is down, or this machine is not a client of it", "try again later; tell your administrators if it persists", unproven="certain"),
         ),
         matches="""\

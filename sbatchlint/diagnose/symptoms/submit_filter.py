@@ -26,6 +26,11 @@ _RULE = "a rule of the site does not allow the job: its message says which"
 _ADVICE = "do as the message says; the site's documentation has the rule"
 
 
+def _state_disk(event: Event) -> bool | None:
+    """The controller writes each job's script and environment to its state directory."""
+    return possible("writing script/environment" in event.groups.get("reason", ""))
+
+
 def _not_for_the_job(event: Event) -> bool | None:
     """The reason is an error of the system or of the way to the controller, not one of the job."""
     reason = event.groups.get("reason", "")
@@ -59,6 +64,7 @@ srun: error: cli_filter plugin terminated with error
         literals=("submission failed:", "allocate resources:", "submit/allocate failed:", "Unable to create step for job", "Unable to confirm allocation for job"),
         patterns=(r"(?:submission failed|allocate resources|submit/allocate failed|(?:create step|confirm allocation) for job \d+): (?P<reason>.+)",),
         causes=(
+            Cause("disk-of-controller", "cluster", "the controller could not write the script of the job to its own disk (StateSaveLocation), which is usually full", "nothing of the job: tell your administrators, and submit again when there is room", log=_state_disk),
             Cause("controller", "cluster", "Slurm could not accept it: {reason}", "try again later; tell your administrators if it persists", log=_not_for_the_job),
             Cause("refused", "submission", "Slurm did not accept it: {reason}", "see sbatch(1) for what the reason is about", script=submits()),
         ),
