@@ -344,3 +344,38 @@ def test_only_a_traceback_that_is_there_is_pointed_at() -> None:
         diagnose(findings_in({"job.log": log.encode()}), None).answers[0].advice for log in (message, frames + message)
     )
     assert "has no traceback" in alone and "has no traceback" not in traced
+
+
+@pytest.mark.parametrize(
+    ("message", "directive", "word", "cause"),
+    [
+        (
+            "--index=: invalid literal for int() with base 10: ''",
+            "",
+            "--index=$SLURM_ARRAY_TASK_ID",
+            "index-of-no-array",
+        ),
+        ("--seed=: invalid literal for int() with base 10: ''", "", "--index=$SLURM_ARRAY_TASK_ID", ""),
+        ("--index=x: invalid literal for int() with base 10: 'x'", "", "--index=$SLURM_ARRAY_TASK_ID", ""),
+        ("--index=: invalid literal for int() with base 10: ''", "", "--index=${SLURM_ARRAY_TASK_ID:-1}", ""),
+        (
+            "--index=: invalid literal for int() with base 10: ''",
+            "#SBATCH --array=1-3\n",
+            "--index=$SLURM_ARRAY_TASK_ID",
+            "",
+        ),
+    ],
+)
+def test_the_index_of_no_array(message: str, directive: str, word: str, cause: str) -> None:
+    """The option that gets an empty value has the array's index, and no directive makes the job an array."""
+    answer, rows = best(f"search.py: error: {message}\n", f"#!/bin/bash\n{directive}./search.py {word}\n")
+    assert (answer.cause.key == "index-of-no-array") == bool(cause)
+    assert not cause or (answer.confidence, rows) == ("likely", [2])
+
+
+def test_a_program_in_place_of_the_image() -> None:
+    log = "FATAL:   could not open image /home/ada/python3: lstat /home/ada/python3: no such file or directory\n"
+    without, rows = best(log, NODES + "srun apptainer exec --nv --bind /data:/data python3 train.py\n")
+    assert (without.cause.key, without.where, rows) == ("no-image-in-script", "script", [3])
+    named, _ = best(log, NODES + "srun apptainer exec --nv ubuntu.sif python3 train.py\n")
+    assert named.cause.key != "no-image-in-script"

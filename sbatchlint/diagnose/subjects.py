@@ -461,6 +461,27 @@ _NO_DATA = Regex(
     r"|no (?:data|samples|files))"
 )
 
+_EMPTY = Regex(r"""(?::|\bvalue|\bliteral|\bfloat|\bint|=) *(?:''|\"\")|(?<![\w-])--[\w-]+=: """)
+_OPTION = Regex(r"(?<![\w-])(--?[A-Za-z][\w-]*)")
+_INDEX = Regex(r"""(?:(?<![\w-])(--?[A-Za-z][\w-]*)[= ])?['"]?\$(?:SLURM_ARRAY_TASK_ID\b|\{SLURM_ARRAY_TASK_ID\})""")
+
+
+def _of_empty(event: Event) -> bool | None:
+    """A value that is empty."""
+    return possible(_EMPTY.search(event.text))
+
+
+def _array_index(job: Job, event: Event) -> Verdict:
+    """The array's index in a command, at the option that the message names if it names one, in a job that is no array."""
+    if not lacks(job, "array") or any(each.name == "SLURM_ARRAY_TASK_ID" for each in job.assignments):
+        return None
+    text, options_named = job.source.text, _OPTION.findall(event.text)
+    own = dict.fromkeys(each.span for each in job.invocations if not each.kind and each.span.end <= len(text))
+    found = (match for each in own for match in _INDEX.finditer(text, each.start, each.end))
+    spans = (Span(*match.span()) for match in found if not options_named or match[1] in options_named)
+    return shown(tuple(dict.fromkeys(spans)), "likely" if options_named else "possible")
+
+
 # For symptoms of role consequence or teardown whose text is the program's own.
 GENERAL_CAUSES = (
     Cause("copies-of-script", "script", "several tasks of a step run the same program, and disturb each other in the same files", "start the program once (--ntasks=1), or give each task files of its own (SLURM_PROCID)", codes=("SB330", "SB416", "SB724", "SB713"), log=_of_copies),
@@ -484,6 +505,7 @@ GENERAL_CAUSES = (
     Cause("geometry", "submission", "the program cannot work with so many processes, threads or nodes", "start as many as the message wants", log=about("geometry")),
     Cause("variable", "submission", "the program needs an environment variable that nothing sets", "export it in the script, and pass it to the container", log=_of_environment),
     Cause("slurm-list", "code", "the program takes a variable of Slurm for a number, and it is a list: `2(x3)` stands for 2 on each of 3 nodes", "let the program read such a list (SLURM_TASKS_PER_NODE), or a variable that is one number (SLURM_NTASKS)", log=_of_slurm_list),
+    Cause("index-of-no-array", "script", "SLURM_ARRAY_TASK_ID is empty, as the job is no array, and the program wants a value", "add `#SBATCH --array=FIRST-LAST`, or submit with --array", script=_array_index, log=_of_empty),
     Cause("words-of-script", "script", "the program does not take a word that the script gives it", "compare it with the program's manual, in the release that the job uses", script=named, log=about("words"), unproven="possible"),
     Cause("words", "submission", "the program does not take an option or a setting that it was given", "compare it with the program's manual, in the release that the job uses", log=about("words")),
     Cause("file-of-script", "script", "a file that the script names cannot be used on the node", "correct the path; a relative one is looked for where sbatch was called", script=named, log=about("file", "rights"), unproven="possible"),

@@ -2,11 +2,12 @@
 
 import re
 
-from sbatchlint.bash.values import text_of
+from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.diagnose.evidence import assigned, possible, says, shown, spans_of, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.diagnose.symptoms.files import unpacks
 from sbatchlint.job import Job
+from sbatchlint.job.launches import container_of
 
 _ENGINES = ("apptainer", "singularity")
 # Commands that containers are started for; none is the name of an image.
@@ -78,6 +79,13 @@ def _no_image(event: Event) -> bool | None:
     return possible(name in _PROGRAMS)
 
 
+def _taken_for_image(job: Job, event: Event) -> Verdict:
+    """The program that stands in the script where apptainer reads the image."""
+    name = event.groups.get("image", "").rsplit("/", 1)[-1]
+    images = (each.image for each in map(container_of, job.invocations) if each is not None)
+    return shown(tuple(dict.fromkeys(span_of(each) for each in images if each and text_of(each) == name)))
+
+
 def _image(job: Job, event: Event) -> Verdict:
     name = event.groups.get("image", "").rsplit("/", 1)[-1]
     return shown(worded(job, name)) if name else None
@@ -114,6 +122,7 @@ FATAL:   container creation failed: mount /data->/data error: while mounting /da
         literals=("could not open image", "Unable to handle docker", "Unable to handle ", "image format not recognized", "While making image from oci registry", "While pulling", "failed to get checksum", "failed to pull", "While performing build", "conveyor failed", "Image file already exists"),
         patterns=(r"FATAL:.*could not open image (?P<image>[^\s:]+)", r"FATAL:.*(?:Unable to handle \S+ uri|image format not recognized|While (?:making image|pulling|performing build)|conveyor failed)", r"FATAL:.*Image file already exists: (?P<image>\S+)"),
         causes=(
+            Cause("no-image-in-script", "script", "the script names no image before the command, so {image} is taken for it", "write the image between the options of exec and the command", codes=("SB409", "SB414"), script=_taken_for_image, log=_no_image),
             Cause("no-image", "submission", "the command is taken for the image, {image}: the word with the image is empty or missing", "look at the variable or the setting that holds the image", log=_no_image),
             Cause("exists", "submission", "the file to which the image is pulled is there already: {image}", "leave the pull out where it is there, or give it --force", log=lambda event: possible("already exists" in event.text), unproven="certain"),
             Cause("no-room", "script", "the image is unpacked or converted in /tmp of the node, which is too small for it", "export APPTAINER_TMPDIR (SINGULARITY_TMPDIR) and APPTAINER_CACHEDIR to folders that the script makes where there is room; or pull the image into a .sif file before the job", script=unpacks, log=lambda event: possible(re.search(r"(?i)no space left|disk quota", " ".join((event.text, *event.below[:3]))))),
