@@ -6,8 +6,9 @@ option has none, so that the program refuses its arguments, or works with a wron
 
 Reported are variables without quotes that are the whole value of an option, and that the script neither sets, tests nor
 mentions in a comment, and gives no default. Names that a login, a module or Slurm sets are left out, as is everything
-after a sourced file that cannot be read. Where the script shows which variable was meant, it is
-[SB414](undefined-launcher-variable.md). Always advice, as the submit environment may set anything.
+after a sourced file that cannot be read, and a template whose directives have such variables, too. Where the script
+shows which variable was meant, it is [SB414](undefined-launcher-variable.md). Always advice, as the submit environment
+may set anything.
 
 ## Fix
 
@@ -20,9 +21,12 @@ bash(1), "Word Splitting" and "Parameter Expansion"; sbatch(1), --export
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.nobody_sets import (
+    is_common_name,
     is_lone_lowercase_name,
+    is_mentioned,
     is_of_submission,
     may_come_from_files,
     unless_exported,
@@ -45,36 +49,48 @@ CARD = Card(
 )  # fmt: skip
 
 _OPTION = Regex(r"--?[A-Za-z][\w.-]*")
+_DIRECTIVE = Regex(r"(?m)^#SBATCH\b(.*)")
+_SLOT = Regex(r"\$\{([A-Za-z_]\w*)\}")
 # A script that reads more unset names than this is filled in by another program.
 _MOST_NAMES = 12
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if may_come_from_files(job) or len(unusual_names(job)) > _MOST_NAMES:
+    if may_come_from_files(job) or len(unusual_names(job)) > _MOST_NAMES or _is_filled_in(job):
         return
     reads = {
         each.span: each
         for each in unset_reads(job)
         if is_of_submission(job, each) and not is_lone_lowercase_name(job, each)
     }
-    found: dict[str, tuple[VariableRead, str]] = {}
+    found: dict[str, tuple[VariableRead, _Lost]] = {}
     for command in job.invocations if reads else ():
         if command.phase is Phase.SUBMIT or command.state.option("nounset") is not False or not _takes_options(command):
             continue
-        for option, place in _lost_values(command):
-            if place in reads:
-                found.setdefault(reads[place].name, (reads[place], option))
+        for lost in _lost_values(command):
+            if lost.read in reads:
+                found.setdefault(reads[lost.read].name, (reads[lost.read], lost))
     if not found:
         return
-    (name, (read, option)), *others = found.items()
+    (name, (read, lost)), *others = found.items()
     unless = unless_exported(job, name, read.context.phase).replace("unless exported", f"unless {name} is exported")
-    message = f"`{option}` gets no value {unless}; set it above, or {stopping(read)}"
+    advice = f"set it above, or {stopping(read)}"
+    line = job.line(lost.place.start)
+    where = f" on line {line}" if line != job.line(read.span.start) else ""
+    # the next word may become its value
+    message = f"`{lost.option}`{where} gets no value{' of its own' if lost.follows else ''} {unless}; {advice}"
     ends = (" to stop the job if it is empty", " to stop the job", "")
     yield Finding(
         read.span,
         next((told for end in ends if len(told := f"{message}{end}") <= MOST), message),
-        related=[(other.span, f"`{option}` gets none either") for _, (other, option) in others[:3]],
+        related=[(other.span, f"`{also.option}` gets none either") for _, (other, also) in others[:3]],
     )
+
+
+def _is_filled_in(job: Job) -> bool:
+    """Whether a program fills in the script, as its directives have slots of the form of variables: `${NODES}`."""
+    slots = _SLOT.findall("\n".join(_DIRECTIVE.findall(job.source.text)))
+    return any(not is_common_name(name) and not is_mentioned(job, name) for name in slots)
 
 
 def _takes_options(command: Invocation) -> bool:
@@ -82,20 +98,33 @@ def _takes_options(command: Invocation) -> bool:
     return not command.children and not has_trait(command.name, "prints", "minor") and not command.calls_function
 
 
-def _lost_values(command: Invocation) -> Iterator[tuple[str, Span]]:
-    """Each option of a command whose whole value is one variable without quotes, and where that is."""
-    before = ""
-    for field in command.argv[1:]:
+class _Lost(NamedTuple):
+    """An option whose whole value is one variable without quotes.
+
+    `place`: where the option is; `read`: where the variable is. `follows`: whether another word follows.
+    """
+
+    option: str
+    place: Span
+    read: Span
+    follows: bool
+
+
+def _lost_values(command: Invocation) -> Iterator[_Lost]:
+    """Each option of a command whose whole value is one variable without quotes."""
+    before, place = "", command.span
+    for number, field in enumerate(command.argv[1:], 2):
         last = field[-1] if field else None
         head = _head(field)
         if last is not None and last.text is None and last.expansion is not None and last.open:
             if len(field) == 1 and before:
-                yield before, last.expansion.span
+                yield _Lost(before, place, last.expansion.span, number < len(command.argv))
             elif head.endswith("=") and _OPTION.fullmatch(head[:-1]):
-                yield head[:-1], last.expansion.span
+                yield _Lost(head[:-1], Span(field[0].start, field[0].end), last.expansion.span, False)
         before = (
             head if len(head) > 1 and _OPTION.fullmatch(head) and last is not None and last.text is not None else ""
         )
+        place = Span(field[0].start, field[0].end) if field else place
 
 
 def _head(field: Pieces) -> str:

@@ -6,8 +6,9 @@ client; if the container's first process ignores SIGTERM (which process 1 does b
 seconds later, and the container keeps its GPUs while Slurm gives them to the next job.
 
 `--init` makes SIGTERM end the container, `--cgroup-parent` puts it into a cgroup of the job where the site allows that,
-and a trap can stop it by name. With `-d` no client is left to get the signal, so only the trap helps. podman, apptainer
-and pyxis run containers as processes of the job.
+and a trap can stop it by name: bash runs the trap at once where the client is in the background and the script at a
+`wait`, else only after the client has ended. A client that ssh starts gets no signal of the job's. With `-d` no client
+is left to get the signal, so only the trap helps. podman, apptainer and pyxis run containers as processes of the job.
 
 A warning for a container that is detached (`-d`), and where the trap is set only after the container has ended; advice
 for others, which docker usually stops with its client.
@@ -22,7 +23,7 @@ docker run manual, --init, --sig-proxy and --cgroup-parent; https://github.com/n
 https://github.com/codalab/codalab-worksheets/issues/1908
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.containers.container_starts import ContainerStart, container_starts
 from sbatchlint.analysis.containers.gpu_access import gpu_access
@@ -69,11 +70,25 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"this container keeps running after the job, as docker's daemon runs it; {name}stop it in a trap"
         else:
             keeps = "its GPUs" if job.request.asks_for_gpus or gpu_access(start).kind != "none" else "running"
-            trap = "a `--name` and a trap that stops it"
-            if start.container.name:
-                trap = f"a trap that runs `docker stop {shortened(_source(job, start.container.name))}`"
-            message = f"this container can keep {keeps} after scancel or the time limit; add `--init`, or {trap}"
+            message = f"this container can keep {keeps} after scancel or the time limit; {_ending(job, ways)}"
         yield Finding(start.place, message, None if start.flag("detach") and later is None else "info")
+
+
+def _ending(job: Job, ways: Sequence[ContainerStart]) -> str:
+    """What to write so that a container which is not detached ends with the job."""
+    start = ways[0]
+    name = start.container.name
+    trap = f"a trap that runs `docker stop {shortened(_source(job, name))}`" if name else "a trap that stops it"
+    runs = [each.invocation for each in ways]
+    over = (span_of(word) for each in commands_named(job, "ssh") for word in each.argv)
+    if start.container.span in over:  # the words of a variable, which ssh runs too: it gets no signal of the job's
+        named = "" if name else "give it a `--name`, and "
+        return f"{named}add {trap} on each node, unless the site's epilog does"
+    if any(run.context.background is not None for run in runs):
+        return f"add `--init`, or {'' if name else 'a `--name` and '}{trap}"
+    # bash runs a trap only when the command in the foreground has ended
+    others = f"`&`, {trap}, and `wait`"
+    return f"add `--init`, or {others if name else f'a `--name`, {others}'}"
 
 
 def _source(job: Job, name: Pieces) -> str:
@@ -151,7 +166,8 @@ CASES = [
         #SBATCH --gres=gpu:1
         NAME="train-$SLURM_JOB_ID"
         trap 'docker stop "$NAME"' EXIT TERM INT
-        docker run --rm --name "$NAME" --gpus all train:1 python train.py
+        docker run --rm --name "$NAME" --gpus all train:1 python train.py &
+        wait $!
         """,
     ),
     Good(

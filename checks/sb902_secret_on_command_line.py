@@ -25,13 +25,13 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import assignments_by_name, holder_of
+from sbatchlint.analysis.expansion.reads import assignments_by_name, holder_of, reads_in
 from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Context, Invocation, VariableAssignment, VariableRead
-from sbatchlint.bash.values import Phase, Piece, Pieces, shown_text, text_of
+from sbatchlint.bash.values import Phase, Piece, Pieces, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.containers import Container
@@ -63,6 +63,7 @@ LOGINS = {"wandb": "WANDB_API_KEY"}
 MAKERS = frozenset({"mcookie", "openssl", "pwgen", "uuidgen"})
 # Commands that take a secret from no file or variable, only as an option.
 _ONLY_AS_OPTION = (("ray", "start"),)
+_FEW_TO_EXPORT = 2  # variables that a message names
 _PRINTING = frozenset({"echo", "printf", "cat"})
 # Values of options and variables with such names that are not secrets: numbers, paths, switches.
 NO_LITERAL = Regex(r"|[-/~.@].*|\d{1,4}|(?:none|null|false|true|auto|env|yes|no)|[^{<]*/.*|anonymous.*", re.I)
@@ -187,7 +188,7 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
                 elif not kept:
                     continue  # for one run, and there is no other way
                 else:
-                    message = _without_record(command, taker, name)
+                    message = _without_record(secrets.job, command, taker, name, span)
             yield Finding(
                 span,
                 message,
@@ -206,13 +207,28 @@ def _without_other_way(secrets: Secrets, command: Invocation, span: Span) -> Inv
     return None
 
 
-def _without_record(command: Invocation, taker: Invocation, name: str) -> str:
+def _without_record(job: Job, command: Invocation, taker: Invocation, name: str, span: Span) -> str:
     """What to say where only the arguments of srun can be without a secret."""
-    export = "" if _is_in_environment(command, name) else "export it, and "
-    begin = f"`sacct` keeps `{name}`, an argument of {command.name}; {export}"
+    begin = f"`sacct` keeps `{name}`, an argument of {command.name}; "
+    missing = [] if _is_in_environment(command, name) else [name]
     if any(each.text is not None for each in taker.ancestors()):
-        return f"{begin}write `\\${name}`, so that only {taker.name} gets it"
-    return f"{begin}write `{command.name} … bash -c '{taker.name} {taker.words[1]} … \"${name}\"'`"
+        return f"{begin}{'export it, and ' if missing else ''}write `\\${name}`, so that only {taker.name} gets it"
+    # inside '…' the shell of the task expands what the command has besides
+    words = Span(span_of(taker.argv[0]).start, taker.span.end)
+    others = list(dict.fromkeys(each.name for each in reads_in(job, words) if each.name != name))
+    substitutes = any(each in job.source.slice(words) for each in ("$(", "`"))
+    plain = all(each.isidentifier() for each in others) and not substitutes
+    missing += [each for each in others if not _is_in_environment(command, each)]
+    start = f"{taker.name} {taker.words[1]}"
+    if plain and len(missing) <= _FEW_TO_EXPORT:
+        export = "export it, and " if missing == [name] else ""
+        if missing and not export:
+            export = f"export {' and '.join(f'`{each}`' for each in missing)}, and "
+        return f"{begin}{export}write `{command.name} … bash -c '{start} … \"${name}\"'`"
+    option = re.search(r"--?[\w-]+[= ](?=\"?$)", job.source.text[max(span.start - 40, 0) : span.start])
+    export = "export it, and " if name in missing else ""
+    given = f'{option[0] if option else ""}"${name}"'
+    return f"{begin}{export}write `{command.name} … bash -c '{start} \"$@\" {given}' - …`"
 
 
 def _written(secrets: Secrets, exposed: list[Span]) -> Iterator[Finding]:

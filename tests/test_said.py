@@ -8,7 +8,21 @@ import pytest
 
 from sbatchlint.api import lint
 
+# A head of Ray with a secret for this run, and variables of which one is exported.
+_RAY = (
+    "#SBATCH -N 2\nip=$(hostname -i)\nport=6379\ndir=/tmp/$USER\nexport head=$(hostname)\n"
+    "export redis_password=$(uuidgen)\nsrun ray start --head {} --redis-password=$redis_password --block &\nwait\n"
+)
 SAID = [
+    ("SB902", _RAY.format("--node-ip-address=$ip"), "export `ip`, and write `srun … bash -c 'ray start … \"$red"),
+    ("SB902", _RAY.format("--a=$ip --b=$port --c=$dir"), "'ray start \"$@\" --redis-password=\"$redis_password\"' - …"),
+    ("SB902", _RAY.format("--address=$head"), "; write `srun … bash -c 'ray start … \"$redis_password\"'`"),
+    ("SB514", "#SBATCH --gres=gpu:1\ndocker run a python a.py\n", "a `--name`, `&`, a trap that stops it, and `wait`"),
+    ("SB514", "#SBATCH --gres=gpu:1\ndocker run --name a a python a.py &\nwait\n",
+     "add `--init`, or a trap that runs `docker stop a`"),
+    ("SB514", "#SBATCH --gres=gpu:1 -N 2\nD='docker run --name a a'\nsrun -N1 $D a &\nssh n $D sleep 9d &\nwait\n",
+     "limit; add a trap that runs `docker stop a` on each node"),
+    ("SB454", "#SBATCH -n 1\np=$PORT\n\npython a.py --port $p --x 1\n", "`--port` on line 5 gets no value of its own"),
     # the environment that sbatch passes on
     ("SB414", "#SBATCH -n 1\na=1\nb=2\ncp $inpu/x .; echo $a $b\n", "unless exported before sbatch"),
     ("SB414", "#SBATCH -n 1\n#SBATCH --export=NONE\na=1\ncp $inpu/x .; echo $a\n", "--export=inpu=…"),
@@ -101,6 +115,9 @@ def test_a_message_fits_its_script(code: str, script: str, part: str) -> None:
 
 
 SILENT = [
+    # a module may set it, or a program that fills in the directives too
+    ("SB454", "#SBATCH -n 1\nmodule load spark\nspark-submit --master $SPARKURL --name a a.py\n"),
+    ("SB454", "#SBATCH --nodes=${NUM_NODES}\np=${PORT}\npython a.py --port $p --lr 1\n"),
     ("SB902", "#SBATCH -n 1\na_password=$(uuidgen)\nsrun bash -c 'ray start --redis-password=$a_password'\n"),
     ("SB902", "#SBATCH -n 1\na_password=$(uuidgen)\nray start --redis-password=$a_password\n"),
     # the last --role counts

@@ -55,6 +55,7 @@ _SHORTEST_TYPO = 6  # of a variable that is read rightly elsewhere
 _LONG_NAME = 8  # of a name that is read without its last letter
 _SHORTEST_START = 3  # of a name with which another begins
 _SHORTEST_NAME = 4  # a shorter name is similar to too many others
+_SHORTEST_MODULE = 4  # with whose name a variable may begin
 _DOLLAR = Regex(r"\$\{?([A-Za-z_]\w*)")
 # The folders after a variable in a path.
 _FOLDERS = Regex(r"((?:/[\w.-]+)+)(?=/)")
@@ -403,8 +404,14 @@ def is_of_submission(job: Job, read: VariableRead) -> bool:
 
 
 def _is_of_module(job: Job, name: str) -> bool:
-    """Whether a module of this name is loaded, which may set the variable: `module load picard`, then `$PICARD`."""
-    return name.lower().partition("_")[0] in _modules(job)
+    """Whether a module of this name is loaded, which may set the variable: `module load picard`, then `$PICARD`, or
+    `module load spark`, then `$SPARKURL`."""
+    small = name.lower()
+    if not name.isupper():
+        return small.partition("_")[0] in _modules(job)
+    return any(small[:end] in _modules(job) for end in range(_SHORTEST_MODULE, len(small) + 1)) or (
+        small.partition("_")[0] in _modules(job)
+    )
 
 
 @once
