@@ -64,8 +64,10 @@ def check(job: Job) -> Iterator[Finding]:
         lost = next((each for each in pieces if each.expansion is not None and each.expansion.name in names), None)
         if lost is not None and lost.expansion is not None:
             message = f"sbatchlint cannot work out the value of `{lost.expansion.name}`"
-            message = f"{message}, so it checks {launcher.name} without it; you need not change anything"
-            yield Finding(lost.span, message, "info", [(launcher.span, "gets the values")])
+            message = f"{message}, so it checks {launcher.name} without it; no change is needed"
+            apart = job.line(launcher.span.start) != job.line(lost.span.start)
+            others = [(launcher.span, f"{launcher.name} gets it here")] if apart else []
+            yield Finding(lost.span, message, "info", others)
 
 
 CASES = [

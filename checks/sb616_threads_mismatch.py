@@ -149,6 +149,8 @@ def check(job: Job) -> Iterator[Finding]:
             if shared and not requested and given is None:
                 continue  # cpus-not-requested reports it
             available = "a task gets one CPU unless you request more"
+            if "SLURM_CPUS_ON_NODE" in job.source.text:  # the script counts on more
+                available = "a task gets one CPU unless the site gives whole nodes"
             if requested or cpus > 1 or rank:
                 who = "the job has" if tasks else f"each {'process' if rank else 'task'} has"
                 available = f"{'a task has' if requested and not tasks and not rank else who} {cpus} here"

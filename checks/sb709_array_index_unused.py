@@ -97,7 +97,9 @@ def check(job: Job) -> Iterator[Finding]:
     if True in known:
         return
     span = setting.value_span or setting.span
-    related = [(works[0].name_span, "every task runs this")]
+    # what looks for a free port, or asks a server, is not what the tasks are for
+    main = next((each for each in works if not has_trait(each.name, "looks", "connects")), works[0])
+    related = [(main.name_span, "every task runs this")]
     path = next(filter(None, map(_continued, works)), None)
     if path is not None:
         message = f"{all_of(array.tasks, 'task')} of this array load and save {path} at once; to run them one by one"
@@ -113,7 +115,9 @@ def check(job: Job) -> Iterator[Finding]:
             [(off, "not run"), *related],
         )
     elif None in known:
-        work = works[known.index(None)]
+        unknown = [work for work, reads in zip(works, known, strict=True) if reads is None]
+        work = main if main in unknown else unknown[0]
+        related = [(work.name_span, "every task runs this")]
         name = _name(work).rpartition("/")[2]
         advice = f"unless {f'`{name}`' if name else 'the program'} splits the work itself, pass it `${INDEX}`"
         code = next((word for word in work.words[1:] if word in _CODE.get(work.name or "", ())), None)

@@ -331,6 +331,10 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], outcome
         leave = f"{after('|| rc=1')} and end with `{exit_with_kept(loss.command)}`"
         if others > _FEW and job.interpreter_line[0] in _SHELLS and not loss.command.context.depth:
             leave = f"add `trap 'rc=1' ERR` near the top and end with `{exit_with_kept(loss.command)}`"
+    if loss.how != "pipeline" and any(each.how == "pipeline" for each in same) and job.interpreter_line[0] in _SHELLS:
+        # in a pipeline what is appended would see the status of its last command
+        near = "add `set -e` near the top"
+        leave = "add `set -eo pipefail` near the top" if leave == near else f"add `set -o pipefail`, and {leave}"
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, name, many, leave)
     if loss.how == "overwritten":
@@ -373,6 +377,11 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], outcome
         line = job.line(later.span.start)
         if any(each.command.context.loops and job.line(each.command.span.start) == line for each in same):
             return f"a failure of {name}{many} is ignored: only the last iteration of line {line} counts; {leave}", None
+        # a pipeline there may have lost a status, too
+        among = later.name is not None and any(job.line(each.command.span.start) == line for each in same)
+        if among:
+            begin = f"a failure of {name}{many} is ignored: only the status of `{later.name}` counts; {leave}"
+            return begin, None
         begin = f"a failure of {name}{many} is ignored: only line {line}"
         whole, short = f"{begin} sets the job's exit status; {leave}", f"{begin}'s exit status counts; {leave}"
         return whole if len(whole) <= MOST else short, None

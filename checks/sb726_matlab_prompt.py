@@ -32,7 +32,7 @@ from sbatchlint.analysis.outcome.state_readers import state_reader
 from sbatchlint.analysis.storage.project_folders import project_folders
 from sbatchlint.bash.trace import Invocation, Redirection
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, is_open, shown_text, span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace, shortened
 from sbatchlint.job.programs import commands_of
 from sbatchlint.programs import has_trait
 from sbatchlint.source import lookups
@@ -172,14 +172,23 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
         yield Finding(command.name_span, message, "warning")
         return
     instead = " instead of `<`" if last.operator == "<" else " instead"
-    advice = f"`-batch {name}`" if name.isidentifier() else '`-batch "STATEMENTS"`'
-    if folder and name.isidentifier() and len(folder) < 24:
-        advice = f"`-batch \"addpath('{folder}'), {name}\"`"
+    advice = _batch(name, folder)
     yield Finding(
         command.name_span,
         f"MATLAB goes on after an error in its input and exits with 0; write {advice}{instead} (R2019a or later)",
         "warning",
     )
+
+
+def _batch(name: str, folder: str) -> str:
+    """The option that runs an m-file, which MATLAB finds by its name only in the folder of the job or on its path."""
+    if not name.isidentifier():
+        return '`-batch "STATEMENTS"`'
+    if not folder:
+        return f"`-batch {name}`"
+    if len(folder) < _SHORT:
+        return f"`-batch \"addpath('{folder}'), {name}\"`"
+    return f"`-batch \"run('{shortened(f'{folder}/{name}.m')}')\"`"
 
 
 def _inputs(command: Invocation) -> list[Redirection]:
@@ -194,10 +203,9 @@ def _without_program(job: Job, command: Invocation, words: list[str]) -> Iterato
     file = next((word for word in words[1:] if word.endswith(".m") and not word.startswith("-")), None)
     if file is None or job.request.has_option("input"):
         return
-    name = os.path.basename(file).removesuffix(".m")
-    yield Finding(
-        command.name_span, f"MATLAB does not run `{file}` without `-r` or `<`, and ends at once; write `-batch {name}`"
-    )
+    name, folder = os.path.basename(file).removesuffix(".m"), os.path.dirname(file)
+    message = f"MATLAB does not run `{shortened(file)}` without `-r` or `<`, and ends at once"
+    yield Finding(command.name_span, f"{message}; write {_batch(name, folder)}")
 
 
 def _program(job: Job, text: str) -> str | None:

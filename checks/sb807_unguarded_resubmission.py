@@ -130,7 +130,7 @@ def _never_satisfied(job: Job) -> Iterator[Finding]:
         if waits and not any(word.startswith("--kill-on-inv") for word in shown):
             yield Finding(
                 command.span,
-                "if the job named here fails, the new one stays pending until someone cancels it; "
+                "if the job it waits for fails, the new job stays pending until someone cancels it; "
                 "add `--kill-on-invalid-dep=yes`",
                 "info",
             )

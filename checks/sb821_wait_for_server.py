@@ -21,6 +21,7 @@ bash(1), "wait"; the manuals of the servers.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.appending import last_line
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.work import Weight, weight
@@ -76,7 +77,7 @@ def check(job: Job) -> Iterator[Finding]:
         unread = may_stop and python_program(job, client) is None
         unless = " if nothing else ends it" if may_stop else ""
         message = f"`wait` lasts until the time limit{lost}, as `{name}` never ends; "
-        message += f"{_advice(job, started, client)}{unless}"
+        message += f"{_advice(job, started, client, server, between)}{unless}"
         yield Finding(
             wait.span,
             message if len(message) <= MOST else message.removesuffix(unless),
@@ -108,8 +109,17 @@ def _is_other_work(command: Invocation, server: Invocation) -> bool:
     return background is not None and background != server.context.background and not _is_server(command)
 
 
-def _advice(job: Job, started: list[Invocation], client: Invocation) -> str:
-    """What to write instead of a `wait` for all; `started`: the work in the background."""
+def _advice(
+    job: Job, started: list[Invocation], client: Invocation, server: Invocation, between: list[Invocation]
+) -> str:
+    """What to write instead of a `wait` for all; `started`: the work in the background, `between`: all after the
+    server."""
+    shells = {each.context.background for each in started}
+    last = next((each.context.background for each in reversed(between) if each.context.background is not None), None)
+    loops = any(each.context.loops for each in (server, *started))
+    if len(shells) == 1 and last in shells and not loops:  # so that `$!` is its ID
+        line = last_line(job, server)
+        return f"write `server=$!` below line {line}, and `wait $!; kill $server` here"
     if started:
         return f"`wait` for line {job.line(started[-1].span.start)} only, then `kill` the server"
     return f"`kill` the server after `{client.name}`"

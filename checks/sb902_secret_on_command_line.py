@@ -315,8 +315,12 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
         edits = _without_value(job, name, span) if has_it else []
         first = "" if has_it else "export it, and "
         return f"{first}write `-e {name}` without a value", _fix("pass it by its name", edits)
+    if isinstance(container, Container) and container.kind == "apptainer" and not container.inherits:
+        if f"{name}=" in shown_text(command.argv[number]) and _is_value_of(command, number, "--env"):
+            prefix = "SINGULARITY" if command.name == "singularity" else "APPTAINER"
+            return f"export it as `{prefix}ENV_{name}` instead, which the container gets", None
     if command.name in ("srun", "sbatch", "salloc"):
-        if f"{name}=" in shown_text(command.argv[number]) and _is_export_option(command, number):
+        if f"{name}=" in shown_text(command.argv[number]) and _is_value_of(command, number, "--export"):
             edits = _without_value(job, name, span) if has_it else []
             return f"name `{name}` in `--export` without a value", _fix("pass it by its name", edits)
         export = _export_again(job, command, name, span)
@@ -372,9 +376,9 @@ def _inherits(job: Job, command: Invocation, context: Context) -> bool:
     return True
 
 
-def _is_export_option(command: Invocation, number: int) -> bool:
-    """Whether a word contains the value of --export."""
-    return shown_text(command.argv[number]).startswith("--export=") or text_of(command.argv[number - 1]) == "--export"
+def _is_value_of(command: Invocation, number: int, option: str) -> bool:
+    """Whether a word contains the value of an option."""
+    return shown_text(command.argv[number]).startswith(f"{option}=") or text_of(command.argv[number - 1]) == option
 
 
 def _export_again(job: Job, command: Invocation, name: str, span: Span) -> VariableAssignment | None:

@@ -14,6 +14,20 @@ _RAY = (
     "export redis_password=$(uuidgen)\nsrun ray start --head {} --redis-password=$redis_password --block &\nwait\n"
 )
 SAID = [
+    ("SB726", "#SBATCH -n 1\nmatlab -nodisplay < /home/someone/projects/analysis/run_all.m\n",
+     "run('/home/someone/projects/analysis/run_all.m')"),
+    ("SB726", "#SBATCH -n 1\nmatlab -nodisplay code/run_all.m\n", "write `-batch \"addpath('code'), run_all\"`"),
+    ("SB709", "#SBATCH -a 0-9\ns=$(nc -z localhost 80; echo $?)\npython main.py --cfg a\n", "unless `main.py` splits"),
+    ("SB710", "#SBATCH -n 1\n./a.out x\n./b.out\nbcftools view a.bcf | bgzip -c > a.vcf.gz\n",
+     "only the status of `bgzip` counts; add `set -eo pipefail`"),
+    ("SB807", "#SBATCH -n 1\nsrun ./a.out\nsbatch --dependency=afterok:$SLURM_JOB_ID b.sh\n", "if the job it waits"),
+    ("SB414", "#SBATCH -n 1\nA=1\nB=2\necho $nMethod $A $B\nif [ $A = $nMethod ]; then ./a.out; fi\n",
+     "empty, as line 6 needs it"),
+    ("SB821", "#SBATCH -n 1\nmlflow server --port 5 \\\n  --host a &\nmlflow experiments create\npython t.py &\nwait\n",
+     "write `server=$!` below line 4, and `wait $!; kill $server` here"),
+    ("SB902", "#SBATCH -n 1\napptainer exec --cleanenv --env WANDB_API_KEY=$WANDB_API_KEY a.sif python a.py\n",
+     "export it as `APPTAINERENV_WANDB_API_KEY` instead"),
+    ("SB616", "#SBATCH -N 2\nmake -j4\nsrun ./a.out $SLURM_CPUS_ON_NODE\n", "unless the site gives whole nodes"),
     ("SB902", _RAY.format("--node-ip-address=$ip"), "export `ip`, and write `srun … bash -c 'ray start … \"$red"),
     ("SB902", _RAY.format("--a=$ip --b=$port --c=$dir"), "'ray start \"$@\" --redis-password=\"$redis_password\"' - …"),
     ("SB902", _RAY.format("--address=$head"), "; write `srun … bash -c 'ray start … \"$redis_password\"'`"),
