@@ -46,6 +46,8 @@ CARD = Card(
 _STOPS = Regex(r"(?i)(?:.*[\W_])?(?:stop|shut[-_]?down|kill|quit|terminate|exit|close|retire_workers)(?:[\W_].*)?")
 # What only looks whether a server is there, or makes it known.
 _BESIDE = Regex(r"(?i).*(?:wait|health|ready|check|ping|regist|tunnel|proxy|router|gateway|warm|monitor|watch|log).*")
+# A worker of the server, which ends only with it: `dask worker`, `dask-worker`.
+_WORKER = Regex(r"(?:[\w-]+-)?workers?")
 _SESSION = Regex(r"(?i)\bssh\b.*\s-\w*[NLR]|\btunnel|https?://")
 
 
@@ -106,7 +108,9 @@ def _is_session(command: Invocation) -> bool:
 def _is_other_work(command: Invocation, server: Invocation) -> bool:
     """Whether `wait` waits for this command of the background too, which does not belong to the server."""
     background = command.context.background
-    return background is not None and background != server.context.background and not _is_server(command)
+    beside = any(map(_WORKER.fullmatch, command.words[:2]))
+    apart = background is not None and background != server.context.background
+    return apart and not beside and not _is_server(command)
 
 
 def _advice(

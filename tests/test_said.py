@@ -23,6 +23,8 @@ SAID = [
     ("SB807", "#SBATCH -n 1\nsrun ./a.out\nsbatch --dependency=afterok:$SLURM_JOB_ID b.sh\n", "if the job it waits"),
     ("SB414", "#SBATCH -n 1\nA=1\nB=2\necho $nMethod $A $B\nif [ $A = $nMethod ]; then ./a.out; fi\n",
      "empty, as line 6 needs it"),
+    ("SB821", "#SBATCH -n 4\ndask scheduler &\nsrun dask worker --a b &\npython -u ./t.py --c d\nwait\n",
+     "`kill` the server after `python`"),
     ("SB821", "#SBATCH -n 1\nmlflow server --port 5 \\\n  --host a &\nmlflow experiments create\npython t.py &\nwait\n",
      "write `server=$!` below line 4, and `wait $!; kill $server` here"),
     ("SB902", "#SBATCH -n 1\napptainer exec --cleanenv --env WANDB_API_KEY=$WANDB_API_KEY a.sif python a.py\n",
