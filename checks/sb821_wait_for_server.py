@@ -108,7 +108,9 @@ def _is_session(command: Invocation) -> bool:
 def _is_other_work(command: Invocation, server: Invocation) -> bool:
     """Whether `wait` waits for this command of the background too, which does not belong to the server."""
     background = command.context.background
-    beside = any(map(_WORKER.fullmatch, command.words[:2]))
+    beside = any(
+        map(_WORKER.fullmatch, (word for each in (command, *command.descendants()) for word in each.words[:2]))
+    )
     apart = background is not None and background != server.context.background
     return apart and not beside and not _is_server(command)
 

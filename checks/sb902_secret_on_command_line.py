@@ -25,13 +25,14 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import assignments_by_name, holder_of, reads_in
+from sbatchlint.analysis.expansion.reads import assignments_by_name, holder_of
+from sbatchlint.analysis.expansion.secret_arguments import is_in_environment, without_record
 from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Context, Invocation, VariableAssignment, VariableRead
-from sbatchlint.bash.values import Phase, Piece, Pieces, shown_text, span_of, text_of
+from sbatchlint.bash.values import Phase, Piece, Pieces, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, remove
 from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.containers import Container
@@ -63,7 +64,6 @@ LOGINS = {"wandb": "WANDB_API_KEY"}
 MAKERS = frozenset({"mcookie", "openssl", "pwgen", "uuidgen"})
 # Commands that take a secret from no file or variable, only as an option.
 _ONLY_AS_OPTION = (("ray", "start"),)
-_FEW_TO_EXPORT = 2  # variables that a message names
 _PRINTING = frozenset({"echo", "printf", "cat"})
 # Values of options and variables with such names that are not secrets: numbers, paths, switches.
 NO_LITERAL = Regex(r"|[-/~.@].*|\d{1,4}|(?:none|null|false|true|auto|env|yes|no)|[^{<]*/.*|anonymous.*", re.I)
@@ -188,7 +188,7 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
                 elif not kept:
                     continue  # for one run, and there is no other way
                 else:
-                    message = _without_record(secrets.job, command, taker, name, span)
+                    message = without_record(secrets.job, command, taker, name, span)
             yield Finding(
                 span,
                 message,
@@ -205,30 +205,6 @@ def _without_other_way(secrets: Secrets, command: Invocation, span: Span) -> Inv
             if each is command or any(place == span for _, _, place in secrets.in_words(each)):
                 return each
     return None
-
-
-def _without_record(job: Job, command: Invocation, taker: Invocation, name: str, span: Span) -> str:
-    """What to say where only the arguments of srun can be without a secret."""
-    begin = f"`sacct` keeps `{name}`, an argument of {command.name}; "
-    missing = [] if _is_in_environment(command, name) else [name]
-    if any(each.text is not None for each in taker.ancestors()):
-        return f"{begin}{'export it, and ' if missing else ''}write `\\${name}`, so that only {taker.name} gets it"
-    # inside '…' the shell of the task expands what the command has besides
-    words = Span(span_of(taker.argv[0]).start, taker.span.end)
-    others = list(dict.fromkeys(each.name for each in reads_in(job, words) if each.name != name))
-    substitutes = any(each in job.source.slice(words) for each in ("$(", "`"))
-    plain = all(each.isidentifier() for each in others) and not substitutes
-    missing += [each for each in others if not _is_in_environment(command, each)]
-    start = f"{taker.name} {taker.words[1]}"
-    if plain and len(missing) <= _FEW_TO_EXPORT:
-        export = "export it, and " if missing == [name] else ""
-        if missing and not export:
-            export = f"export {' and '.join(f'`{each}`' for each in missing)}, and "
-        return f"{begin}{export}write `{command.name} … bash -c '{start} … \"${name}\"'`"
-    option = re.search(r"--?[\w-]+[= ](?=\"?$)", job.source.text[max(span.start - 40, 0) : span.start])
-    export = "export it, and " if name in missing else ""
-    given = f'{option[0] if option else ""}"${name}"'
-    return f"{begin}{export}write `{command.name} … bash -c '{start} \"$@\" {given}' - …`"
 
 
 def _written(secrets: Secrets, exposed: list[Span]) -> Iterator[Finding]:
@@ -306,7 +282,7 @@ def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:
 
 def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:
     """The advice, and the fix where the program has the variable anyway."""
-    has_it = _is_in_environment(command, name)
+    has_it = is_in_environment(command, name)
     by_itself = "pass it in the environment or a file"
     container = command.spawn.info
     if isinstance(container, Container) and container.kind in ("docker", "podman"):
@@ -347,15 +323,6 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
 
 def _fix(title: str, edits: list[Edit]) -> Fix | None:
     return Fix(title, edits, safe=True) if edits else None
-
-
-def _is_in_environment(command: Invocation, name: str) -> bool:
-    """Whether a command has the variable in its environment, with the value that its arguments show."""
-    variable = command.state.variables.get(name)
-    if variable is None:
-        # it came with the job's environment, unless a sourced file that cannot be read has set it
-        return not command.state.sourced
-    return variable.exported and bool(variable.alternatives)
 
 
 def _inherits(job: Job, command: Invocation, context: Context) -> bool:
