@@ -280,6 +280,16 @@ def test_linting_loads_nothing_of_it() -> None:
 # --- failures that somebody had ------------------------------------------------------------------
 
 
+def test_links_that_lead_nowhere_in_a_folder_are_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.log").write_text(OOM)
+    for name, target in (("x.log", "x.log"), ("a.log", "b.log"), ("b.log", "a.log"), ("c.log", "nothere")):
+        (tmp_path / name).symlink_to(target)
+    assert main(["diagnose", "--isolated", str(tmp_path)]) == 1
+    assert "run.log" in capsys.readouterr().out
+
+
 def test_public_failures_are_diagnosed(tmp_path: Path) -> None:
     """Logs of public issues, re-created (tests/data/failed_jobs.json says from where): how often the first answer has
     the decisive line, where the cause lies, and the lines of the script. tools/diagnose_table.py prints the figures."""

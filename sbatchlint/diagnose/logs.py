@@ -59,7 +59,8 @@ def _inside(folder: str) -> list[str]:
         entries = sorted(os.scandir(folder), key=lambda each: _by_number(each.name))
     except OSError as error:
         raise InputError(f"cannot read {folder}: {reason(error)}") from None
-    logs = [each.path for each in entries if each.is_file() and not each.name.startswith(".")]
+    # a link to itself is passed over, at which `each.is_file()` raises an error
+    logs = [each.path for each in entries if os.path.isfile(each.path) and not each.name.startswith(".")]
     found = [each for each in logs if not _NOT_LOGS.search(each)]
     for each in entries:
         if len(found) < MOST_FILES and each.is_dir(follow_symlinks=False) and _NUMBERED.fullmatch(each.name):
