@@ -226,3 +226,22 @@ def test_the_batch_of_a_file_grows(command: Converting, start: str, text: str, k
     command.write("job.sh", f"{HEADER}{start}\n")
     result = command("convert", "--nodes", "2", "job.sh")
     assert result.code == 0 and kept in result.err, result.err
+
+
+@pytest.mark.parametrize(
+    ("script", "todo"),
+    [
+        (f"envsubst < t.txt > a.yaml\n{START} a.yaml", "envsubst writes gpus: 8, which is of one node"),
+        (f"cat t.txt | envsubst > a.yaml\n{START} a.yaml", "envsubst writes gpus: 8, which is of one node"),
+        (f"{START} --gpus 0 1 2 3 --lr 1", "--gpus lists 0 1 2 3, on each node"),
+        (f"trl vllm-serve --model m &\n{START}", "trl vllm-serve on line 5 serves on the first node"),
+        (f"{START} --layers 0 1 2 3 --lr 1", ""),
+        (f"envsubst < names.txt > a.yaml\n{START} a.yaml", ""),
+    ],
+)
+def test_templates_lists_and_servers_of_one_node(command: Converting, script: str, todo: str) -> None:
+    command.write("names.txt", "NAME=a\n")
+    command.write("t.txt", "gpus: 8\nname: $NAME\n")
+    command.write("job.sh", f"{HEADER}{script}\n")
+    result = command("convert", "--nodes", "2", "job.sh")
+    assert result.code == (1 if todo else 0) and todo in result.err, result.err

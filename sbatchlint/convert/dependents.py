@@ -316,7 +316,7 @@ def _all_told(job: Job) -> dict[Key, _Told]:
     for command in job.invocations:
         if id(command) not in starting and writes(command):
             does: tuple[Hashable, ...] = (*map(inputs.key, command.argv), command.stdin and command.stdin.string)
-            if command.name in _READING_VARIABLES:
+            if command.name in READING_VARIABLES:
                 does = *does, *((each, inputs.key(exported(command, each) or ())) for each in command.state.variables)
             line = job.line(command.span.start)
             add("command", line, command.name or "", _Told(does, "", line))
@@ -365,7 +365,7 @@ _OF_SHELL = frozenset(
 
 
 # What puts the values of exported variables into a file.
-_READING_VARIABLES = ("envsubst", "gomplate", "j2", "jinja2")
+READING_VARIABLES = ("envsubst", "gomplate", "j2", "jinja2")
 
 
 class _Inputs:

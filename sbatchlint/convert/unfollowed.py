@@ -4,6 +4,7 @@ Devices, ranks, ports and addresses: whether the program reads them is not known
 """
 
 from collections.abc import Collection, Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES
@@ -18,14 +19,15 @@ from sbatchlint.convert.counts import (
     lists_devices,
     parts_of,
 )
-from sbatchlint.convert.dependents import Key, programs_of, writes
+from sbatchlint.convert.dependents import READING_VARIABLES, Key, programs_of, writes
 from sbatchlint.convert.launcher import NAMES
 from sbatchlint.convert.sizes import says_nodes
 from sbatchlint.convert.words import names_own_node
 from sbatchlint.job import Job
 from sbatchlint.job.argv import Argv, integer, program_options
+from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.yaml_files import Value, read_yaml
+from sbatchlint.source.yaml_files import MOST_BYTES, Value, read_yaml
 
 _LIST = Regex(r"\[?\d+(?:,\d+)*\]?")
 _PORT = Regex(r"(?i)(?:--?|\+{1,2})?(?:\w+\.)*(?:(?:tcp|dist|ddp|master|main|init|rdzv|nccl|comm|sync)[_-])?port")
@@ -38,6 +40,8 @@ _WRITTEN = Regex(
     r"|num_gpus|n_gpus|ngpus|gpus|num_processes|devices)\"?[ \t]*[:=][ \t]*\"?\d+"
 )
 _NUMBERS_ALONE, _NUMBER = Regex(r"\$\(\([\d\s*/+()-]+\)\)"), Regex(r"\d+")
+# More numbers than a node has GPUs.
+_MOST_LISTED = 32
 _FILE = Regex(r".+\.(?:ya?ml|json)")
 _KEY = Regex(
     r"(?i)num_?nodes|nnodes|num_machines|machine_rank|node_rank|world_size|num_gpus|n_gpus?|ngpus?|gpus|num_processes"
@@ -80,6 +84,7 @@ def unfollowed(job: Job, known: Collection[Key]) -> Iterator[str]:
                 continue
             if name.lstrip("-").replace("-", "_") not in own:
                 yield from _word(program, name, text)
+        yield from _lists(words, program.line)
         yield from _sums(job, words, number)
         yield from _variables(job, command, read, told)
         yield from _of_files(job, command, words)
@@ -107,6 +112,18 @@ def _word(program: _Program, name: str, text: str) -> Iterator[str]:
 
 def _is_part(program: _Program, name: str, text: str) -> bool:
     return counts_parts(name) and program.number > 1 and text == str(program.number)
+
+
+def _lists(words: Argv, line: int) -> Iterator[str]:
+    """Devices that several words list: `--gpus 0 1 2 3`."""
+    texts = [shown_text(each) for each in words]
+    for at, name in enumerate(texts[:-2]):
+        bare = name.lstrip("-").rpartition(".")[2]
+        numbers = [*takewhile(str.isdigit, texts[at + 1 : at + 1 + _MOST_LISTED])] if name[:1] == "-" else []
+        if len(numbers) > 1 and not OF_ONE_NODE.match(bare) and (lists_devices(bare) or counts_devices(bare)):
+            listed = " ".join(numbers)
+            what = f"{name} lists {listed}, on each node"
+            yield f"line {line}: {what}: see what reads it, as Slurm says which GPUs a task has"
 
 
 def _sums(job: Job, words: Argv, number: int) -> Iterator[str]:
@@ -154,10 +171,33 @@ def _written(job: Job) -> Iterator[str]:
             continue
         names = {*command.words[1:], *(shown_text(each.target) for each in command.redirects if each.target)}
         texts = [*command.words[1:], command.stdin.string if command.stdin is not None else ""]
+        if command.name in READING_VARIABLES:
+            texts += _templates(job, command)
         found = next((match for each in texts if (match := _WRITTEN.search(each)) is not None), None)
         if found is not None and not names & overruled and not any("hostfile" in each for each in names):
             line = job.line(command.span.start)
             yield f"line {line}: {command.name} writes {found.group()}, which is of one node: see what reads it"
+
+
+def _templates(job: Job, command: Invocation) -> Iterator[str]:
+    """The texts of the templates at hand that a command reads, by its words, its input, or a cat before it."""
+    names = [*command.words[1:], *(shown_text(each.target or ()) for each in command.redirects if each.operator == "<")]
+    if command.piped_from:
+        line = job.line(command.span.start)
+        names += [
+            word
+            for each in job.invocations
+            if each.name == "cat" and each.piped_to and job.line(each.span.start) == line
+            for word in each.words[1:]
+        ]
+    yield from (text for name in dict.fromkeys(names) if (text := _text(job, command, name)))
+
+
+def _text(job: Job, command: Invocation, name: str) -> str:
+    """The text of a file that a command names; "" where it is not at hand, or too long to be one of settings."""
+    path = job.beside.named(command, name)
+    data = None if path is None else lookups.read(path, MOST_BYTES + 1)
+    return "" if data is None or len(data) > MOST_BYTES else data.decode("utf-8", "replace")
 
 
 def _of_files(job: Job, command: Invocation, words: Argv) -> Iterator[str]:

@@ -11,7 +11,7 @@ SERVERS = programs_with("serves")
 VERBS = {
     "jupyter": ("lab", "notebook", "server"), "vllm": ("serve",), "ollama": ("serve",), "mlflow": ("server", "ui"),
     "sglang": ("serve",), "trtllm-serve": ("serve",), "streamlit": ("run",), "flask": ("run",), "bentoml": ("serve",),
-    "dask": ("scheduler", "worker"), "lmdeploy": ("serve",),
+    "dask": ("scheduler", "worker"), "lmdeploy": ("serve",), "trl": ("vllm-serve",),
 }  # fmt: skip
 # Python modules and scripts that serve, by their names.
 _MODULE = Regex(
