@@ -103,8 +103,12 @@ def test_the_queue(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["audit"], ["audit", "--queue", "jobs"], ["audit", "--shard", "5/4", "jobs"], ["merge", "no"]]
-)
+    "words",
+    [
+        ["audit"], ["audit", "--queue", "jobs"], ["audit", "--shard", "5/4", "jobs"], ["merge", "no"],
+        ["audit", "jobs", "nothere.sh"],
+    ],
+)  # fmt: skip
 def test_wrong_usage(tree: Path, words: list[str]) -> None:
     assert run(tree, *words).returncode == 2
 

@@ -589,3 +589,15 @@ def test_the_examples_are_broken_and_their_twins_are_not() -> None:
     assert reported == set(names)
     fixed = lint(*(ROOT / "examples" / "fixed" / name for name in names))
     assert (fixed.returncode, fixed.stdout) == (0, "[]\n")
+
+
+@pytest.mark.parametrize("words", [["."], ["--isolated", "-"], ["plan", "-"], ["audit", "."], ["mcp"]])
+def test_a_working_folder_that_was_removed(tmp_path: Path, words: list[str]) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = [sys.executable, "-P", "-m", "sbatchlint", *words]
+    done = subprocess.run(
+        ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *command], cwd=gone, input="", capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (2, "error: the working folder was removed: change to another\n")

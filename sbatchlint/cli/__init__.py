@@ -9,6 +9,7 @@ configuration; 3 an internal error of sbatchlint; 130 interrupted; 141 broken pi
 """
 
 import gc
+import os
 import sys
 
 from sbatchlint import ISSUES, __version__
@@ -46,6 +47,10 @@ def main(argv: list[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):  # file names may hold characters that the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
     try:
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            raise InputError("the working folder was removed: change to another") from None
         return _run(arguments)
     except InputError as error:
         from sbatchlint.report.cells import escape

@@ -111,13 +111,13 @@ def audit(arguments: list[str]) -> int:
     totals = Totals()
     with _State(options.state, totals) as state:
         mine = partial(_is_mine, options.shard, state.done)
-        items = _queue(mine) if options.queue else _files(options, mine)
+        items = _queue(mine) if options.queue else _files(options, mine, state)
         work, jobs = partial(_examined, resolver=resolver), options.jobs or cpus()
         few = worked(islice(items, _FEW), work, 1) if jobs == 1 and options.jobs is None else ()
         for _, outcome in chain(few, worked(items, work, jobs, apart=True)):
             state.keep(outcome)
     _show(totals, options.output_format)
-    return 0
+    return 2 if state.unread else 0
 
 
 def merge(arguments: list[str]) -> int:
@@ -146,7 +146,7 @@ def _is_mine(shard: tuple[int, int] | None, done: set[str], path: str) -> bool:
     return shard is None or crc32(os.fsencode(path)) % shard[1] == shard[0] - 1
 
 
-def _files(options: Namespace, mine: Callable[[str], bool]) -> Iterator[Item]:
+def _files(options: Namespace, mine: Callable[[str], bool], state: "_State") -> Iterator[Item]:
     from sbatchlint.cli.arguments import lint_options
     from sbatchlint.cli.lint import Run
 
@@ -155,6 +155,7 @@ def _files(options: Namespace, mine: Callable[[str], bool]) -> Iterator[Item]:
     run = Run(lint_options([*words, "--", *options.paths]))
     for path, data in run.scripts(options.paths, None, mine):
         yield Item(path, data, _owner(path))
+    state.unread += run.errors
 
 
 @lru_cache(maxsize=4096)
