@@ -69,7 +69,7 @@ def test_an_audit_names_the_files_that_cost_a_worker(tmp_path: Path, jobs: str) 
     scripts(tmp_path, *[f"{number:02}.sbatch" for number in range(12)], "killed.sbatch", "large.sbatch")
     command = [sys.executable, "-c", ODD, "audit", "--jobs", jobs, "."]
     done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and done.stdout.startswith("12 scripts, ") and "2 could not be read" in done.stdout
+    assert done.returncode == 2 and done.stdout.startswith("12 scripts, ") and "2 could not be read" in done.stdout
     assert sorted(done.stderr.splitlines()) == [
         "error: cannot lint killed.sbatch: the process that read it was killed, perhaps for lack of memory",
         "error: cannot lint large.sbatch: there is not enough memory",
