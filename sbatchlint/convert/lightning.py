@@ -93,13 +93,19 @@ def _trainer_sign(words: Argv, are_tasks: bool) -> str:
 
 def _in_file(job: Job, command: Invocation, words: Argv, nodes: int) -> str:
     """What of a YAML file among the words tells so, where its num_nodes is not that of the job; "" if nothing."""
+    for text, trainer in _trainers_of_files(job, command, words):
+        number = trainer.get("num_nodes")
+        if number is None or isinstance(number, str) and is_number(number) and parse_integer(number) != nodes:
+            return f"the trainer of {text.rpartition('/')[2]}"
+    return ""
+
+
+def _trainers_of_files(job: Job, command: Invocation, words: Argv) -> Iterator[tuple[str, Mapping[str, Value]]]:
+    """The YAML files among the words, each with a block of a trainer in it."""
     for text in dict.fromkeys(shown_text(each).rpartition("=")[2] for each in words):
         path = job.beside.named(command, text) if text.endswith((".yaml", ".yml")) else None
         for trainer in _trainers({} if path is None else read_yaml(path) or {}):
-            number = trainer.get("num_nodes")
-            if number is None or isinstance(number, str) and is_number(number) and parse_integer(number) != nodes:
-                return f"the trainer of {text.rpartition('/')[2]}"
-    return ""
+            yield text, trainer
 
 
 def _trainers(values: Value, depth: int = 3) -> Iterator[Mapping[str, Value]]:
@@ -133,7 +139,7 @@ def _in_program(job: Job, command: Invocation, words: Argv, nodes: int) -> str:
 def _untold(job: Job, nodes: int) -> Iterator[str]:
     """To-dos for programs with a Trainer, whose number of nodes no word says."""
     starts = [(each.invocation, each.launcher.program_words, False) for each in job.launches if each.launcher.spawns]
-    starts = [each for each in starts if not any(True for _ in _says_devices(each[1]))]
+    starts = [each for each in starts if not _says_devices(each[1])]
     for step in job.steps:
         if step.all_tasks not in (None, 1):
             starts += [(each, each.argv, True) for each in step.program if not each.children]
@@ -158,14 +164,11 @@ def _untold(job: Job, nodes: int) -> Iterator[str]:
 
 def _says_all(job: Job, command: Invocation, words: Argv, nodes: int) -> bool:
     """Whether a YAML file among the words says the number of nodes of the job."""
-    names = (shown_text(each).rpartition("=")[2] for each in words)
-    paths = [job.beside.named(command, each) for each in names if each.endswith((".yaml", ".yml"))]
-    found = [trainer for path in paths if path is not None for trainer in _trainers(read_yaml(path) or {})]
-    return any(each.get("num_nodes") == str(nodes) for each in found)
+    return any(each.get("num_nodes") == str(nodes) for _, each in _trainers_of_files(job, command, words))
 
 
-def _says_devices(words: Argv) -> Iterator[str]:
-    yield from (name for name, _, _ in program_options(words, LIGHTNING_DEVICES.fullmatch))
+def _says_devices(words: Argv) -> bool:
+    return any(True for _ in program_options(words, LIGHTNING_DEVICES.fullmatch))
 
 
 def untold_nodes(job: Job, nodes: int) -> Iterator[str]:

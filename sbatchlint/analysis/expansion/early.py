@@ -5,7 +5,7 @@ That is, a string was fixed in an earlier phase than the one in which it varies,
 process its rank or its place.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.nobody_sets import outer_jobs
@@ -208,11 +208,13 @@ def _uses_in(job: Job, command: Invocation, step: Step, question: Question) -> I
     if command.children:
         return
     launcher = job.launcher_of(command)
-    for number, field in enumerate(command.argv):
-        early = _early(field, question)
-        if early and _is_given_again(command, number):
+    words = [(number, found) for number, field in enumerate(command.argv) if (found := _early(field, question))]
+    last = _last_of_options(command) if words else {}
+    for number, found in words:
+        field = command.argv[number]
+        if _is_given_again(command, number, last):
             continue  # the last one counts
-        for expansion in early:
+        for expansion in found:
             consumer = _consumer(command, number, launcher, question, gives_node_name(expansion))
             tells_rank = consumer == "text" and _follows_rank_key(field, expansion)
             yield expansion, "rank" if tells_rank else consumer, field
@@ -396,15 +398,21 @@ def _option_of(command: Invocation, number: int) -> str | None:
     return None
 
 
-def _is_given_again(command: Invocation, number: int) -> bool:
-    """Whether a word is or has the value of a long option that the command has once more further on."""
+def _is_given_again(command: Invocation, number: int, last: Mapping[str, int]) -> bool:
+    """Whether a word is or has the value of a long option that the command has once more further on.
+
+    `last`: the last word of each option, see `_last_of_options`.
+    """
     word, before = known_prefix(command.argv[number]), known_prefix(command.argv[number - 1]) if number else ""
     option = word if word[:2] == "--" else before
     if option[:2] != "--" or len(option) < 3 or word[:2] == "--" and "=" not in word:
         return False
-    option = option.partition("=")[0]
-    later = (known_prefix(field) for field in command.argv[number + 1 :])
-    return any(each.partition("=")[0] == option for each in later)
+    return last.get(option.partition("=")[0], 0) > number
+
+
+def _last_of_options(command: Invocation) -> dict[str, int]:
+    """For the beginning of each word up to `=`, the number of the last word that begins so."""
+    return {known_prefix(field).partition("=")[0]: number for number, field in enumerate(command.argv)}
 
 
 def is_label(command: Invocation, number: int) -> bool:

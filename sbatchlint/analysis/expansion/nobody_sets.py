@@ -407,11 +407,8 @@ def _is_of_module(job: Job, name: str) -> bool:
     """Whether a module of this name is loaded, which may set the variable: `module load picard`, then `$PICARD`, or
     `module load spark`, then `$SPARKURL`."""
     small = name.lower()
-    if not name.isupper():
-        return small.partition("_")[0] in _modules(job)
-    return any(small[:end] in _modules(job) for end in range(_SHORTEST_MODULE, len(small) + 1)) or (
-        small.partition("_")[0] in _modules(job)
-    )
+    ends = range(_SHORTEST_MODULE, len(small) + 1) if name.isupper() else ()
+    return small.partition("_")[0] in _modules(job) or any(small[:end] in _modules(job) for end in ends)
 
 
 @once

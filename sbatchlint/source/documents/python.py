@@ -47,7 +47,6 @@ _OTHER_NAME = Regex(
     r"|template|mustache|in|dist|example|sample)\Z"
 )
 _SCRIPT = Regex(r"#![^\n]*\n(?s:.*)^[ \t]*#SBATCH\b", re.MULTILINE)
-_DIRECTIVES = Regex(r"^#SBATCH[ \t]+-[^\n]*\n(?s:.*)^#SBATCH[ \t]+-", re.MULTILINE)
 _SHELLS = frozenset(("system", "popen", "getoutput", "getstatusoutput", "create_subprocess_shell", "exec_command"))
 _STARTERS = frozenset(("run", "Popen", "call", "check_call", "check_output", "create_subprocess_exec", "submit"))
 # Functions of a program that are likely to start what they are given.
@@ -57,7 +56,6 @@ _RUNNER = Regex(
 _COMMAND = Regex(r"(?:/\S*/)?(?:sbatch|srun|salloc)\s+\S")
 # The same, maybe after other commands.
 _LINE = Regex(r"(?>(?:[^\n;&|#'\"]*+[;&|]++\s*+)*)(?:/\S*/)?(?:sbatch|srun|salloc)\s+\S")
-_APPENDS = frozenset(("append", "extend", "write", "writelines"))
 # What is given a list, and leaves it as it is.
 _READERS = _STARTERS | {"join", "len", "print", "writelines"}
 # What may change a list, or read on where it cannot be followed.
