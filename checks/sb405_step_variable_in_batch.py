@@ -4,7 +4,8 @@ srun gives its tasks variables that describe the step: SLURM_STEP_NODELIST, SLUR
 SLURM_LAUNCH_NODE_IPADDR and others. The batch script is not part of any step. There these variables are empty
 (SLURM_STEP_ID is -5 in the batch script of Slurm 26.05), so that a host file stays empty or a loop runs over nothing.
 
-Advice where the value is only printed, and a warning where something only looks it up. Nothing is reported where the
+Advice where the value is only printed or is part of a label, and a warning where something only looks it up, and where
+it only is in the name of a log. Nothing is reported where the
 script has a default, or tests the value.
 
 ## Fix
@@ -20,6 +21,7 @@ env_array_for_step() in src/common/env.c, Slurm 20.11 to 26.05; environments of 
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.reach import Reach, is_told, reach_of
 from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Text
@@ -59,10 +61,10 @@ def check(job: Job) -> Iterator[Finding]:
         if use.kind == "argument" and use.command is not None:
             only_shown = has_trait(use.command.name, "looks")
         if use.kind != "guard":
-            # of a log line nothing depends; what a pipe or `$(…)` makes of it may count
-            told = use.kind == "print" and not read.context.captured
-            told = told and not (use.command is not None and use.command.piped_to)
-            yield _finding(read.span, entry, "info" if told else "warning" if only_shown else "error", use.command)
+            # what a file, a pipe or `$(…)` makes of it may count
+            only_shown = only_shown or reach_of(job, read) is Reach.LOG
+            severity = "info" if is_told(job, use) else "warning" if only_shown else "error"
+            yield _finding(read.span, entry, severity, use.command)
     for span, entry in _in_other_languages(job):
         yield _finding(span, entry, "error")
 

@@ -3,7 +3,7 @@ r"""A program gets the name of a variable literally: there is one backslash too 
 Each backslash before a `$` keeps one shell that reads the string from expanding the variable. In `srun bash -c 'echo
 \$SLURM_JOB_ID'` the single quotes already keep the batch shell from it, and the task's shell, which should expand the
 variable, passes `$SLURM_JOB_ID` on literally: all nodes write to a folder of that very name. A warning where it is
-only printed in the log. The same happens in the
+only printed in the log, and advice in a label such as the name of a step. The same happens in the
 body of a heredoc with a quoted delimiter, and to lines of the batch script that were copied from inside a string.
 
 `export PYTHONPATH=/opt/tool:\$PYTHONPATH` is no extension: the value ends in the text `$PYTHONPATH`, and what modules
@@ -23,6 +23,7 @@ bash(1), "QUOTING"; LUMI-AI-Guide, pull request 115; seen with bash 5.2.
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.labels import is_label
 from sbatchlint.analysis.expansion.literal_dollars import is_only_logged, literal_dollars
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces
@@ -35,10 +36,6 @@ CARD = Card(
 )
 
 _SEARCH_PATH = Regex(r"\w*PATH")
-
-# What may be any text, if only it is the same on all nodes.
-_OF_ANY_TEXT = Regex(r"rdzv[-_]id[= ][\"']?$")
-
 
 def check(job: Job) -> Iterator[Finding]:
     yield from _search_paths(job)
@@ -60,13 +57,13 @@ def check(job: Job) -> Iterator[Finding]:
             if dollar.shell is not None or not printed:
                 fix = Fix("remove the backslash", [remove(extra)], safe=True)
                 advice = f"write `{file[extra.end : span.end]}`"
-        before = file[max(span.start - 20, 0) : span.start]
+        quiet = "info" if is_label(job, span) else "warning" if printed and is_only_logged(dollar.command) else None
         shell = "the batch shell" if dollar.step is None else "the shell in the task"
         yield Finding(
             span,
             f"{dollar.command.name} gets `${dollar.name}` literally, because {shell} only removes the backslash; "
             f"{advice}",
-            "warning" if printed and is_only_logged(dollar.command) or _OF_ANY_TEXT.search(before) else None,
+            quiet,
             fix=fix,
         )
 

@@ -8,6 +8,7 @@ process its rank or its place.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from sbatchlint.analysis.expansion.labels import LABEL_OPTIONS
 from sbatchlint.analysis.expansion.nobody_sets import outer_jobs
 from sbatchlint.analysis.expansion.reads import TESTS, enclosing_assignment, read_names
 from sbatchlint.analysis.expansion.varying import names_own_host, names_rank, of_task, same_in_all_tasks, variation
@@ -48,10 +49,6 @@ RANK_VARIABLES = frozenset(
     {"RANK", "NODE_RANK", "LOCAL_RANK", "GLOBAL_RANK", "GROUP_RANK", "MACHINE_RANK", "WORLD_RANK", "PROCESS_ID"}
     | {"JAX_PROCESS_ID", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "PET_NODE_RANK"}
     | {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "SEED"}
-)
-_LABEL_OPTIONS = frozenset(
-    {"role", "tee", "run-name", "name", "log-prefix", "exp-name", "experiment-name", "job-name", "title", "tag", "tags"}
-    | {"comment", "notes", "wandb", "wandb-name", "wandb-run-name", "wandb-project"}
 )
 _PRINTING = programs_with("prints") | {"date"}
 # The key of a YAML or INI line, up to its value.
@@ -417,7 +414,7 @@ def _last_of_options(command: Invocation) -> dict[str, int]:
 
 def is_label(command: Invocation, number: int) -> bool:
     """Whether a word of a command is the value of an option that only names the run."""
-    return _option_of(command, number) in _LABEL_OPTIONS
+    return _option_of(command, number) in LABEL_OPTIONS
 
 
 def _consumer(

@@ -6,8 +6,10 @@ what a test compares, and what has to be the name of a file that exists, decides
 
 from enum import IntEnum
 
-from sbatchlint.analysis.expansion.reads import enclosing_assignment, reads_of, use_of
+from sbatchlint.analysis.expansion.reads import Use, enclosing_assignment, reads_of, use_of
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.bash.trace import Invocation, VariableRead
+from sbatchlint.bash.values import shown_text
 from sbatchlint.job import Job
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
@@ -24,6 +26,7 @@ _LOG = Regex(r"(?i)logs?(?![a-z])|\.(?:err|out|stdout|stderr)(?![a-z])")
 _TOLD = Regex(r"(?:^|\s)(?:-[oeJ][ =]?|--(?:output|error|job-name|comment)[ =])[\"']?[^\s;&|]*$")
 _NAMED = Regex(r"(?:^|\s)--(?:job-name|comment)[ =][^\s;&|]*$")
 _STARTERS = frozenset({"sbatch", "srun"})
+_PASSING = frozenset({"tee", "cat"})  # commands that show what they get
 _BLANKS = " \t\n;&|"
 # Variables for compilers and linkers, for debuggers, and for readers of manuals.
 _FOR_BUILDS = Regex(
@@ -57,6 +60,22 @@ def reach_of_name(job: Job, name: str, after: int = 0) -> Reach:
     """What depends on the value of a variable wherever it is read after an offset of the file."""
     reads = [each for each in reads_of(job).get(name, ()) if each.span.start >= after]
     return max((reach_of(job, each) for each in reads), default=Reach.MESSAGE)
+
+
+def is_told(job: Job, use: Use) -> bool:
+    """Whether what is read only appears on the screen, in a log or in a label: not in a file, a pipe or a `$(…)`."""
+    if use.kind != "print" or use.read.context.captured:
+        return False
+    command = use.command
+    if command is None or not has_trait(command.name, "prints"):
+        return True
+    targets = [shown_text(each.target) for each in command.redirects if ">" in each.operator and each.target]
+    if not all(each.isdigit() or each.startswith(("/dev/", "&")) or _LOG.search(each) for each in targets):
+        return False
+    elements = [element for run in runs_of(job, command) for element in run.elements]
+    others = [each for element in elements for each in element if each is not command]
+    shown = all(each.name in _PASSING or has_trait(each.name, "prints") for each in others)
+    return shown if command.piped_to else True
 
 
 def is_for_absent_program(job: Job, name: str) -> bool:

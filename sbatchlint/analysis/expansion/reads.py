@@ -5,9 +5,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
+from sbatchlint.analysis.expansion.labels import is_label, only_tells
 from sbatchlint.bash.interpreter.redirects import redirects_output
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
-from sbatchlint.bash.values import Phase, Pieces, expansions, text_of
+from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
@@ -49,8 +50,8 @@ def read_names(job: Job) -> frozenset[str]:
 class Use(NamedTuple):
     """A read of a variable, and its purpose.
 
-    `kind`: `print`, `test` (a comparison), `guard` (a test whether the variable is set), `arithmetic`, `argument` (of
-    `command`), `assignment`, or `other`.
+    `kind`: `print` (also: tell somebody, or be part of a label), `test` (a comparison), `guard` (a test whether the
+    variable is set), `arithmetic`, `argument` (of `command`), `assignment`, or `other`.
     """
 
     read: VariableRead
@@ -127,7 +128,7 @@ def _direct_use(job: Job, read: VariableRead) -> Use:
     if command is not None:
         if command.name in TESTS:
             return Use(read, "guard" if command.index in _guards(job) else "test", command)
-        if has_trait(command.name, "prints") and not command.context.captured:
+        if not command.context.captured and (only_tells(job, command) or is_label(job, read.span, empty=True)):
             return Use(read, "print", command)
         if _is_shown_heredoc(command, read):
             return Use(read, "print", command)
@@ -135,6 +136,8 @@ def _direct_use(job: Job, read: VariableRead) -> Use:
     assigned = enclosing_assignment(job, read.span)
     if assigned is None:
         return Use(read, "other")
+    if is_label(job, read.span, empty=True):
+        return Use(read, "print")
     before = job.source.text[assigned.span.start : read.span.start]
     return Use(read, "arithmetic" if before.rfind("$((") > before.rfind("))") else "assignment")
 
@@ -143,9 +146,16 @@ def _reading_command(job: Job, read: VariableRead) -> Invocation | None:
     """The command whose words hold a read; None if there is none."""
     for command in job.invocations[read.order : read.order + _AHEAD]:
         if command.context.parent is read.context.parent:
-            if command.span.contains(read.span) or read.span in _heredocs(job).get(command.index, ()):
+            if command.span.contains(read.span) or _is_in_heredoc(job, command, read):
                 return command
     return None
+
+
+def _is_in_heredoc(job: Job, command: Invocation, read: VariableRead) -> bool:
+    if command.stdin is None:
+        return False
+    # what is empty leaves no trace in the text
+    return read.span in _heredocs(job)[command.index] or span_of(command.stdin.field).contains(read.span)
 
 
 @once
