@@ -1,4 +1,4 @@
-"""The job fails with a syntax error, after it has run the lines above.
+"""The job fails with a syntax error, mostly after it has run the lines above.
 
 bash reads a script as it goes. A missing `fi`, an unclosed quote or a stray `)` shows only when everything above it has
 run, maybe after hours; sbatch does not look at the commands, and accepts the script.
@@ -26,7 +26,7 @@ from subprocess import DEVNULL, PIPE, SubprocessError, run
 from sbatchlint.analysis.script.conflicts import conflict_marker
 from sbatchlint.analysis.script.unfilled import IN_SHELL
 from sbatchlint.bash.syntax.parser import parse_valid
-from sbatchlint.bash.syntax.tree import Literal, Word
+from sbatchlint.bash.syntax.tree import Literal, Unparsed, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.source import lookups
@@ -106,10 +106,18 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if job.is_embedded:  # `bash -n` takes a here-document for text
         problem = problem.replace(", and check with `bash -n`", "").replace("; check with `bash -n`", "; correct it")
-    message = f"bash runs the lines above, then stops here with a syntax error: {problem}"
+    message = f"{_stops(job, start)}: {problem}"
     mark = None if unclosed is None else NO_COMMENT.search(string, 0, end)
     related = [] if mark is None else [(job.span(mark.start(), mark.end(1)), "not a comment: `\\ ` starts a word")]
     yield Finding(job.span(start, end), message, related=related)
+
+
+def _stops(job: Job, start: int) -> str:
+    """What the shell does up to an error: it reads a loop or a branch whole before it runs any of it."""
+    shell = "sh" if job.interpreter_line[0] == "sh" else "bash"
+    if all(isinstance(each, Unparsed) for each in job.program.statements if each.start < start):
+        return f"{shell} stops here with a syntax error, before it runs anything"
+    return f"{shell} runs the lines above, then stops here with a syntax error"
 
 
 # Lines of Python, which bash would take for commands.

@@ -128,7 +128,9 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
     line = job.line(last.span.start)
     place = f"on line {line}" if line != job.line(setting.span.start) else "later on the line"
     related = [(last.span, "set again here" if setting.name == "mail-type" else "this one counts")]
-    fix: Fix | None = Fix(f"remove the first {name}", removal(block, [setting]))
+    is_first = setting is settings[0]
+    title = f"remove the first {name}" if is_first else f"remove {name} on line {job.line(setting.span.start)}"
+    fix: Fix | None = Fix(title, removal(block, [setting]))
     if setting.name == "mail-type" and not _same_events(settings):
         message, fix = _mail_types(block, settings, place)
         return Finding(setting.span, message, related=related, fix=fix)
@@ -141,7 +143,7 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         return Finding(setting.span, message, "info", related, fix)
     if _meaning(setting) == _meaning(last):
         message = f"{name} is set again {place} with the same value; remove one of them"
-        fix = Fix(f"remove the first {name}", removal(block, [setting]), safe=True)
+        fix = Fix(title, removal(block, [setting]), safe=True)
         if setting.written.startswith("--") and not name.startswith(setting.written):  # `--tasks` is not `--ntasks`
             message = f"{block.command} reads `{setting.as_written}` as {name}, set again {place} with the same value; "
             meant = f"`--n{setting.as_written[2:]}`" if setting.written == "--tasks" else "the option that you mean"

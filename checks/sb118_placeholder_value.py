@@ -60,9 +60,10 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine
 from sbatchlint.slurm.model import Setting
-from sbatchlint.source.numbers import counted
+from sbatchlint.source.numbers import at_lines
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_names import is_secret
+from sbatchlint.source.shortening import MOST
 
 # A `>` that no name of a file follows, but an operator: `<a> <b>`; `> <(…)` and `>>` are redirections.
 _WITHOUT_FILE = Regex(r"(?>(?:[ \t]|\\\n)*)(?:[;&|)\n]|\Z|<(?!\())|(?>(?:[ \t]|\\\n)+)>(?!\()")
@@ -116,6 +117,7 @@ WANTED = {
     "time": "the time that the job needs",
 }
 OPENING = frozenset("<{[")
+_FEW_LINES = 4  # that a message names
 # A placeholder that says that it stands for a secret.
 _NO_LOG = "the job fails at the start, as Slurm cannot open its log"
 # What follows from an empty value; Slurm 22.05 and 26.05, live: the other options of a name do without one.
@@ -163,7 +165,7 @@ def _all(job: Job, seen: set[int]) -> Iterator[Finding]:
     if loud and all(each.span in evident for each in loud) and not _shows_owner(job.source.own.text):
         in_directives = [each._replace(severity=_QUIETER.get(each.severity or "", "info")) for each in in_directives]
     for severity in _ORDER_OF_SEVERITIES:
-        yield from _one_of([each for each in in_directives if each.severity == severity])
+        yield from _one_of(job, [each for each in in_directives if each.severity == severity])
     yield from _in_commands(job)
 
 
@@ -204,11 +206,11 @@ def _in_commands(job: Job) -> Iterator[Finding]:
         finding._replace(severity="info") if _is_explained(job, each) else finding
         for each, finding in ((each, _in_word(each)) for each in (*failing, *others))
     ]
-    yield from _one_of([*redirected, *found])
+    yield from _one_of(job, [*redirected, *found])
     if paths:
         message = f"`{paths[0].text}` is an example path; write your own"
         further = [Finding(each.span, "", "info") for each in paths[1:]]
-        yield from _one_of([Finding(paths[0].span, message, "info"), *further])
+        yield from _one_of(job, [Finding(paths[0].span, message, "info"), *further])
 
 
 def _is_explained(job: Job, found: Unfilled) -> bool:
@@ -229,14 +231,26 @@ def _what_to_change(text: str) -> str:
     return "\n".join(_TO_CHANGE.findall(text))
 
 
-def _one_of(findings: list[Finding]) -> Iterator[Finding]:
+def _others(job: Job, first: Span, others: list[Span]) -> str:
+    """The other placeholders, by their lines: `those on lines 10, 16`."""
+    rows = sorted({job.line(each.start) for each in others})
+    if rows == [job.line(first.start)]:
+        return f"{len(others)} more on this line"
+    if len(rows) > _FEW_LINES:
+        return f"{len(others)} more (lines {rows[0]} to {rows[-1]})"
+    return f"the placeholder{'s' if len(others) > 1 else ''} on {at_lines(rows, 'and')}"
+
+
+def _one_of(job: Job, findings: list[Finding]) -> Iterator[Finding]:
     """The worst of the findings, which stands for all of them: a script may have dozens."""
     if findings:
         first = min(findings, key=lambda each: _ORDER_OF_SEVERITIES.index(each.severity or "error"))
         others = list(dict.fromkeys(each.span for each in findings if each.span != first.span))
         begin, _, advice = first.message.rpartition("; ")
         if others:
-            advice = f"replace it and {counted(len(others), 'more placeholder')} with real values"
+            advice = f"replace it and {_others(job, first.span, others)}"
+            whole = f"{advice} with real values"
+            advice = whole if len(begin) + len(whole) + 2 <= MOST else advice
         related = [(span, "another placeholder") for span in others[:7]]
         yield first._replace(message=f"{begin}; {advice}", related=related)
 

@@ -6,15 +6,16 @@ trains on the CPUs. Some sites refuse such a job at submission.
 
 Reported where a command or variable of the script clearly uses GPUs and no option says anything of them (0 is an
 answer). A warning where a launcher, a program or an option works on GPUs, or two signs agree; `--nv`, a module or the
-name of a partition alone may be a habit, and is advice. Sites that allocate whole nodes need no such option (and some
-refuse it): a job with `--exclusive` or all memory of its nodes gets only advice (exclusive-without-gpus reports its
-steps). In the settings `gpus = "gres"` or `"whole-node"` says which kind of site it is, and `gpu-partitions` names
-partitions whose jobs get GPUs without a request. Scripts for a centre without a GRES for GPUs, such as TACC, are not
-reported. Advice, too, where the job names its node, where no directive says how large the job is or in which partition
-it runs, so that the command line of sbatch does, where the script reads the index of an array that only this can
-request (and no fix is offered), where a request for GPUs is commented out, and where only what docker
-starts beside all steps uses them: its daemon is outside the job, and gives it those of the node. An `salloc` with a
-command is looked at in the same way.
+name of a partition alone may be a habit, and is advice. With `--exclusive` the batch shell has all GPUs of its node, so
+nothing is reported there (exclusive-without-gpus reports steps, which get none); `--exclusive=user` brings no GPUs.
+Sites that allocate whole nodes need no such option (and some refuse it): a job with all memory of its nodes (`--mem=0`)
+gets only advice. In the settings `gpus = "gres"` or `"whole-node"` says which kind of site it is, and `gpu-partitions`
+names partitions whose jobs get GPUs without a request. Scripts for a centre without a GRES for GPUs, such as TACC, are
+not reported. Advice, too, where the job names its node, where no directive says how large the job is or in which
+partition it runs, so that the command line of sbatch does, where the script reads the index of an array that only this
+can request (and no fix is offered), where a request for GPUs is commented out, and where only what docker starts beside
+all steps uses them: its daemon is outside the job, and gives it those of the node. An `salloc` with a command is looked
+at in the same way.
 
 With a profile of the cluster (docs/site.md): a partition whose nodes have no GPUs is named, and those that have; where
 a partition gives whole nodes, the batch shell has all their GPUs.
@@ -71,12 +72,13 @@ def check(job: Job) -> Iterator[Finding]:
     if need is not None and with_gpus is not None:
         yield _in_partition_without(job, need, with_gpus)
         return
-    if need is not None and job.site.gpus == "gres" and (job.request.exclusive == "" or in_whole_nodes(job)):
+    if need is not None and (job.request.exclusive == "" or job.site.gpus == "gres" and in_whole_nodes(job)):
         return  # the batch shell has all GPUs of its nodes
     for need in needs:
         option = f"--gpus-per-node={need.per_node or 'N'}"
         sign = next((each for each in need.signs if _prepared(each) is None), need.signs[0])
-        effect = ": at many sites the job sees none" if need.whole_nodes else ""
+        effect = f": at many sites the {'step' if job.request.heterogeneous else 'job'} sees none"
+        effect = effect if need.whole_nodes else ""
         does = f"{'may use' if need.alone else 'uses'} one ({sign.words})"
         does = _prepared(sign) or does
         is_wrapped = job.submission is not None and job.submission.wrapped
@@ -229,18 +231,26 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --nodes=1
-        #SBATCH «--exclusive»
+        #SBATCH «--exclusive=user»
         torchrun --nproc_per_node=8 train.py
         """,
         unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --nodes=1
-        #SBATCH --exclusive
+        #SBATCH --exclusive=user
         #SBATCH --gpus-per-node=8
         torchrun --nproc_per_node=8 train.py
         """,
-        severity="info",
-        title="a whole node",
+        title="a node shared with the user's own jobs, without its GPUs",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        #SBATCH --exclusive
+        torchrun --nproc_per_node=8 train.py
+        """,
+        title="a whole node, whose batch shell has all GPUs",
     ),
     Good(
         """\

@@ -222,10 +222,11 @@ def _tasks_of_one_process(job: Job) -> Finding | None:
     more = f"add -c {threads.split()[0]}"
     if cpus is not None:
         more = f"{more.removeprefix('add ')} on line {job.line(cpus.span.start)}"
-    advice = f" without threads; write {one}" if serial else f"; write {one}, and {more} if it uses {threads}"
+    parallel = f"; write {one}, and {more} if it uses {threads} or workers"
+    advice = f", without threads; write {one}" if serial else parallel
     return Finding(
         setting.span,
-        f"the job has {tasks} tasks, but `{name}` on line {line} is only one process{advice}",
+        f"the job has {tasks} tasks, but line {line} starts `{name}` only once{advice}",
         "warning" if serial and request.asks_for_gpus is False else "info",
         related=[(works[0].name_span, "one process")],
     )

@@ -65,7 +65,7 @@ CONSEQUENCE = {
     "file": "writes the same file",
     "text": "gets the same value",
     "label": "gets the same label",
-    "ignored": "gets the same rank, which its launcher ignores",
+    "ignored": "gets the same rank, which is harmless only because {reason}",
 }
 
 
@@ -86,11 +86,21 @@ def check(job: Job) -> Iterator[Finding]:
         yield Finding(
             place_of(job, use.expansion),
             f"the batch shell expands ${name} to {value_in_batch(name)}, so every task{where} "
-            f"{CONSEQUENCE[use.consumer]}; {advice}",
+            f"{_consequence(job, use)}; {advice}",
             severity,
             related=[(use.step.invocation.name_span, "the tasks start here")],
             fix=fix,
         )
+
+
+def _consequence(job: Job, use: EarlyUse) -> str:
+    """What the tasks do with the value; of one that the launcher ignores, why it does."""
+    launcher = job.launcher_of(use.command)
+    rendezvous = None if launcher is None else launcher.rendezvous
+    reason = "the launcher sets its own"
+    if rendezvous is not None and rendezvous.backend not in (None, "static"):
+        reason = f"{rendezvous.backend} assigns ranks"
+    return CONSEQUENCE[use.consumer].format(reason=reason)
 
 
 def _only_waits(job: Job, use: EarlyUse) -> bool:
@@ -124,7 +134,7 @@ def _right_by_luck(job: Job) -> Iterator[Finding]:
         step = f"the srun on line {job.line(use.step.span.start)}"
         luck = f"which is right only {'while' if use.step.tasks == 1 else 'if'} {step} has one task"
         if use.consumer == "ignored":
-            luck = f"so every task of {step} {CONSEQUENCE['ignored']}"
+            luck = f"so every task of {step} {_consequence(job, use)}"
         yield Finding(
             place_of(job, use.expansion),
             f"the batch shell expands ${use.expansion.name} to {value_in_batch(use.expansion.name)}, {luck}",

@@ -45,6 +45,7 @@ _GLOB = Regex(r"[*?\[]")
 
 HAPPENS = {
     "lost": "close the outer string, so the program never sees them",
+    "plain": "close the outer string, and have no effect",
     "split": "close the outer string, which is split at the space",
     "command": "close the outer string, and bash runs the rest of the line as a command",
     "pattern": "close the outer string, so the shell replaces what is between them with file names",
@@ -78,16 +79,17 @@ def _finding(job: Job, span: Span, effect: str, parts: list[Part]) -> Finding:
     rejected = (
         command is not None and command.name == "sbatch" and effect in ("split", "command") and _has_wrap(command)
     )
-    message = f"these inner quotes {HAPPENS[effect]}"
+    json = _is_json(parts)
+    plain = effect == "lost" and _is_plain(parts) and not json
+    message = f"these inner quotes {HAPPENS['plain' if plain else effect]}"
     if rejected:
         message = (
             "these inner quotes close the string of `--wrap` at the space, and sbatch refuses the rest as script "
             "arguments"
         )
     fix, advice = None, 'write `\\"` for each'
-    json = _is_json(parts)
-    if effect == "lost" and _is_plain(parts) and not json:
-        advice = f"remove them, or {advice}"
+    if plain:  # escaped, they would be part of the word where a variable is not quoted: `srun $CMD`
+        advice = "remove them"
         edits = [remove(Span(first, first + 1)), remove(Span(last, last + 1))]
         fix = Fix("remove the inner quotes", edits, safe=True)
     elif job.source.text[first - 1] != "\\":

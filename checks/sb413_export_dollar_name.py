@@ -84,11 +84,13 @@ def _only_prints_or_exports(command: Simple, string: str) -> bool:
 
 
 def _finding(job: Job, place: Span, command: str, name: str, values: list[str]) -> Finding:
-    value = values[0] if values else ""
-    runs = f"{command} {value}=…".strip()
+    runs = f"{command} {values[0] if values else ''}=…".strip()
+    what = f"runs `{runs}`"
+    if not values and assignments_by_name(job).get(name):  # to something that is not known
+        what = f"runs the result, `{f'{command} VALUE=…'.strip()}`"
     return Finding(
         Span(place.start, place.end + 1),
-        f"bash expands `{job.source.slice(place)}` first and runs `{runs}`, which fails and does not set {name}; "
+        f"bash expands `{job.source.slice(place)}` first and {what}, which fails and does not set {name}; "
         f"write `{f'{command} {name}=…'.strip()}`",
         fix=Fix("remove the dollar", [replace(place, name)], safe=True),
     )

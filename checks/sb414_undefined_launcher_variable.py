@@ -264,8 +264,8 @@ def _commented_out(job: Job) -> Iterator[Finding]:
         unless = unless_exported(job, read.name, read.context.phase)
         finding = Finding(
             read.span,
-            f"`{name}` is empty {unless}: line {job.line(off.start)}, which assigns it, is a comment"
-            f"; assign it, or {f'remove ${name} here' if may_be_empty and not begins_path else stopping(read)}",
+            f"`{name}` is empty {unless}, as line {job.line(off.start)} is a comment; set it, or "
+            f"{f'remove ${name} here' if may_be_empty and not begins_path else f'{stopping(read)} to stop the job'}",
             "info" if may_be_empty else "warning",
             related=[(off, "commented out"), *((each.span, "also empty") for each in others[:5])],
         )

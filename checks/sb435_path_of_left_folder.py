@@ -22,6 +22,7 @@ chdir(2), path_resolution(7)
 
 from collections.abc import Iterator, Sequence
 
+from sbatchlint.analysis.script.samples import is_unfinished
 from sbatchlint.analysis.storage.written_paths import WRITING
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
@@ -48,6 +49,7 @@ _SLOT = Regex(r"[A-Z]+(?:[-_][A-Z]+)+|[@_%{]+\w+[@_%}]+|X{3,}\w+X{3,}")
 # Not a relative path, or one that something else fills in.
 _SLOTTED = Regex(r"[/$~.]|[A-Z_]+(?:/|$)")
 _TEMPORARY = frozenset({"TMPDIR", "TMP", "TEMP"})
+_BEGINS = Regex(r"\$\{?\w+\}?/")
 _VARIABLE = Regex(r"\$\{?(\w+)\}?[\"']?$")
 
 
@@ -57,7 +59,7 @@ def check(job: Job) -> Iterator[Finding]:
     made = _last_made(job)
     yield from _left_behind(job, changing)
     for cd, end in zip(changing, ends, strict=False):  # none of a job that changes no folder
-        folder = _folder(cd)
+        folder = _folder(job, cd)
         if folder is None:
             continue
         shell = cd.context.shell
@@ -72,7 +74,10 @@ def check(job: Job) -> Iterator[Finding]:
             if field is not None:
                 line = job.line(cd.span.start)
                 place = span_of(field)
-                advice = f"remove `{folder}/` from it"
+                written = job.source.slice(place).strip("\"'")
+                variable = _BEGINS.match(written)
+                begin = f"{folder}/" if written.removeprefix("./").startswith(folder) or not variable else variable[0]
+                advice = f"remove `{begin}` from it"
                 if _others_break(job.invocations[command.index : end], folder):
                     advice = f"other paths are wrong too, so write `cd -` {_above(job, command)}"
                 yield Finding(
@@ -157,7 +162,7 @@ def _enters(cd: Invocation, folder: str) -> bool:
     return entered == folder or entered.startswith(f"{folder}/") or folder.startswith(f"{entered}/")
 
 
-def _folder(cd: Invocation) -> str | None:
+def _folder(job: Job, cd: Invocation) -> str | None:
     """The relative folder that a `cd` certainly enters, without a slash at its end; None for others."""
     context = cd.context
     if cd.name != "cd" or len(cd.argv) != 2 or cd.alternatives > 1 or context.phase is not Phase.BATCH:
@@ -166,6 +171,8 @@ def _folder(cd: Invocation) -> str | None:
         return None
     text = (text_of(cd.argv[1]) or "").removeprefix("./").rstrip("/")
     parts = text.split("/")
+    if text.isupper() and is_unfinished(job):
+        return None  # what the user of a template replaces, perhaps by an absolute path
     if not text or text[0] in "/~-$." or _SLOT.fullmatch(parts[0]) or ".." in parts or "." in parts:
         return None
     return text

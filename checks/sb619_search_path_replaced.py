@@ -180,7 +180,7 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     if rest is not None and rest[1] == assignment.name:
         return  # its value continues on the next line, which no-such-command reports
     what = "modules" if len(modules) > 1 or _loads_several(modules[0]) else "module"
-    places = " and ".join(at_lines(lines).rsplit(", ", 1))
+    places = at_lines(lines, "and")
     append = f"append `:${assignment.name}` to keep it"
     if job.source.slice(assignment.span).endswith("'"):
         append = f"append `:${assignment.name}`, in double quotes"

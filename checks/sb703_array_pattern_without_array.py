@@ -38,6 +38,7 @@ CARD = Card(
 
 _BOTH = Regex(r"%[0-9]*A[-_.]?%[0-9]*a")
 _INDEX = "SLURM_ARRAY_TASK_ID"
+_ELEMENT_PATTERN = Regex(r"(?<!%)%[0-9]*a")
 _ELEMENT = Regex(r"SLURM_ARRAY_")
 _MESSAGE = Regex(r"(?m)^[ \t]*(?:echo|printf|#)[ \t][^\n;&|>]*$")
 _ALONE = Regex(r"[-_.]?%[0-9]*a")
@@ -63,10 +64,12 @@ def check(job: Job) -> Iterator[Finding]:
         fix = None
         if all(job.source.slice(span) == path for span in spans):
             fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
-        message = "the job is not an array, so `%a` in the log's name becomes 4294967294"
+        found = _ELEMENT_PATTERN.search(path)
+        index = "%a" if found is None else found.group()
+        message = f"the job is not an array, so `{index}` in the log's name becomes 4294967294"
         message = f"{message}; write `{shortened(instead, 40)}`, or add `#SBATCH --array=FIRST-LAST`"
         if reads_index:
-            always = "unless sbatch is called with --array, `%a` in the log's name becomes 4294967294"
+            always = f"unless sbatch is called with --array, `{index}` in the log's name becomes 4294967294"
             message = f"{always}; write `{shortened(instead, 25)}`, or add `#SBATCH --array=FIRST-LAST`"
             read = next((each for each in unprepared_reads(job) if each.name == _INDEX), None)
             if read is not None:  # which needs the array in any case

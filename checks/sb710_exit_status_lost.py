@@ -63,7 +63,6 @@ from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number
-from sbatchlint.source.numbers import others as other_things
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
 
@@ -154,8 +153,6 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     others.pop(place, None)
     others = dict(reversed(others.items()))
     message, fix = _advice(job, found, main, [*others.values()], _outcome(job, main, best[0]))
-    if len(message) > MOST:
-        message = message.replace(f" (or {other_things(len(others), 'command')})", f" (or {len(others)} others)")
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
     if main.how == "replaced" and found.last is not None and cancels_itself(found.last):

@@ -50,6 +50,8 @@ CARD = Card(
     whole_script=True,
 )  # fmt: skip
 
+# A pipe after a group.
+_AFTER_GROUP = Regex(r"[ \t]*\)?[ \t]*\|&?(?!\|)")
 # All elements of an array, and an assignment that empties one.
 _ARRAY = Regex(r"\"?\$\{(\w+)\[[@*]\]\}\"?")
 _EMPTIED = Regex(r"=\(\s*\)$")
@@ -113,7 +115,7 @@ def check(job: Job) -> Iterator[Finding]:
         if _ends(job, first):
             advice = "write `wait $! || exit 1`"
     if _in_subshell(first):
-        advice = _FOR_SUBSHELL
+        advice = _for_subshell(job, first)
     if first.how == "wait":
         happens = f"`wait` hides a failure of {name}"
         if server is not None:
@@ -203,8 +205,16 @@ def _ends_with_zero(job: Job) -> bool:
     return last is not None and last.name == "exit" and last.words[1:] == ["0"]
 
 
-# The status has to leave the subshell, and then the loop or the script.
-_FOR_SUBSHELL = "write `wait $p || exit 1` for each PID, `|| rc=1` after the `)`, and `exit $rc` at the end"
+def _for_subshell(job: Job, loss: Loss) -> str:
+    """The advice on a `( … )`, whose status has to leave it, a pipeline around it, and then the loop or the script."""
+    background = loss.command.context.background
+    group = None if background is None else background.parent
+    end = None if group is None else _AFTER_GROUP.match(job.source.own.text, group.span.end)
+    if group is not None and end is not None:
+        top = "`set -o pipefail` near the top, " if job.interpreter_line[0] in ("bash", "ksh", "zsh") else ""
+        append = f"{top}`|| rc=1` at the end of line {job.line(group.span.end)}"
+        return f"write `wait $p || exit 1` for each PID, {append}, and `exit $rc` at the end"
+    return "write `wait $p || exit 1` for each PID, `|| rc=1` after the `)`, and `exit $rc` at the end"
 
 
 def _is_started_last(job: Job, losses: list[Loss]) -> bool:

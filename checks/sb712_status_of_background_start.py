@@ -20,6 +20,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import EmptyStatus
 from sbatchlint.bash.syntax.tree import ArithmeticFor, For, While
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -41,7 +42,7 @@ def check(job: Job) -> Iterator[Finding]:
     for status in exit_statuses(job).empty:
         yield Finding(
             status.read,
-            f"`$?` is 0 here: the command on line {job.line(status.started.start)} has only been started; "
+            f"`$?` is 0 here: line {job.line(status.started.start)} only starts the command; "
             f"{_advice(job, status)}",
             severity="warning" if status.acted_on else "info",
             related=[(status.started, "started in the background")],
@@ -51,12 +52,17 @@ def check(job: Job) -> Iterator[Finding]:
 def _advice(job: Job, status: EmptyStatus) -> str:
     """How to get the status; in a loop a `wait` in place of the `$?` would start one after the other."""
     at = status.started.start
+    endless = _NEVER_ENDS.search(job.source.slice(status.started)) is not None or any(
+        server_name(each) is not None for each in job.invocations if status.started.contains(each.span)
+    )
     start = bisect_right(_loops(job), at, key=lambda each: each.start)
     if any(each.contains(status.read) for each in _loops(job)[max(0, start - _NESTED) : start]):
-        if _NEVER_ENDS.search(job.source.slice(status.started)):
+        if endless:
             return "below the loop, check whether each still runs: `kill -0 PID`"
         return "get each status after the loop, with `wait PID`"
-    return "`wait $!` returns its status, and `kill -0 $!` tells if it still runs"
+    if endless:
+        return "use `kill -0 $!` later, which fails if it no longer runs"
+    return "`wait $!` waits for it and returns its status"
 
 
 @once

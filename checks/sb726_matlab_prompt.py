@@ -160,7 +160,7 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
         statements = name if name.isidentifier() and not folder else "STATEMENTS"
         advice = f'write `-r "try, {statements}, catch e, disp(getReport(e)), exit(1), end, exit"`'
         message = f"MATLAB goes on after an error in its input and exits with 0; {advice}"
-        yield Finding(command.name_span, f"{message}{' instead of `<`' if last.operator == '<' else ''}", "warning")
+        yield Finding(command.name_span, f"{message}{_instead(job, last)}", "warning")
         return
     if reader.stdin is not None and len(program.strip().splitlines()) > 1:
         lines = "the here-document" if last.operator.startswith("<<") and last.operator != "<<<" else "these lines"
@@ -171,13 +171,18 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
         message = f"MATLAB goes on after an error in {lines} and exits with 0; {advice} (R2019a or later)"
         yield Finding(command.name_span, message, "warning")
         return
-    instead = " instead of `<`" if last.operator == "<" else " instead"
+    instead = _instead(job, last) or " instead"
     advice = _batch(name, folder)
     yield Finding(
         command.name_span,
         f"MATLAB goes on after an error in its input and exits with 0; write {advice}{instead} (R2019a or later)",
         "warning",
     )
+
+
+def _instead(job: Job, redirect: Redirection) -> str:
+    """What an option replaces: a redirect with its file, whose name would be an argument without the `<`."""
+    return f" instead of `{shortened(job.source.slice(redirect.span))}`" if redirect.operator == "<" else ""
 
 
 def _batch(name: str, folder: str) -> str:

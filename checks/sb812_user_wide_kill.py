@@ -23,6 +23,7 @@ pgrep(1), killall(1), scancel(1).
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.pipeline_runs import runs_of
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -64,6 +65,7 @@ _ME = frozenset({"USER", "LOGNAME", "$(whoami)", "$(id -un)"})
 _LISTS = Regex(r"(?:pgrep|pidof|ps)\s")
 _QUOTED = Regex(r"'[^']*'")
 _OF_JOB = Regex(r"\$|\s-P|--ppid|--parent|\s-[gst]\b|--sid\b|\bps\s+(?:-\w+\s+)*(?:-p|--pid)\b")
+_OWN = "kill only this job's PIDs (`$!`)"
 # Containers with a process namespace of their own.
 _OWN_PROCESSES = frozenset({"docker", "podman", "podman-hpc"})
 
@@ -79,9 +81,20 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     container = container_of(command)
     if container is not None and container.kind in _OWN_PROCESSES:
         return
-    message = _of_scancel(command) if command.name == "scancel" else _of_user(job, command)
-    if message is not None:
-        yield Finding(span, *message)
+    told = _of_scancel(command) if command.name == "scancel" else _of_user(job, command)
+    if told is not None:
+        message, severity = told
+        if command.name != "scancel" and _is_at_start(job, command):  # no `$!` yet
+            message = message.replace(_OWN, "this job has none yet: remove this line")
+        yield Finding(span, message, severity)
+
+
+def _is_at_start(job: Job, command: Invocation) -> bool:
+    """Whether nothing runs before a command that it could be meant for, so that it clears away what others started."""
+    if command.context.handler or command.context.calls or command.context.loops:
+        return False
+    before = [each for each in job.invocations[: command.index] if not each.context.captured]
+    return not any(each.context.background is not None or weight(job, each) >= Weight.PROGRAM for each in before)
 
 
 def _of_user(job: Job, command: Invocation) -> tuple[str, str | None] | None:
@@ -132,8 +145,7 @@ def _is_narrow(reading: Reading) -> bool:
 
 
 def _message(what: str) -> str:
-    advice = "kill only this job's PIDs (`$!`), or add --exclusive"
-    return f"this kills {what} on the node, in your other jobs too; {advice}"
+    return f"this kills {what} on the node, in your other jobs too; {_OWN}, or add --exclusive"
 
 
 def _of_scancel(command: Invocation) -> tuple[str, str | None] | None:

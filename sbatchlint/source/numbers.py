@@ -49,10 +49,12 @@ def others(number: int, noun: str) -> str:
     return f"one other {noun}" if number == 1 else f"{number} other {plural(noun)}"
 
 
-def at_lines(rows: Iterable[object]) -> str:
-    """`line 3`, `lines 3, 5`."""
-    told = [str(row) for row in rows]
-    return f"line{'s' if len(told) > 1 else ''} {', '.join(told)}"
+def at_lines(rows: Iterable[object], last: str = "") -> str:
+    """`line 3`, `lines 3, 5`; with a word before the last: `lines 3, 5 and 7-9`, or of one of them `line 3 or 5`."""
+    *told, end = [str(row) for row in rows]
+    several = bool(told) and last != "or" or "-" in end
+    before = f"{', '.join(told)}{f' {last} ' if last else ', '}" if told else ""
+    return f"line{'s' if several else ''} {before}{end}"
 
 
 def plural(noun: str) -> str:

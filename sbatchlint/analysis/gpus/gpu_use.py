@@ -79,7 +79,7 @@ class GpuNeed(NamedTuple):
     `place`: the directive to report at. `signs`: what uses them, at most three. `per_node`: how many per node the job
     seems to need; None where that is not known. `certain`: whether they are used, not only inspected. `alone`: whether
     nothing but one such sign as `--nv`, a module or the partition's name mentions GPUs. `whole_nodes`: whether the job
-    has its nodes to itself, which at many sites gives it all their GPUs.
+    seems to have its nodes to itself, which at some sites gives it all their GPUs.
     """
 
     place: Setting
@@ -113,8 +113,13 @@ def gpu_need(job: Job) -> GpuNeed | None:
         gpus_wanted(job),
         any(sign.strength != _LOOK for sign in found),
         _is_alone(signs, request),
-        request.has_option("exclusive") or request.value("mem") == "0",
+        _seems_whole(request),
     )
+
+
+def _seems_whole(request: Request) -> bool:
+    """Whether a job requests whole nodes, or all of their memory; --exclusive=user only keeps other users out."""
+    return request.has_option("exclusive") and request.exclusive not in ("user", "mcs") or request.value("mem") == "0"
 
 
 def _is_alone(signs: list[Sign], request: Request) -> bool:
@@ -155,7 +160,7 @@ def component_needs(job: Job) -> list[GpuNeed]:
             continue
         place = ([setting for setting in settings if setting.name in _RESOURCE_OPTIONS] or settings)[-1]
         first = sorted(found.values(), key=lambda sign: sign.span)[:3]
-        whole_nodes = request.has_option("exclusive") or request.value("mem") == "0"
+        whole_nodes = _seems_whole(request)
         wanted = _workers([launch for launch in job.launches if launch.step in steps])
         needs.append(GpuNeed(place, first, wanted, True, _is_alone(signs, request), whole_nodes))
     return needs
@@ -225,16 +230,15 @@ def unseen_gpus(job: Job) -> tuple[Step, Sign] | None:
         return None
     if partitions_with_gpus(job) is not None:
         return None  # nor does that
-    if gpu_need(job) is None:
+    need = gpu_need(job)
+    if need is None:
         return _hinted(job)
-    by_command = {id(launch.invocation): launch.launcher for launch in job.launches}
     for step in job.steps:
-        for command in step.program:
-            if command.argv and command.name not in LOOKING:
-                for sign in gpu_signs(command.argv, by_command.get(id(command)), container_of(command)):
-                    if sign.strength == STRONG:
-                        return step, sign
-    return None
+        sign = next((each for each in _command_signs(job, step.program) if each.strength == STRONG), None)
+        if sign is not None:
+            return step, sign
+    # weak signs and a partition for GPUs
+    return None if any(each.strength == STRONG for each in need.signs) else _hinted(job)
 
 
 def _hinted(job: Job) -> tuple[Step, Sign] | None:

@@ -1,11 +1,14 @@
 """How a message names the commands whose exit status is lost."""
 
+from collections.abc import Sequence
+
 from sbatchlint.analysis.script.status_records import Loss
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.job import Job
 from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.programs import programs_with
+from sbatchlint.source.numbers import at_lines
 from sbatchlint.source.numbers import others as other_things
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import shortened
@@ -49,12 +52,18 @@ def _unwrapped(command: Invocation) -> Invocation:
 
 
 def and_others(job: Job, loss: Loss, same: list[Loss]) -> str:
-    """The other commands that a message is about: one by its name, few by their lines, many by their number."""
+    """The other commands that a message is about: one by its name, few by their lines, many by their number and the
+    first and the last line."""
     if not same:
         return ""
     here, *lines = [job.line(each.command.span.start) for each in (loss, *same)]
-    if len({here, *lines}) <= len(lines) or len(lines) > _FEW_LINES:
-        return f" (or {other_things(len(lines), 'command')})"
+    shown = _ranges(sorted({*lines}))
+    if len(shown) > _FEW_LINES:
+        return f" (or {len(lines)} others, lines {min(lines)}-{max(lines)})"
+    if len({here, *lines}) <= len(lines):  # several on one line
+        return f" (or {other_things(len(lines), 'command')} on {at_lines(shown, 'and')})"
+    if len(shown) < len(lines):
+        return f" or a command on {at_lines(shown, 'or')}"
     first, *words = [shortened(job.source.slice(word_of(job, each)), 20) for each in (loss, *same)]
     if STRANGE.search(first):
         return "".join(f", {each}" for each in lines[:-1]) + f" or {lines[-1]}"
@@ -66,3 +75,18 @@ def and_others(job: Job, loss: Loss, same: list[Loss]) -> str:
         return f" or `{words[0]}` (line {lines[0]})" if short else f" or the command on line {lines[0]}"
     *those, last = sorted(lines)
     return f" or a command on line {', '.join(map(str, those))} or {last}"
+
+
+def _ranges(rows: Sequence[int]) -> list[str]:
+    """Sorted lines, three or more in a row as a range: `3`, `7-9`."""
+    found: list[list[int]] = []
+    for row in rows:
+        if found and found[-1][-1] == row - 1:
+            found[-1].append(row)
+        else:
+            found.append([row])
+    return [
+        shown
+        for each in found
+        for shown in ([f"{each[0]}-{each[-1]}"] if len(each) > 2 else [str(row) for row in each])
+    ]  # fmt: skip

@@ -138,7 +138,9 @@ _ELSEWHERE = Regex(
 # Of those, what works on its own node; so does Spark with `local[16]`.
 _HERE = Regex(r"(?:ray start|dask(?: |-)worker)(?: .*)?")
 # Options of a workflow engine that has its jobs run elsewhere, so that it counts the CPUs of these.
-_SUBMITTING = Regex(r"--(?:cluster(?:-\w+)?|drmaa|executor|profile|jobscript|slurm)(?:=.*)?")
+_SUBMITTING = Regex(
+    r"--(?:cluster(?:-\w+)?|drmaa|executor|profile|jobscript|slurm)(?:=.*)?|\+?hydra/launcher=(?:submitit_slurm|slurm\w*)"
+)
 # Of the programs with such options, those that start others.
 STARTERS = frozenset(
     {"snakemake", "parallel", "xargs", "make", "gmake", "ninja", "scons", "gmx_mpi", "gmx_mpi_d", "mdrun_mpi", "cmake"}
