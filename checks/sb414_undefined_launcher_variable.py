@@ -75,6 +75,7 @@ from sbatchlint.analysis.expansion.reads import (
     assigned_names,
     assignments_by_name,
     enclosing_assignment,
+    first_uses,
     guarded_names,
     reads_of,
     stopping,
@@ -406,9 +407,9 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         use = use_of(job, read)
         of_heredoc = use.command is not None and use.command.stdin is not None
         instead = f"write `\\${read.name}` for the text" if of_heredoc else "remove it"
-        used = [each for each in reads_of(job).get(read.name, []) if use_of(job, each).kind != "print"]
-        if used and not of_heredoc:  # removed here, it would be missing there
-            line = job.line(used[0].span.start)
+        used = first_uses(job).get(read.name)
+        if used is not None and not of_heredoc:  # removed here, it would be missing there
+            line = job.line(used.span.start)
             instead = f"{stopping(read)} to stop the job if it is empty, as line {line} needs it"
         yield Finding(read.span, f"{nothing}; set it, or {instead}", severity)
     elif is_list(job, read):

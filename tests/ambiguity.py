@@ -133,6 +133,35 @@ def is_ambiguous(pattern: str | bytes, flags: int = 0) -> bool:
     return any(_has_ambiguous_loop(Automaton(each, tree.state.flags)) for each in (tree, *_lookarounds(tree)))
 
 
+def begins_with_loop(pattern: str | bytes, flags: int = 0) -> bool:
+    """Whether a pattern can begin with a loop that nothing before it holds back.
+
+    A search that fails then reads the rest of the text anew from each of its characters: n² of them.
+    """
+    return _begins_with_loop(_parser.parse(pattern, flags)) is True
+
+
+def _begins_with_loop(tree: Any) -> bool | None:
+    """The same for a part; None where the part may be empty, so that what comes after it is asked."""
+    for code, value in tree:
+        found: bool | None = False
+        if code is codes.SUBPATTERN:
+            found = _begins_with_loop(value[3])
+        elif code is codes.ATOMIC_GROUP:
+            found = _begins_with_loop(value)
+        elif code is codes.BRANCH:
+            each = [_begins_with_loop(part) for part in value[1]]
+            found = True if True in each else None if None in each else False
+        elif code in (*LOOPS, codes.POSSESSIVE_REPEAT):
+            least, most, part = value
+            found = most is codes.MAXREPEAT or _begins_with_loop(part) or (None if not least else False)
+        elif code is codes.ASSERT and value[0] > 0:
+            found = _begins_with_loop(value[1]) or None
+        if found is not None:
+            return found
+    return None
+
+
 def _lookarounds(tree: Any) -> Iterator[Any]:
     for code, value in tree:
         if code in (codes.ASSERT, codes.ASSERT_NOT):

@@ -57,6 +57,7 @@ def nested(begin: str) -> Callable[[int], str]:
 
 
 SHAPES: dict[str, Callable[[int], str]] = {
+    "an unset variable that is printed": joined("$a", "", 'echo "', '"\n'),
     "outputs of containers": repeated("x=$(docker run img a@); docker logs $x; docker rm $x\n"),
     "ranks among the words of one srun": joined("-x=$SLURM_PROCID/@", " ", "srun a "),
     "ranks among the words of one srun with options": joined('-x="$SLURM_PROCID"/@', " ", "srun $OPTIONS a "),

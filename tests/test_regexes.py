@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 import sbatchlint
-from ambiguity import is_ambiguous
+from ambiguity import begins_with_loop, is_ambiguous
 from conftest import ROOT
 from sbatchlint.registry import registry
+from sbatchlint.source import secret_hooks
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.secret_lines import PLACES_OF_LINES
+from sbatchlint.source.secret_places import PLACES
 
 OF_RE = ("compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer")
 
@@ -72,3 +75,27 @@ def test_no_loop_reads_a_text_in_two_ways() -> None:
 )
 def test_what_is_ambiguous(pattern: str, expected: bool) -> None:
     assert is_ambiguous(pattern) is expected
+
+
+def test_no_search_for_secrets_begins_with_a_loop() -> None:
+    """They are searched for in lines of any length."""
+    patterns = [pattern for _, pattern in (*PLACES, *PLACES_OF_LINES, *secret_hooks._COMPILED)]
+    assert len(patterns) > 100
+    assert [each.pattern for each in patterns if begins_with_loop(each.pattern, each.flags)] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (r"\w*key=", True),
+        (r"(?:a|\w+)=", True),
+        (r"x?\w*=", True),
+        (r"(?=\w*=)\w", True),
+        (r"(?<!\w)\w*key=", False),
+        (r"\b\w*key=", False),
+        (r"\w{0,80}key=", False),
+        (r"key\w*=", False),
+    ],
+)
+def test_what_begins_with_a_loop(pattern: str, expected: bool) -> None:
+    assert begins_with_loop(pattern) is expected

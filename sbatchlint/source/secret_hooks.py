@@ -9,7 +9,7 @@ _PATH = r"[^\s'\"`<>(){}\\$,;|&]"
 # What is a secret of each host, after its name.
 _HOSTS = (
     ("slack.com/", rf"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<value>{_PATH}+)"),
-    ("/webhook", rf"(?:outlook\.office(?:365)?|[\w-]+\.webhook\.office)\.com/webhook\w*/(?P<value>{_PATH}+)"),
+    ("/webhook", rf"(?:outlook\.office(?:365)?|[\w-]{{1,63}}\.webhook\.office)\.com/webhook\w*/(?P<value>{_PATH}+)"),
     ("incomingwebhook/", rf"/(?P<value>[\w@-]{{8,200}}/IncomingWebhook/{_PATH}+)"),
     ("/webhooks/", rf"/api/(?:v\d+/)?webhooks/\d{{5,25}}/(?P<value>{_PATH}+)"),
     ("hooks.zapier", rf"hooks\.zapier\.com/hooks/(?:catch/)?(?P<value>{_PATH}+)"),

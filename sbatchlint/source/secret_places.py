@@ -108,7 +108,7 @@ _OF_LINES = (
 )
 # The elements of an array that is named for several.
 _IN_ARRAY = (
-    r"\w*(?i:tokens|keys|secrets|passw(?:or)?ds)=\((?:[ \t]*[^\s()]{1,200}[ \t]+){%d}[ \t]*['\"]?"
+    r"(?i:tokens|keys|secrets|passw(?:or)?ds)=\((?:[ \t]*[^\s()]{1,200}[ \t]+){%d}[ \t]*['\"]?"
     r"(?P<value>(?=[\w+/=.-]{0,80}[0-9])(?=[\w+/=.-]{0,80}[a-z])(?=[\w+/=.-]{0,80}[A-Z])[\w+/=.-]{20,400})"
 )
 PLACES = tuple(

@@ -112,6 +112,17 @@ def reads_of(job: Job) -> dict[str, list[VariableRead]]:
 
 
 @once
+def first_uses(job: Job) -> dict[str, VariableRead]:
+    """The first read of each variable that is more than printed."""
+    found = {}
+    for name, reads in reads_of(job).items():
+        used = next((each for each in reads if use_of(job, each).kind != "print"), None)
+        if used is not None:
+            found[name] = used
+    return found
+
+
+@once
 def assignments_by_name(job: Job) -> dict[str, list[VariableAssignment]]:
     """The assignments of the job itself to each variable."""
     found: dict[str, list[VariableAssignment]] = {}
