@@ -70,11 +70,54 @@ ABANDONED = (
     'N=1\nM=$(: "${N:1:-3}"; N=2)$N; ( : "${N:1:-3}"; N=2 )\nS $N $M',
 )
 
+# What an expansion makes of a variable that branches leave set or unset, as an array or a text, with attributes or not.
+LEFT = (
+    'unset L; [ "$u1" ] || unset L',
+    'unset L; [ "$u1" ] && L=1',
+    'L=1; [ "$u1" ] && unset L',
+    'L=1; if [ "$u1" ]; then L=(a b c); fi',
+    'L=a; [ "$u1" ] && declare -a L',
+    'L=(1 2); [ "$u1" ] && unset L; L=y',
+    'unset L; [ "$u1" ] && declare -A L=([k]=v)',
+    'declare -a L; [ "$u1" ] && unset L',
+    'declare -A L; [ "$u1" ] && L[k]=w',
+    "unset L; case $u1 in a) L=x ;; b*) L=(x y) ;; esac",
+    'unset L; [ "$u1" ] && export L',
+    'unset L; [ "$u1" ] && readonly L=5',
+    '[ "$u1" ] && declare -i L; L=2+3',
+    'declare -u L=a; [ "$u1" ] && unset L; L=b',
+    "unset L; for i in $u1; do unset L; done",
+    'L=o; [ "$u1" ] && declare -n R=L; [ "$u1" ] && unset R',
+    "L=(z $u1)",
+    "L=($u1 z)",
+)  # fmt: skip
+EXPANDED = (
+    'S "x ${!L[@]}"', 'S "${!L[@]}"', "S ${#L[@]}", 'S "${L[@]+d}"', 'S "${L[-1]-d}"', 'S "${L[@]:1}"',
+    'S "${L[*]:0:1}"', 'S "${L[@]: -1}"', 'S "${L[@]@Q}"', 'S "${L@a}"', 'S "${L[@]@a}"', 'S "${L@A}"', 'S $L ${L[@]}',
+    "[[ -v L ]] && S y", "[[ ! -v L ]] && S n", "[[ -v L[1] ]] && S y1", "set -u; S ${#L[@]}",
+    'L[-1]=z; S "${L[@]}"', 'unset "L[-1]"; S "${#L[@]}" "${L[@]}"', "unset L[0]; S ${L-n} ${#L[@]}",
+    'L+=(z); S "${L[@]}" "${!L[@]}"', 'L+=4; S "$L"', 'L=w; S "$L"', 'read -ra L <<< "r s"; S "${L[@]}"',
+    'mapfile -t L <<< v; S "${L[@]}"', 'f() { local L; S "${L-n}"; }; f', 'M=("${!L[@]}"); S "${M[0]}"',
+    'eval "n=(${L[@]})"; S "${#n[@]}"', 'for i in "${!L[@]}"; do S "$i"; done',
+)  # fmt: skip
+LOCAL = (
+    'f() { [ "$u1" ] && local L=x; declare L; S "${L-n}"; }; L=o; f',
+    'f() { [ "$u1" ] && local -a L; S "${L[@]:1}" "${L[-1]-d}"; }; L=o; f',
+    'f() { [ "$u1" ] && local L; L[-1]=z; S "${L[@]}"; }; L=(o p); f',
+    # the environment may set it
+    '[ "$u1" ] && OPTX=1; S a; [[ ! -v OPTX ]] && S n',
+)
+
 
 def shown(program: str) -> str:
     """A program with `S …` as prints of places of their own."""
     places = iter(range(1000))
-    return re.sub(r"\bS (\S[^;\n|&]*)", lambda found: f"printf '\\1%s\\2' @{next(places)} {found[1]} >&3", program)
+    return re.sub(
+        r"\bS (\S[^;\n|&]*?)(?= \)$|[;\n|&]|\Z)",
+        lambda found: f"printf '\\1%s\\2' @{next(places)} {found[1]} >&3",
+        program,
+        flags=re.MULTILINE,
+    )
 
 
 def unlike(text: str, told: dict[str, list[Turn]]) -> list[str]:
@@ -89,7 +132,9 @@ def unlike(text: str, told: dict[str, list[Turn]]) -> list[str]:
 
 
 def test_what_may_have_changed_is_not_said_to_be_as_before(tmp_path: Path) -> None:
-    texts = [f"# {number} 0 {number}\n{shown(each)}\n" for each in PROGRAMS for number in range(len(INPUTS))]
+    expanded = [f"{each}\n" + "\n".join([f"( {own} )" for own in EXPANDED]) for each in LEFT]
+    programs = (*PROGRAMS, *LOCAL, *expanded)
+    texts = [f"# {number} 0 {number}\n{shown(each)}\n" for each in programs for number in range(len(INPUTS))]
     found = run_bash(texts, tmp_path)
     assert all(found)
     assert not [(text, fault) for text, told in zip(texts, found, strict=True) if (fault := unlike(text, told))]

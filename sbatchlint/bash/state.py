@@ -15,7 +15,10 @@ from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, text_o
 from sbatchlint.bash.variables import (
     MOST_ALTERNATIVES,
     NO_GUARDS,
+    PARTLY_ARRAY,
+    PARTLY_CHANGING,
     PARTLY_EXPORTED,
+    PARTLY_READONLY,
     VOLATILE,
     Alternative,
     Fields,
@@ -41,7 +44,7 @@ ZSH = "zsh"
 # The option of a shell for `$(…)`, to which the errexit of the shell around it does not count.
 UNHEEDED = "errexit from outside"
 # Letters of `declare` that do not change what is assigned.
-NOT_CHANGING = str.maketrans("", "", "Arv" + PARTLY_EXPORTED)
+NOT_CHANGING = str.maketrans("", "", "Arv" + PARTLY_EXPORTED + PARTLY_ARRAY + PARTLY_READONLY)
 # While the output of a substitution is collected, it is the value of a variable of this name.
 STDOUT = "\0stdout"
 NO_OUTPUT, UNKNOWN_OUTPUT = Variable((Alternative(((),)),)), Variable((Alternative(None),))
@@ -343,19 +346,23 @@ def _join_variable(name: str, arms: list[tuple[int, Variable | None, Guards]], p
     span = known[0].span
     flags = "".join([version.flags for version in known])
     if "r" in flags and not all(version is not None and "r" in version.flags for _, version, _ in arms):
-        flags = flags.replace("r", VOLATILE)  # what is assigned next may be refused
+        flags = flags.replace("r", VOLATILE + PARTLY_READONLY)  # what is assigned next may be refused
     exported = {version.exported for version in known if version.alternatives}
     if len(exported) == 2:
         flags += PARTLY_EXPORTED
+    if len({version is not None and version.array for _, version, _ in arms}) == 2:
+        flags += PARTLY_ARRAY
+    kinds = (
+        {"" if version is None else version.flags.translate(NOT_CHANGING) for _, version, _ in arms} if flags else ()
+    )
+    if len(kinds) > 1:
+        flags += PARTLY_CHANGING
     variable = Variable(
         widen(_merged(guarded), name, span, phase),
         any(version.array for version in known),
         any(version.exported for version in known),
         span,
         "".join(sorted(set(flags))),
-    )
-    kinds = (
-        {"" if version is None else version.flags.translate(NOT_CHANGING) for _, version, _ in arms} if flags else ()
     )
     return variable, len(kinds) > 1
 

@@ -45,13 +45,17 @@ class Alternative(NamedTuple):
 VOLATILE = "v"
 # The flag of a variable that has a value in all branches, and is exported in some.
 PARTLY_EXPORTED = "e"
+# The flags of a variable that in some branches only is an array, is read-only, or has the attributes i, l or u.
+PARTLY_ARRAY, PARTLY_READONLY, PARTLY_CHANGING = "s", "q", "p"
+# Those that stay with a name when the variable is unset.
+STAYING = (VOLATILE, PARTLY_READONLY)
 
 
 class Variable(NamedTuple):
     """A variable of the script; no alternatives at all means that it was unset.
 
     `flags`: letters of `declare`: A (associative), i, l, n (a reference to the variable of that name), r, u; and
-    `VOLATILE` and `PARTLY_EXPORTED`.
+    `VOLATILE`, `PARTLY_EXPORTED` and the like.
     """
 
     alternatives: tuple[Alternative, ...]

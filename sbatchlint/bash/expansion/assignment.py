@@ -14,7 +14,11 @@ from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import (
     NO_GUARDS,
+    PARTLY_ARRAY,
+    PARTLY_CHANGING,
     PARTLY_EXPORTED,
+    PARTLY_READONLY,
+    STAYING,
     VOLATILE,
     Alternative,
     Fields,
@@ -176,7 +180,9 @@ def _with_attributes(expander: Expander, field: Pieces, flags: str, scope: Scope
         new = None if number is None else str(number)
     else:
         new = text if text is None else text.upper() if "u" in flags else text.lower() if "l" in flags else text
-    return field if new is not None and new == text else (Piece(new, *span, expansion),)
+    if new is not None and new == text:
+        return field
+    return (Piece(None if PARTLY_CHANGING in flags else new, *span, expansion),)
 
 
 def right_side(
@@ -230,10 +236,13 @@ def assign(
         flags = flags.replace("n", "")
         values = [Alternative((scope.unknown(name, span),))]
         state.doubtful = True
+    is_array = array or isinstance(node.value, ArrayLiteral) or node.index is not None
     before: tuple[Alternative, ...] = ()
     if old is not None and not fresh:
         before, array, flags = old.alternatives, array or old.array, joined_flags(old.flags, flags)
     flags = "".join(sorted(set(flags))) if flags else ""
+    if is_array:
+        flags = flags.replace(PARTLY_ARRAY, "")
     if isinstance(node.value, ArrayLiteral):
         array = True
         values = with_attributes(expander, values, flags, scope)
@@ -281,6 +290,8 @@ def volatile(name: str, made: Variable, scope: Scope) -> Variable:
     """A variable that was set; its value is unknown where a trap may change it at any time."""
     if VOLATILE not in made.flags:
         return made
+    if PARTLY_READONLY in made.flags:
+        scope.state.doubtful = True
     unknown = Alternative((scope.unknown(name, made.span, is_open=made.array),))
     return made._replace(alternatives=(unknown,) if made.alternatives else (Alternative(None), unknown))
 
@@ -303,7 +314,9 @@ def widen_elements(values: list[Alternative], span: Span, scope: Scope) -> None:
             variables[scope.state.target(name)] = old._replace(alternatives=(Alternative((field,)),), array=True)
 
 
-def widen_targets(expander: Expander, name: str, span: Span, scope: Scope, is_array: bool = False) -> None:
+def widen_targets(
+    expander: Expander, name: str, span: Span, scope: Scope, is_array: bool = False, is_unset: bool = False
+) -> None:
     """What a reference may lead to is unknown after it was written or unset, where it is not known what that is."""
     state = scope.state
     state.doubtful = True
@@ -311,7 +324,7 @@ def widen_targets(expander: Expander, name: str, span: Span, scope: Scope, is_ar
     if targets is None:
         widen_all(expander, span, scope)
     for target in targets or ():
-        _widen_one(target, span, scope, is_array)
+        widen_one(target, span, scope, is_array, is_unset)
 
 
 def _targets(reference: Variable, state: State) -> list[str] | None:
@@ -328,10 +341,11 @@ def widen_all(expander: Expander, span: Span, scope: Scope) -> None:
     names = [name for name in scope.state.variables if NAME.fullmatch(name)]
     expander.substituter.charge(len(names), span)
     for name in names:
-        _widen_one(name, span, scope)
+        widen_one(name, span, scope)
 
 
-def _widen_one(name: str, span: Span, scope: Scope, is_array: bool = False) -> None:
+def widen_one(name: str, span: Span, scope: Scope, is_array: bool = False, is_unset: bool = False) -> None:
+    """A variable is unknown. `is_unset`: and may not be set any more."""
     old = scope.state.variables.get(name)
     if old is None:
         old = Variable((), exported=name in ENVIRONMENT_NAMES, span=span)
@@ -339,7 +353,7 @@ def _widen_one(name: str, span: Span, scope: Scope, is_array: bool = False) -> N
         return
     is_array = is_array or old.array
     unknown = Alternative((scope.unknown(name, span, is_open=is_array),))
-    is_set = old.alternatives and all(each.fields is not None for each in old.alternatives)
+    is_set = not is_unset and old.alternatives and all(each.fields is not None for each in old.alternatives)
     alternatives = (unknown,) if is_set else (Alternative(None), unknown)
     scope.state.variables[name] = old._replace(alternatives=alternatives, array=is_array)
 
@@ -387,6 +401,8 @@ def _concatenated(expander: Expander, first: Pieces, second: Pieces, flags: str,
         number = expander.integer_of(f"({left or 0})+({right or 0})", scope)
     else:
         scope.state.doubtful = True
+    if PARTLY_CHANGING in flags:
+        number = None
     expansion = Expansion("declare", source.span, scope.context.phase, flattened(expansions(first + second)))
     return (Piece(None if number is None else str(number), source.start, source.end, expansion),)
 
@@ -400,6 +416,12 @@ def _in_element(
     unknown = scope.unknown(name, span, is_open=True)
     empty = Alternative((), NO_GUARDS, () if "A" in flags else None)
     results = []
+    if isinstance(index, int) and index < 0:
+        # an error where there are no elements, but hardly where it is not set
+        if not before or any(each.fields is None or is_open(each.fields) for each in before):
+            expander.substituter.abandon(scope)
+        everything = Alternative((unknown,))
+        before = tuple([everything if each.fields is None else each for each in before or (everything,)])
     for array in before or (empty,):
         array = empty._replace(guards=array.guards) if array.fields is None else array
         for value in values:
@@ -457,6 +479,7 @@ def set_alternatives(
         scope.state.doubtful = True
         return
     array = old is not None and old.array or index is not None
+    flags = flags if index is None else flags.replace(PARTLY_ARRAY, "")
     if array:
         wanted = element_index(index, flags)
         before = old.alternatives if old is not None else _inherited(expander, name, scope)
@@ -483,11 +506,13 @@ def set_array(scope: Scope, name: str, alternatives: tuple[Alternative, ...], sp
     if old is not None and "n" in old.flags:
         scope.state.doubtful = True
         for target in _targets(old, scope.state) or ():
-            _widen_one(target, span, scope, True)
+            widen_one(target, span, scope, True)
     if old is not None and set(old.flags) & {"A", "r"}:  # bash refuses to make an indexed array of it
         scope.state.doubtful = True
         return
-    flags = VOLATILE if old is not None and VOLATILE in old.flags else ""
+    flags = "".join([each for each in old.flags if each not in ("n", PARTLY_ARRAY)]) if old is not None else ""
+    if set(flags) & {"i", "l", "u"}:
+        alternatives = (Alternative((scope.unknown(name, span, is_open=True),)),)
     made = Variable(widen(alternatives, name, span, scope.context.phase), True, bool(old and old.exported), span, flags)
     scope.state.variables[name] = volatile(name, made, scope)
 
@@ -497,8 +522,12 @@ def unset_element(state: State, name: str, index: int | str | None, span: Span, 
     old = state.variables.get(name)
     if old is None or not old.array:
         if old is not None and old.alternatives and index == 0:
-            state.variables[name] = Variable((), span=span)
+            flags = "".join([each for each in old.flags if each in STAYING])
+            state.variables[name] = volatile(name, Variable((), span=span, flags=flags), scope)
             return True
+        return False
+    if PARTLY_ARRAY in old.flags:
+        widen_one(name, span, scope, True, True)
         return False
     unknown = scope.unknown(name, span, is_open=True)
     changed = []
@@ -509,5 +538,5 @@ def unset_element(state: State, name: str, index: int | str | None, span: Span, 
                 return False
             alternative = new
         changed.append(alternative)
-    state.variables[name] = old._replace(alternatives=tuple(changed))
+    state.variables[name] = volatile(name, old._replace(alternatives=tuple(changed)), scope)
     return True

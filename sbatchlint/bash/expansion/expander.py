@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sbatchlint.bash.expansion import arithmetic
 from sbatchlint.bash.expansion.arithmetic_variables import ShellVariables
-from sbatchlint.bash.expansion.assignment import widen_all
+from sbatchlint.bash.expansion.assignment import widen_all, widen_one
 from sbatchlint.bash.expansion.field_splitting import Segments, joined, segments_of
 from sbatchlint.bash.expansion.parameters import expand_parameter
 from sbatchlint.bash.expansion.protocol import Choice, Scope
@@ -203,6 +203,6 @@ class ScriptExpander(Expander):
             # bash may have made some of its assignments before it noticed
             for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", expression)):
                 if name != "sbatchlint_unknown":
-                    names.assign(name, None, None)
+                    widen_one(scope.state.target(name), names.span, scope)
             scope.state.doubtful = True
             return None, None

@@ -13,10 +13,11 @@ from sbatchlint.source.regex import Regex
 WHITESPACE = " \t\n"
 
 # Consecutive pieces of a field to be, and whether they are split, as they come from an unquoted expansion. None instead
-# of pieces ends the field.
+# of pieces ends the field; a soft break may not be there, as the element of an array beside it may be none.
 Segment = tuple[Pieces | None, bool]
 Segments = tuple[Segment, ...]
 BREAK: Segment = (None, False)
+SOFT_BREAK: Segment = (None, True)
 
 
 def segments_of(pieces: Pieces, split: bool) -> Segments:
@@ -61,9 +62,12 @@ def split_fields(segments: Segments, state: State) -> Fields:
     separating = WHITESPACE if separators is None else separators
     whitespace = "".join([each for each in separating if each in WHITESPACE])
     words = _words_and_separators(separating)
+    soft: list[int] = []  # the fields that end with a soft break
     for pieces, split in segments:
         if pieces is None:
             if current is not None:
+                if split:
+                    soft.append(len(fields))
                 fields.append(tuple(current))
             current = None
             closed = False
@@ -95,7 +99,28 @@ def split_fields(segments: Segments, state: State) -> Fields:
                     closed = False
     if current is not None:
         fields.append(tuple(current))
+    if soft:
+        _join_softly(fields, [number for number in soft if number + 1 < len(fields)])
     return tuple(fields)
+
+
+def _join_softly(fields: list[Pieces], soft: list[int]) -> None:
+    """What is on both sides of a soft break may be one field, where there is something before or behind the element.
+
+    With a space between it is one for `eval`, or may be two: it stays as it is.
+    """
+    joining = -1
+    for number in soft:
+        *before, element = fields[number]
+        if joining == number or before and element.open and not (before[-1].text or "")[-1:].isspace():
+            fields[number + 1] = (_opened(element), *fields[number + 1])
+            joining = number + 1
+    joining = -1
+    for number in reversed(soft):
+        element, *behind = fields[number + 1]
+        if joining == number + 1 or behind and element.open and not (behind[0].text or "")[:1].isspace():
+            fields[number] = (*fields[number], _opened(element))
+            joining = number
 
 
 def _is_one_word(piece: Piece) -> bool:

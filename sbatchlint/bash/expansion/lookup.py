@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sbatchlint.bash.expansion.arrays import element, element_index
 from sbatchlint.bash.expansion.protocol import Environment, Scope
 from sbatchlint.bash.values import expansions, flattened
-from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variable, merge_guards
+from sbatchlint.bash.variables import NO_GUARDS, PARTLY_ARRAY, Alternative, Fields, Guards, Variable, merge_guards
 from sbatchlint.source.text import Span
 
 ValueChoice = tuple[Fields | None, Guards]
@@ -75,6 +75,8 @@ def elements(
             continue
         wanted = element_index(index, flags)
         known, field = element(alternative, wanted, flags)
+        if isinstance(index, int) and index < 0 and (not array or PARTLY_ARRAY in flags):
+            known, field = not array, None  # only arrays count from their end
         if known:
             if field is None and isinstance(wanted, int) and wanted < 0:
                 scope.state.doubtful = True  # a wrong subscript

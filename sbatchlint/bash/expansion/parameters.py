@@ -7,6 +7,7 @@ from sbatchlint.bash.expansion.arrays import indices, is_open
 from sbatchlint.bash.expansion.assignment import set_alternatives, subscript
 from sbatchlint.bash.expansion.field_splitting import (
     BREAK,
+    SOFT_BREAK,
     WHITESPACE,
     Segment,
     Segments,
@@ -21,7 +22,16 @@ from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.state import NAME, ZSH
 from sbatchlint.bash.syntax.tree import Parameter
 from sbatchlint.bash.values import Piece, Pieces, expansions, flattened, text_of
-from sbatchlint.bash.variables import NO_GUARDS, Alternative, Fields, Guards, Variable, Variables, merge_guards
+from sbatchlint.bash.variables import (
+    NO_GUARDS,
+    PARTLY_ARRAY,
+    Alternative,
+    Fields,
+    Guards,
+    Variable,
+    Variables,
+    merge_guards,
+)
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
@@ -30,6 +40,10 @@ INDIRECT = Regex(r"([A-Za-z_]\w*|\d+|[@*#])(?:\[([^]]+)\])?", re.ASCII)
 
 # The operators of defaults, and none.
 _OF_DEFAULTS = ("", "-", "=", "+", "?", ":-", ":=", ":+", ":?")
+
+
+def _has_attributes(variable: Variable | None) -> bool:
+    return variable is not None and (variable.array or variable.exported or bool(variable.flags))
 
 
 class Subject:
@@ -86,13 +100,19 @@ class ParameterExpansion:
                 self._assign_default(subject, results)
             return results
         changed = values
-        if operator == ":" and self.is_zsh:
-            changed = [(self._unknown(subject.name, is_open=not self.part.quoted), guards) for _, guards in values]
+        found = self.scope.state.variables.get(subject.name)
+        is_scalar = subject.several and found is not None and not found.array and subject.name not in ARRAYS
+        if operator == ":" and (self.is_zsh or subject.several and found is not None and PARTLY_ARRAY in found.flags):
+            is_open = subject.several or not self.part.quoted
+            changed = [(self._unknown(subject.name, is_open=is_open), guards) for _, guards in values]
         elif operator == ":":
             changed = [
-                (substring(self.expander, fields, subject.several, self.part, self.scope, self.span), guards)
+                (substring(self.expander, fields, subject.several, self.part, self.scope, self.span, is_scalar), guards)
                 for fields, guards in values
             ]
+        elif operator == "@" and self.scope.written(self.part.arguments[0]) in ("A", "a") and _has_attributes(found):
+            # of a variable that is not set, too
+            changed = [(self._unknown(subject.name, is_open=subject.several), guards) for _, guards in values]
         elif operator:
             changed = transformed(self.expander, values, self.part, self.scope, self.span)
         if not subject.several and any(fields is None for fields, _ in values):
@@ -147,13 +167,16 @@ class ParameterExpansion:
             if first not in WHITESPACE:  # bash joins the elements by it, and splits what that gives
                 between = (self.scope.expanded(first, self.part.name, self.span),), True
         segments: list[Segment] = []
-        separated = False
-        for field in fields:
+        separated = soft = False
+        for number, field in enumerate(fields):
+            may_be_none = bool(field) and all(piece.open for piece in field)
             # a field that may be none swallows the separator beside it
-            vanishing = is_one_word and bool(field) and all(piece.open for piece in field)
+            vanishing = is_one_word and may_be_none
             if separated and between is not None and not vanishing:
-                segments.append(between)
+                is_soft = between is BREAK and (soft or may_be_none and number == len(fields) - 1)
+                segments.append(SOFT_BREAK if is_soft else between)
             separated = separated or not vanishing
+            soft = may_be_none and (soft or number == 0)
             if field and is_one_word:
                 # inside one word an unknown is one field; what a pattern of files matches is not known
                 unknown = self.scope.expanded(None, self.part.name, self.span)
@@ -331,7 +354,12 @@ class ParameterExpansion:
         value: int | None
         if subject.several:
             found = self.scope.state.variables.get(subject.name)
-            if subject.name not in ("@", "*") and (found is None or any(not e.fields for e in found.alternatives)):
+            if subject.name not in ("@", "*") and (
+                found is None
+                or not found.array
+                or PARTLY_ARRAY in found.flags
+                or any(not each.fields for each in found.alternatives)
+            ):
                 note_unset(self.scope)
             value = None if is_open(fields or ()) else len(fields or ())
             if found is not None and "A" in found.flags and len(found.alternatives) == 1:
@@ -399,7 +427,7 @@ class ParameterExpansion:
         name = self.scope.state.target(self.part.name)
         found = self.scope.state.variables.get(name)
         results: list[Choice] = []
-        for alternative in alternatives(self.environment, name, found, self.scope, self.span):
+        for alternative in alternatives(self.environment, name, found, self.scope, self.span, True):
             known = self._known_keys(alternative, found)
             if known is None:
                 keys = self._unknown(f"!{name}", is_open=True)

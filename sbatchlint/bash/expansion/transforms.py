@@ -48,6 +48,9 @@ def transformed(
     if operator == "@" and words[0] in ("A", "K", "k"):
         unknown = scope.unknown(part.name, span, is_open=part.index is not None or part.name in ("@", "*"))
         return [(None if fields is None else (unknown,), guards) for fields, guards in choices]
+    if operator == "@" and words[0] == "a":  # of all elements of a variable without attributes it is nothing
+        unknown = scope.unknown(part.name, span, is_open=part.index is not None or part.name in ("@", "*"))
+        return [(fields and (unknown,), guards) for fields, guards in choices]
     for fields, guards in choices:
         if fields is None:
             results.append((None, guards))
@@ -181,21 +184,22 @@ def _at_transformed(string: str, name: str) -> str | None:
 
 
 def substring(
-    expander: Expander, fields: Fields | None, several: bool, part: Parameter, scope: Scope, span: Span
-) -> Fields | None:
+    expander: Expander, fields: Fields | None, several: bool, part: Parameter, scope: Scope, span: Span,
+    is_scalar: bool = False,
+) -> Fields | None:  # fmt: skip
     """The fields of `${X:a:b}`, `${A[@]:a:b}` or `${@:a:b}`; None where X is not set.
 
-    `several`: X may have any number of fields.
+    `several`: X may have any number of fields; `is_scalar`: but is no array, so that it is cut like a text.
     """
     bounds: list[int | None] = [expander.number(word.start, word.end, scope)[0] for word in part.arguments]
-    if fields is None:
-        return None
+    if fields is None or is_scalar and not fields:
+        return fields
     inputs = flattened(each for field in fields for each in expansions(field))
     unknown = scope.expanded(None, part.name, span, inputs, is_open=several)
     if any(bound is None for bound in bounds) or not bounds:
         return ((unknown,),)
     start, length = bounds[0] or 0, bounds[1] if len(bounds) > 1 else None
-    if several:
+    if several and not is_scalar:
         if is_open(fields):
             return _open_slice(fields, part.name, start, length) or ((unknown,),)
         if length is not None and length < 0:
@@ -210,7 +214,7 @@ def substring(
         return ((unknown,),)
     low = start if start >= 0 else len(text) + start
     if low < 0 or low > len(text):
-        return ((),)
+        return () if several else ((),)
     high = len(text) if length is None else (low + length if length >= 0 else len(text) + length)
     if high < low:
         expander.substituter.abandon(scope)

@@ -11,6 +11,7 @@ from sbatchlint.bash.expansion.assignment import (
     unset_element,
     volatile,
     widen_elements,
+    widen_one,
     widen_targets,
     with_attributes,
 )
@@ -21,7 +22,14 @@ from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.syntax.tree import Assignment, Simple, Word
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Piece, Pieces, cut, known_prefix, shown_text, text_of
-from sbatchlint.bash.variables import PARTLY_EXPORTED, VOLATILE, Alternative, Variable
+from sbatchlint.bash.variables import (
+    PARTLY_ARRAY,
+    PARTLY_EXPORTED,
+    PARTLY_READONLY,
+    STAYING,
+    Alternative,
+    Variable,
+)
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -171,6 +179,10 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     if old is not None and "r" in old.flags and (equals or fresh):
         state.doubtful = True
         return
+    if old is not None and PARTLY_READONLY in old.flags and (equals or fresh):
+        widen_one(name, span, scope)
+        state.doubtful = True
+        return
     if old is not None and "n" in old.flags and equals and not fresh and "n" not in declared.flags:
         widen_targets(interpreter.expander, name, span, scope)
         return
@@ -209,6 +221,8 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     alternatives = base.alternatives
     if old is None and not fresh:
         alternatives = (Alternative(None),)
+    elif declared.local and name in state.mixed:  # where it is local already, it stays; elsewhere it is a new one
+        alternatives = (*alternatives, Alternative(None))
     state.variables[name] = Variable(alternatives, array, exported, span, flags)
 
 
@@ -285,7 +299,7 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
             name = name if references else state.target(name)
             old = state.variables.get(name)
             if old is not None and "n" in old.flags and not references:
-                widen_targets(interpreter.expander, name, invocation.span, scope)
+                widen_targets(interpreter.expander, name, invocation.span, scope, is_unset=True)
                 continue
             if old is not None and "r" in old.flags:
                 state.doubtful = True
@@ -299,8 +313,9 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
                 state.variables[name] = revealed(name, old, scope)
                 continue
             flags = old.flags if old is not None and state.restored is not None and name in state.restored else ""
-            flags += VOLATILE if old is not None and VOLATILE in old.flags and VOLATILE not in flags else ""
-            made = Variable((), span=invocation.span, flags=flags.replace("A", "").replace("n", ""))
+            flags += "".join([each for each in old.flags if each in STAYING]) if old is not None else ""
+            flags = "".join(sorted(set(flags) - {"A", "n", PARTLY_ARRAY}))
+            made = Variable((), span=invocation.span, flags=flags)
             state.variables[name] = volatile(name, made, scope)
         else:
             state.set_function(name, None)

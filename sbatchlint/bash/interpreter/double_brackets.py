@@ -165,10 +165,12 @@ def is_set(interpreter: Interpreter, name: str, scope: Scope) -> bool | None:
             number = interpreter.expander.integer_of(subscript, scope)
             index = "" if number is None else number
     known: set[bool | None] = set()
+    # whatever its value is; what only the environment may set may be not set
+    is_certain = found is not None and not found.array and all(each.fields is not None for each in found.alternatives)
     for fields, _ in elements(interpreter.environment, variable, index, scope, scope.text.span(0, 0)):
         if not fields:
             known.add(False)
-        elif text_of(fields[0]) is not None or least_size(fields[0]) or found is not None and not found.array:
+        elif text_of(fields[0]) is not None or least_size(fields[0]) or is_certain:
             known.add(True)
         else:
             known.add(None)
