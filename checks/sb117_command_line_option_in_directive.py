@@ -10,6 +10,8 @@ option says so.
 forgotten it, releases from 23.11 on refuse the script (`Job dependency problem`), earlier ones never start it, and
 `afterany` waits for nothing, which is advice: that job is done.
 
+An error where `--wrap` has the only command, so that the job does nothing and ends COMPLETED.
+
 ## Fix
 
 Deletes the option. Unsafe: with `--test-only` and `--parsable` sbatch then behaves differently. None for `--wait`,
@@ -24,6 +26,7 @@ runs of `--dependency=afterok:99999` on the same.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo
+from sbatchlint.analysis.script.work import weight
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal
@@ -43,7 +46,7 @@ INTENDED = ("parsable", "wait")
 HARMLESS = (*INTENDED, "quiet", "verbose")
 
 CARD = Card(
-    "SB117", "command-line-option-in-directive", severity="warning", fix="sometimes",
+    "SB117", "command-line-option-in-directive", severity="error", fix="sometimes",
     since="0.1.0", when=Options(*EFFECTS, "dependency", "help", "quiet", "usage", "verbose", "version"),
 )  # fmt: skip
 
@@ -70,7 +73,10 @@ def check(job: Job) -> Iterator[Finding]:
         same = [each for each in same if each.name != "wait"]
         title = "remove " + ", ".join(each.written for each in same)
         fix = Fix(title, removal(directives, same)) if setting in same else None
-        severity = "info" if harmless else None
+        severity = "info" if harmless else "warning"
+        if setting.name == "wrap" and not any(weight(job, each) for each in job.invocations):
+            effect, instead = "has no effect in a directive, and the script runs nothing", "write its command below"
+            severity, fix = "error", None
         last = setting
         for other in found[index + 1 :]:
             if other.token is not setting.token or other.name != setting.name:
@@ -91,7 +97,7 @@ def _dependency(job: Job) -> Iterator[Finding]:
         then = "this job waits for nothing" if waits else "sbatch refuses the script"
         message = f"once Slurm has forgotten job {match[2]}, {then}; pass --dependency on sbatch's "
         # what it had to wait for is done then
-        severity = "info" if waits else None
+        severity = "info" if waits else "warning"
         yield Finding(setting.value_span or setting.span, f"{message}command line", severity)
 
 
@@ -113,6 +119,7 @@ CASES = [
         #SBATCH --nodes=2
         srun ./a.out
         """,
+        severity="warning",
     ),
     Bad(
         """\
@@ -137,6 +144,7 @@ CASES = [
         #!/bin/bash
         srun ./a.out
         """,
+        severity="warning",
     ),
     Bad(
         """\
@@ -149,6 +157,7 @@ CASES = [
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --dependency=«afterok:4711»\nsrun ./a.out\n",
+        severity="warning",
         title="for one submission only",
     ),
     Bad("#!/bin/bash\n#SBATCH --dependency=«afterany:4711»\nsrun ./a.out\n", severity="info", title="done by then"),

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import place_of
 from sbatchlint.analysis.gpus.step_limits import TooManyGpus, too_many_gpus
-from sbatchlint.analysis.script.centres import gets_gpus_of_nodes, gets_whole_nodes, names_olcf
+from sbatchlint.analysis.script.centres import gets_gpus_of_nodes, gets_whole_nodes
 from sbatchlint.analysis.script.submit_lines import is_run_by_hand
 from sbatchlint.analysis.site.defaults import allocated_cpus, in_whole_nodes, partitions_with_gpus, whole_nodes_decided
 from sbatchlint.bash.values import Phase, Pieces, expansions
@@ -69,8 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _has_gpus_of_nodes(job: Job) -> bool:
-    olcf = job.site.gpus is None and names_olcf(job.source.text)
-    return gets_gpus_of_nodes(job) or in_whole_nodes(job) or olcf
+    return gets_gpus_of_nodes(job) or in_whole_nodes(job)
 
 
 def _too_many_nodes(job: Job, step: Step) -> Finding | None:
@@ -231,7 +230,7 @@ def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
             option = "gres=gpu:"  # from 26.05 on srun refuses it beside --gpus-per-node
         message = f"the job requests no GPU, so srun refuses `{found.words}`"
         message += "" if job.site.gpus == "gres" else ", unless the site allocates whole nodes"
-        severity = "error" if job.site.gpus == "gres" else "warning"
+        severity = "error" if job.site.gpus == "gres" else "info" if gets_whole_nodes(job) else "warning"
         others = partitions_with_gpus(job)  # none of the job's own has any
         write = f"#SBATCH --{option}{requested}" + (f" and choose {' or '.join(others[:2])}" if others else "")
         return Finding(found.place, f"{message}; write {write}", severity)

@@ -91,7 +91,8 @@ def check(job: Job) -> Iterator[Finding]:
         unless = f"unless `{name}` on line {line} starts work there; {either}"
         if step is not None:
             unless = f"as `{name}` on line {line} runs on one; write {advice}, or let srun use all nodes"
-        yield Finding(setting.span, f"{idle}, {unless}", related=related)
+        told = step is None and any(_is_told_tasks(job, each) for each in works)
+        yield Finding(setting.span, f"{idle}, {unless}", "info" if told else None, related=related)
     elif tasks is not None and (number := whole(tasks.value)) is not None and number > 1:
         # all CPUs of the tasks, for one
         wanted = number * (whole(job.request.value("cpus-per-task")) or 1)
@@ -128,6 +129,14 @@ def _nodes_needed(job: Job) -> int:
     """The nodes on which the tasks have room, at least; 1 where that is not known."""
     tasks, each = (whole(job.request.value(name)) for name in ("ntasks", "ntasks-per-node"))
     return 1 if tasks is None or not each else -(-tasks // each)
+
+
+def _is_told_tasks(job: Job, command: Invocation) -> bool:
+    """Whether a program is given the number of all tasks, not as that of its threads: it may start them itself."""
+    tasks = job.request.effective_tasks()
+    if tasks is None or tasks <= (job.request.exact_nodes() or 1) or has_threads(command, tasks):
+        return False
+    return any(each == str(tasks) for each in command.words[1:])
 
 
 def _counts_all_gpus(job: Job, command: Invocation) -> bool:

@@ -77,6 +77,7 @@ from sbatchlint.analysis.expansion.reads import (
     enclosing_assignment,
     first_uses,
     guarded_names,
+    nounset_at,
     reads_of,
     stopping,
     use_of,
@@ -174,7 +175,7 @@ def _of_submission(job: Job) -> Iterator[Finding]:
     for read in unset_reads(job):
         if not is_of_submission(job, read) or _OPTIONS_NAME.fullmatch(read.name) or read.context.handler:
             continue
-        if _may_be_from_image(read) or _stops_if_unset(job, read):
+        if _may_be_from_image(read) or nounset_at(job, read) is not False:
             continue
         text, (start, end) = job.source.text, read.span
         use = use_of(job, read)
@@ -253,7 +254,7 @@ def _commented_out(job: Job) -> Iterator[Finding]:
         match, (read, *others) = found[name], reads.values()
         if is_set_by_site(name) or read.context.handler or read.start < match.start():
             continue
-        if _stops_if_unset(job, read) or _is_told_elsewhere(job, name) or is_on_comment(job, read):
+        if nounset_at(job, read) is not False or _is_told_elsewhere(job, name) or is_on_comment(job, read):
             continue
         if use_of(job, read).kind not in ("argument", "assignment") and not _is_compared(job, read):
             continue  # a list that may be empty, a message
@@ -355,15 +356,6 @@ def _is_told_elsewhere(job: Job, name: str) -> bool:
     return re.search(rf"(?<![$\w./-])(?<!\$\{{){name}\b", text) is not None
 
 
-def _stops_if_unset(job: Job, read: VariableRead) -> bool:
-    """Whether `set -u` holds, or may hold, in the command that reads a variable, so that bash stops there."""
-    command = use_of(job, read).command
-    if command is None:
-        later = job.invocations[read.order :]
-        command = next((each for each in later if each.context.shell is read.context.shell), None)
-    return command is not None and command.state.option("nounset") is not False
-
-
 def _unset(job: Job, read: VariableRead) -> str:
     """What holds of a variable that only the submit environment may set."""
     unless = unless_exported(job, read.name, read.context.phase)
@@ -386,7 +378,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     if similar is not None and _is_made_of(similar, read.name):
         return  # `DATADIR=$DATA_DIR/raw` is not another spelling of DATA_DIR
     meant = similar or _of_same_setting(job, read) or _of_same_option(job, read)
-    stops = _stops_if_unset(job, read)
+    stops = nounset_at(job, read) is not False
     if meant is not None and not stops and meant.name.rstrip("s") == read.name.rstrip("s") and not _is_read(job, meant):
         return  # setting-without-effect reports a name with an `s` too much or too little
     lost = meant is not None and not stops and (is_list(job, read) or _is_duration(job, read))

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import glued_name, unset_reads
 from sbatchlint.analysis.expansion.reach import Reach, reach_of, word_around
+from sbatchlint.analysis.expansion.reads import nounset_at
 from sbatchlint.analysis.storage.written_paths import names_output
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
@@ -57,6 +58,8 @@ def check(job: Job) -> Iterator[Finding]:
         varies = glued.prefix.startswith("SLURM_") and glued.prefix not in _FIXED or read.context.loops
         if reach is Reach.MESSAGE:
             severity = "info"
+        elif reach is Reach.WORK and nounset_at(job, read):
+            severity = "error"  # bash stops before the command
         elif reach is Reach.LOG or not varies and (reach is Reach.FOLDER or _is_part_of_name(job, read)):
             severity = "warning"
         rest = read.name[len(glued.prefix) :]

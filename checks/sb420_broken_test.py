@@ -123,20 +123,22 @@ def _matters_to_some(job: Job, finding: Finding, choices: list[tuple[If, int]]) 
     if test is not None and depends_on_test(test) and not any(number for _, number in choices):
         return True
     for choice, _ in reversed(choices):
-        _, body = choice.branches[0]
-        parts = [*(part for _, part in choice.branches), choice.otherwise or ()]
-        if all(_sets_for_nobody(job, each) for part in parts for each in part):
+        bodies = [*(body for _, body in choice.branches), choice.otherwise or ()]
+        if all(_sets_for_nobody(job, each) for body in bodies for each in body):
             return True
-        if not choice.otherwise and len(choice.branches) == 1:
-            names = [unquoted_text(each.words[0]) if isinstance(each, Simple) and each.words else None for each in body]
+        if not choice.otherwise:
+            names = [_name(each) for body in bodies for each in body]
             if all(has_trait(each, "tells") for each in names):
                 return True
             if _FALSE not in finding.message and _READS not in finding.message:
                 return False
             # old files stay, or who submits the job wrongly gets no message
-            leaves = names[-1] in ("exit", "return") and all(has_trait(each, "tells") for each in names[:-1])
-            return leaves or all(each in ("rm", "rmdir") or has_trait(each, "tells") for each in names)
+            return all(each in ("exit", "return", "rm", "rmdir") or has_trait(each, "tells") for each in names)
     return False
+
+
+def _name(node: object) -> str | None:
+    return unquoted_text(node.words[0]) if isinstance(node, Simple) and node.words else None
 
 
 def _sets_for_nobody(job: Job, node: object) -> bool:

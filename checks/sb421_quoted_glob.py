@@ -11,7 +11,7 @@ pattern in quotes.
 programs a path that few of them expand.
 
 An error where the command does not do its work, or ends the job; a warning for an `rm` that only leaves old files, and
-for a variable with `~`.
+for a variable with `~` that no command of the script takes as the name of a folder or a file.
 
 ## Fix
 
@@ -30,6 +30,8 @@ from sbatchlint.bash.syntax.tree import Assignment, Literal, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.launchers import is_python
+from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
@@ -48,6 +50,7 @@ CARD = Card(
     seen="a public script whose last step lost its results",
 )  # fmt: skip
 
+_MOST_WORDS = 20
 _SILENT = Regex(r"-\w*f\w*|--force|--ignore-missing")
 _PATTERN = Regex(r"[*?]")
 # Commands that expand text again.
@@ -77,7 +80,27 @@ def _homes(job: Job) -> Iterator[Finding]:
         return
     for assigned in nodes_of(job.program, Assignment):
         if isinstance(assigned.value, Word) and _is_home(assigned.value) and assigned.name in read_names(job):
-            yield _home(job, assigned.value, "programs get it literally", "warning")
+            place = job.span(assigned.value.start, assigned.value.end)
+            lost = next((each for start, each in _lost_homes(job) if place.start <= start < place.end), None)
+            happens = "programs get it literally" if lost is None else f"{lost} finds nothing"
+            yield _home(job, assigned.value, happens, "warning" if lost is None else None)
+
+
+@once
+def _lost_homes(job: Job) -> list[tuple[int, str]]:
+    """Where a word begins with a quoted `~/` that a command needs as a folder or a file that is there, and which."""
+    found: dict[int, str] = {}
+    for command in job.invocations:
+        if command.name == "mkdir" and any(each.startswith("~/") for each in command.words):
+            return []  # a folder of that name is made
+        named = command.name in _TAKE_NAMES or has_trait(command.name, "names")
+        runs = has_trait(command.name, "shell") or bool(command.argv) and is_python(command.argv[0])
+        for number, word in enumerate(command.words[:_MOST_WORDS]):
+            needed = number == 0 or named or number == 1 and runs
+            if needed and word.startswith("~/") and command.argv[number][0].text:
+                name = f"`{command.name}` (line {job.line(command.span.start)})" if number else "bash"
+                found.setdefault(command.argv[number][0].start, name)
+    return list(found.items())
 
 
 def _is_home(word: Word) -> bool:

@@ -21,7 +21,8 @@ bash(1), "Compound Commands"
 
 from collections.abc import Iterator, Sequence
 
-from sbatchlint.analysis.expansion.reads import DEFAULTS, use_of
+from sbatchlint.analysis.expansion.reads import DEFAULTS, nounset_at, use_of
+from sbatchlint.analysis.script.idle_branches import is_in_idle_branch
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import (
     AndOr,
@@ -91,8 +92,8 @@ def check(job: Job) -> Iterator[Finding]:
         usage = _ARGUMENTS.search(test) is not None and any(_USAGE.match(string[e.start : e.end]) for e in body)
         ends = _ENDS.search(text) is not None and not _OTHERWISE.search(text)
         error = any(_ERROR.match(string[each.start : each.end]) for each in body)
-        if (usage or ends or error) and _goes_on(job, last.end):
-            span = job.span(last.start, last.end)
+        span = job.span(last.start, last.end)
+        if (usage or ends or error) and _goes_on(job, last.end) and not is_in_idle_branch(job, span):
             what = "explains the usage" if usage else "says that the script stops"
             severity = "warning" if usage or ends else "info"
             what = what if usage or ends else "reports an error"
@@ -128,9 +129,11 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             ]
             if before or not later or name in _SET_BY_SYSTEM or find(name) is not None:
                 continue
-            if later[0].operator in DEFAULTS or _keeps_itself(job, name, bodies):
+            if later[0].operator in DEFAULTS or nounset_at(job, later[0]) or _keeps_itself(job, name, bodies):
                 continue
             span = job.span(last[-1].start, last[-1].end)
+            if is_in_idle_branch(job, span):
+                break
             message = f"`{name}` stays unset after this message, but the script goes on and uses it"
             message += "; write `exit 1` below this line"
             shown = all(use_of(job, each).kind in ("print", "arithmetic") for each in later)

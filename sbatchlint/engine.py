@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint import COMMENT_MARK
+from sbatchlint.analysis.script.idle_branches import is_in_idle_branch
 from sbatchlint.analysis.script.samples import is_unfinished, may_be_edited
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, may_have_slots
@@ -225,6 +226,8 @@ class _Prepared:
             return self.severity
         level = finding.severity or self.card.severity
         if level == "info" or not self.have_run and is_unfinished(job) or is_dated(finding, job):
+            return "info"
+        if is_in_idle_branch(job, finding.span):
             return "info"
         if self.card.sized and is_sized_elsewhere(job):
             return "info"

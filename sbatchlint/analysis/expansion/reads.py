@@ -41,6 +41,15 @@ def stopping(read: VariableRead) -> str:
     return f"put `: {check}` before this command" if apart else f"write `{check}`"
 
 
+def nounset_at(job: Job, read: VariableRead) -> bool | None:
+    """Whether `set -u` holds in the command that reads a variable, so that bash stops there; None where it may."""
+    command = use_of(job, read).command
+    if command is None:
+        later = job.invocations[read.order :]
+        command = next((each for each in later if each.context.shell is read.context.shell), None)
+    return False if command is None else command.state.option("nounset")
+
+
 @once
 def read_names(job: Job) -> frozenset[str]:
     """The variables that the script reads."""

@@ -1,10 +1,12 @@
-"""Centres whose ordinary queues give jobs whole nodes, where a script says that it is for one of them.
+"""Centres whose ordinary queues give jobs whole nodes, where a script, or its name, says that it is for one of them.
+
+This is the door for all that a centre decides: what is requested elsewhere (GPUs, CPUs) comes with the nodes there.
 
 TACC (Frontera, Stampede, Lonestar, Longhorn, Maverick), SURF's former Cartesius and Lisa, and CSCS's Piz Daint, where
 `--constraint=gpu` was the request, know no GRES of GPUs: a queue of GPU nodes gives all that is on them
 (docs.tacc.utexas.edu/hpc/frontera, "Queues"). ARCHER2, OLCF, NERSC (Edison, Cori and Perlmutter, but for queues named
 `shared`), JSC, Niagara, Shaheen, SuperMUC, Beskow, and some queues of LUMI, DKRZ, LLNL, SDSC, PSC and PDC give whole
-nodes too, as their user guides say.
+nodes too, as their user guides say. On Frontier and on CSCS's Alps these come with all GPUs.
 """
 
 import os
@@ -18,15 +20,18 @@ from sbatchlint.source.regex import Regex
 # Folders of TACC have the number of their owner: /work/01234/ada.
 _GPUS_OF_NODE = Regex(
     r"\bibrun\b|/(?:work2?|scratch\d?|home\d?)/\d{5}/\w"
-    r"|(?i:(?<![a-z])(?:tacc|stampede[23]?|frontera|lonestar[456]|longhorn|maverick2|cartesius|daint)(?![a-z]))"
+    r"|\$\{?STOCKYARD\b|/capstor/|/iopsstor/"
+    r"|(?i:(?<![a-z])(?:tacc|stampede[23]?|frontera|lonestar[456]|ls6|longhorn|maverick2|cartesius|daint)(?![a-z]))"
+    r"|(?i:(?<![a-z])(?:clariden|todi)(?![a-z]))"
 )
-# Of Frontera and Maverick2, and of SURF's Lisa.
-_GPU_QUEUES = frozenset({"rtx", "rtx-dev", "gtx", "gpu_titanrtx", "gpu_titanrtx_short"})
+# Of Frontera, Maverick2 and Vista, and of SURF's Lisa.
+_GPU_QUEUES = frozenset({"rtx", "rtx-dev", "gtx", "gpu_titanrtx", "gpu_titanrtx_short", "gh", "gh-dev"})
 _WHOLE_NODES = Regex(
     r"/lustre/orion/|/gpfs/alpine/|/ccs/(?:home|proj)/|\bccs\.ornl\.gov\b|\bOLCF\b"
     r"|/global/(?:cscratch1?|homes|cfs|common/software|project)/|/project/projectdirs/|\bnersc\.gov\b|\bNERSC\b"
     r"|\$\{?PSCRATCH\b|/p/(?:project|scratch|home/jusers)[\w/]|\bNiaEnv\b|/scinet/niagara"
-    r"|(?i:(?<![a-z])(?:archer2|edison|juwels|jureca|shaheen|supermuc|beskow)(?![a-z]))"
+    r"|\bSYSTEMNAME\b|(?<![a-z])jutil env\b"
+    r"|(?i:(?<![a-z])(?:archer2|edison|juwels|jureca|jusuf|jedi|jsc|shaheen|supermuc|beskow|frontier)(?![a-z]))"
 )
 # Queues of whole nodes, and what names their centre: LUMI, DKRZ, SDSC, PSC, PDC.
 _WHOLE_QUEUES = {
@@ -41,7 +46,8 @@ _WHOLE_QUEUES = {
 }
 # Queues that only such a centre has.
 _OWN_QUEUES = frozenset(
-    {"standard-g", "RM", "RM-512", "pbatch", "pdebug", "booster", "develbooster", "dc-gpu", "dc-cpu"}
+    {"standard-g", "RM", "RM-512", "pbatch", "pdebug", "booster", "develbooster", "dc-gpu", "dc-cpu", "dc-gpu-devel"}
+    | {"dc-cpu-devel", "develgpus", "skx", "skx-dev", "skx-normal", "icx", "icx-normal", "spr", "gg"}
 )
 _OF_CORI = frozenset({"haswell", "knl"})
 # Of Perlmutter, where a constraint chooses between its two kinds of nodes.
@@ -50,9 +56,10 @@ _QOS_OF_NERSC = frozenset({"regular", "premium", "preempt", "overrun", "debug"})
 _SHARED = Regex(r"(?i)(?<![a-z])(?:shared|small|serial|single|interactive|workshop|login|data|transfer|xfer)(?![a-z])")
 # A partition that is named after what it gives: `v100_full_node`.
 _WHOLE_BY_NAME = Regex(r"(?i)(?:full|whole|entire)[-_]?nodes?(?![a-z])|(?<![a-z])exclusive(?![a-z])")
-# Of PSC's Bridges-2 and Cambridge's CSD3, whose GPU partitions give each GPU its part of the node's cores.
+# Of PSC's Bridges-2, Cambridge's CSD3 and Pawsey's Setonix, whose GPU partitions give each GPU its part of the cores.
 _CPUS_WITH_GPUS = Regex(
-    r"/ocean/projects/|(?i:(?<![a-z])(?:bridges-?2|csd3|wilkes-?[23])(?!\d))|/rds/rds-|\brhel[78]/default-(?:amp|gpu)\b"
+    r"/ocean/projects/|(?i:(?<![a-z])(?:bridges-?2|csd3|wilkes-?[23]|setonix)(?!\d))"
+    r"|/rds/rds-|\brhel[78]/default-(?:amp|gpu)\b"
 )
 # What a centre's own template says beside the request for GPUs.
 _CPUS_OF_GPU = Regex(
@@ -87,9 +94,15 @@ def gets_gpus_of_nodes(job: Job) -> bool:
     """Whether jobs get all GPUs of their nodes without a request, as the settings or the script's centre say."""
     if job.site.gpus is not None:
         return job.site.gpus == "whole-node"
-    if _names_a_centre(job.source.text) or _names_a_centre(os.path.basename(job.source.path)):
-        return True  # also `train_stampede.slurm`
+    if any(_names_a_centre(each) or names_olcf(each) for each in _signs(job)):
+        return True
     return job.request.partition in _GPU_QUEUES and not job.request.has_any_option(_PARTS)
+
+
+def _signs(job: Job) -> tuple[str, str]:
+    """What may name a centre: the script, and its own name and folder (`stampede/train.slurm`)."""
+    folder, name = os.path.split(os.path.abspath(job.source.path))
+    return job.source.text, f"{os.path.basename(folder)} {name}"
 
 
 @lru_cache(maxsize=8)
@@ -125,9 +138,9 @@ def gets_whole_nodes(job: Job) -> bool:
     queues = {job.request.value("qos") or "", job.request.partition or ""}
     if any(map(_SHARED.search, queues)):
         return False
-    if not _OWN_QUEUES.isdisjoint(queues) or _names_whole_nodes(job.source.text):
+    if not _OWN_QUEUES.isdisjoint(queues) or any(map(_names_whole_nodes, _signs(job))):
         return True
-    return any(_WHOLE_QUEUES[each].search(job.source.text) for each in queues & _WHOLE_QUEUES.keys())
+    return any(_WHOLE_QUEUES[each].search(sign) for each in queues & _WHOLE_QUEUES.keys() for sign in _signs(job))
 
 
 @lru_cache(maxsize=4)
