@@ -6,6 +6,10 @@ asks for a second allocation, at once or after a time in the queue, while that o
 draw a screen into a log file; `top` ends with an error; `clear` fails where TERM is not set, which ends a script with
 `set -e`. `apt-get install` and `yum install` need root, which a user's job is not: they install nothing.
 
+What stands below a shell that was to be entered (`apptainer exec IMAGE bash`, `ssh NODE`, `poetry shell`, and `python
+train.py` on the next line) runs outside of it: an error where all the work below runs outside of the container, a
+warning for another node or environment.
+
 Nothing is reported where a test decides whether it runs (`[ -t 0 ]`, `[ -z "$SLURM_JOB_ID" ]`), or where the command
 has its own input.
 
@@ -32,9 +36,11 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_of
 from sbatchlint.job.steps import Step
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, StepOptions
 
 # Programs that read commands from their input if they get none as arguments.
@@ -47,10 +53,19 @@ SCREENS = {
 }  # fmt: skip
 INSTALLERS = ("apt", "apt-get", "yum", "dnf", "zypper")
 _CHANGES = frozenset({"install", "update", "upgrade", "remove", "dist-upgrade"})
-_NAMES = (*INSTALLERS, "read", "salloc", "clear", "reset", "sudo", *SHELLS, *CONTAINERS, *SCREENS)
+# Programs that enter an environment by starting a shell in it; and those that start a program of their words.
+_ENTERING = {"poetry": "shell", "pipenv": "shell", "hatch": "shell"}
+_STARTERS = frozenset(
+    {"srun", "docker", "podman", "conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "env", "time", "nice"}
+    | {"numactl", "taskset", "stdbuf", "shifter", "ch-run", *CONTAINERS}
+)
+_DETACHED = Regex(r"-[a-z]*d[a-z]*|--detach(?:=true)?")
+_INPUT = Regex(r"-i|--input\b")
+_SSH_FLAGS = Regex(r"-[AaCKkqTtvXxY46]+")
+_NAMES = (*INSTALLERS, "read", "ssh", *_ENTERING, "salloc", "clear", "reset", "sudo", *SHELLS, *CONTAINERS, *SCREENS)
 _INTERACTIVE = frozenset(_NAMES)
 CARD = Card(
-    "SB809", "interactive-in-batch", severity="warning", fix="sometimes", since="0.1.0",
+    "SB809", "interactive-in-batch", severity="error", fix="sometimes", since="0.1.0",
     when=Commands(*_NAMES) | StepOptions("pty"),
     seen="live runs of Slurm 22.05", batch=True,
 )  # fmt: skip
@@ -71,7 +86,8 @@ def check(job: Job) -> Iterator[Finding]:
     seen: set[int | str] = set()
     names = _INTERACTIVE | {"srun"} if ptys else _INTERACTIVE
     for command in commands_of(job, names.__contains__):
-        if command.phase is not Phase.BATCH or command.span.start in seen:
+        entered = command.phase is Phase.TASK and command.parent is not None
+        if command.phase is not Phase.BATCH and not entered or command.span.start in seen:
             continue
         step = ptys.get(id(command))
         finding = _of_pty(job, step) if step is not None else _of_command(job, command)
@@ -110,7 +126,7 @@ def _of_pty(job: Job, step: Step) -> Finding | None:
             step.place,
             f"a batch job has no terminal: `{programs_of[0]}` gets no input and ends at once; run this line on the "
             "login node",
-            "info" if _is_after_work(job, step.invocation) else None,
+            "info" if _is_after_work(job, step.invocation) else "warning",
         )
     edit = remove_step_option(job, step, option)
     return Finding(
@@ -155,6 +171,8 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
     words = command.words
     name = command.name or ""
     happens, severity = "", "warning"
+    if command.phase is Phase.TASK or name == "ssh" or name in _ENTERING or _is_entered(command):
+        return _of_entered(job, command)
     if name == "salloc":
         advice = "start the program with srun" if command.children else "remove this salloc"
         happens = f"salloc requests a second allocation, while the job's own stays idle; {advice}"
@@ -187,6 +205,72 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
     return Finding(command.span, happens, severity) if happens else None
 
 
+def _is_entered(command: Invocation) -> bool:
+    """Whether a shell is started in a container, or by another program in front of it."""
+    return _is_shell(command.words) and (command.parent is not None or command.name in CONTAINERS)
+
+
+def _of_entered(job: Job, command: Invocation) -> Finding | None:
+    """The finding on a shell without input that was to be entered: what stands below it runs outside."""
+    starters = [*command.ancestors()]
+    outermost = starters[-1] if starters else command
+    if command.children or not _has_input_of_job(job, outermost) or not _gets_nothing(command, starters):
+        return None
+    below = [each for each in job.invocations[command.index + 1 :] if not each.children and each.words]
+    works = [each for each in below if not _is_shell(each.words) and weight(job, each) >= Weight.PROGRAM]
+    contained = command.name in CONTAINERS or container_of(command) is not None
+    outside = [each for each in works if container_of(each) is None]
+    shell = " ".join(command.words[:2]) if command.name in (*CONTAINERS, *_ENTERING, "ssh") else command.words[0]
+    if not shell.isprintable():
+        shell = command.name or "the shell"
+    happens = f"`{shell}` gets no input in a batch job and ends at once"
+    if not outside:
+        severity = "info" if works or _is_after_work(job, command) else "warning"
+        return Finding(outermost.span, f"{happens}; remove this command", severity)
+    related = [(outside[0].name_span, "runs outside")]
+    if contained:
+        severity = "error" if len(outside) == len(works) and outermost.name not in ("docker", "podman") else "warning"
+        advice = "all below runs outside of the container; use a heredoc"
+    elif command.name == "ssh":
+        severity, advice = "warning", "all below runs on this node; pass it to ssh"
+    elif command.name in _ENTERING or outermost.name in ("conda", "mamba", "micromamba"):
+        severity, advice = "warning", "all below runs outside; start each command with `run`"
+        if outermost is command:
+            advice = f"all below runs outside; write `{command.name} run COMMAND`"
+    else:
+        severity, advice = "info", "all below runs in the batch script"
+    return Finding(outermost.span, f"{happens}, so {advice}", severity, related=related)
+
+
+def _gets_nothing(command: Invocation, starters: list[Invocation]) -> bool:
+    """Whether a command certainly is a shell that is told nothing: no program, no input, and no tunnel."""
+    names = {each.name or "" for each in starters}
+    if command.alternatives > 1 or command.context.background is not None or not names <= _STARTERS:
+        return False
+    if any(each.name == "srun" and any(map(_INPUT.match, each.words[1:])) for each in starters):
+        return False
+    if names & {"docker", "podman"} and any(_DETACHED.fullmatch(each) for one in starters for each in one.words[1:]):
+        return False
+    if command.name == "ssh":
+        return _is_login(command)
+    if command.name in _ENTERING:
+        return command.words[1:] == [_ENTERING[command.name]]
+    return _is_shell(command.words)
+
+
+def _is_login(command: Invocation) -> bool:
+    """Whether an ssh opens a shell: it gets a host, no command, and no option but for how to log in."""
+    at, words = 1, command.words
+    while at < len(words) - 1:
+        if words[at] in ("-i", "-l", "-p", "-o", "-F"):
+            at += 2
+        elif _SSH_FLAGS.fullmatch(words[at]):
+            at += 1
+        else:
+            return False
+    return at == len(words) - 1 and words[at][:1] != "-" and all(each.text is not None for each in command.argv[at])
+
+
 def _has_input_of_job(job: Job, command: Invocation) -> bool:
     return not command.redirects and command.span.start in _with_input_of_job(job)
 
@@ -203,14 +287,16 @@ CASES = [
         #SBATCH --nodes=1
         module load python
         «srun» --pty bash -i
-        """
+        """,
+        severity="warning",
     ),
     Bad(
         """\
         #!/bin/bash
         #SBATCH --nodes=1
         «salloc --nodes=1 ./simulate»
-        """
+        """,
+        severity="warning",
     ),
     Bad(
         """\
@@ -218,7 +304,17 @@ CASES = [
         #SBATCH --nodes=1
         «read -p "How many steps? " steps»
         srun ./simulate $steps
-        """
+        """,
+        severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        «apptainer exec --nv cuda.sif bash»
+        python train.py
+        """,
+        title="what stands below was meant for the container",
     ),
     Bad(
         """\
