@@ -12,8 +12,10 @@ message and status 0 (`echo "no input"; exit`), and a branch after which nothing
 
 A warning where the failure is hidden: a filter at the end of a pipeline replaces the status, so that the script itself
 cannot see the failure, and no later command replaces the status anyway; a loop or trap keeps the status of something
-else; or something takes the job for a success: the mail that `--mail-type=FAIL` names, a job that depends on it or that
-it submits after the work, a file that marks the work as done. Otherwise only advice, and likewise where later work
+else; a loop of such pipelines ends the script; or something takes the job for a success: the mail that
+`--mail-type=FAIL` names, a job that depends on it or that it submits after the work, a file that marks the work as
+done. So does the mail for END and ALL, where the job's main program (a step, Python, R, Julia) is lost and the script
+ends with a command that cannot fail (`date`, `conda deactivate`). Otherwise only advice, and likewise where later work
 decides how the job ends or reads the output of this one (`align | sort`), where the last command needs a file that the
 work should have written (`./solver -o result.h5; ls result.h5`), or where the status is ignored on purpose (`|| true`).
 
@@ -40,7 +42,8 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from sbatchlint.analysis.outcome.last_commands import cancels_itself, cleans_up_after, is_idle_wait, removes_data_after
-from sbatchlint.analysis.outcome.state_readers import state_reader
+from sbatchlint.analysis.outcome.main_work import told_of_main_work
+from sbatchlint.analysis.outcome.state_readers import Reader, state_reader
 from sbatchlint.analysis.script.appending import append, last_line, where_to_append
 from sbatchlint.analysis.script.dead_ends import dead_ends
 from sbatchlint.analysis.script.endless import endless_command
@@ -172,7 +175,7 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
         # which is among the others: their label says enough
         again = any(job.line(each.start) == job.line(by.start) for each in others)
         related[:1] = [*([] if one_line or again else related[:1]), (end, "the script ends with this status")]
-    reader = state_reader(job, main.command) if best[0] and main.how not in _DECEIVING else None
+    reader = _reader(job, main) if best[0] and main.how not in _DECEIVING else None
     if reader is not None and reader.place is not None:
         related.insert(1, (reader.place, "treats the job as a success"))
     return Finding(place, message, severity="warning" if best[0] else "info", related=related[:4], fix=fix)
@@ -180,7 +183,7 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
 
 def _outcome(job: Job, loss: Loss, loud: bool) -> str:
     """What happens though the work fails, as a clause after "if it fails,"."""
-    reader = state_reader(job, loss.command) if loud and loss.how not in _DECEIVING else None
+    reader = _reader(job, loss) if loud and loss.how not in _DECEIVING else None
     return "the job still ends COMPLETED" if reader is None else reader.outcome
 
 
@@ -203,9 +206,19 @@ def _rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
     decided = later is not None and not loss.errexit and loss.how not in ("overwritten", "again")
     minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
     minor = minor or id(loss.command) in needed_producers(job) or _is_consumed(job, loss)
-    hidden = loss.how in _DECEIVING and not is_lost_with_pipefail(job, loss)
-    minor = minor or not hidden and state_reader(job, loss.command) is None
+    hidden = loss.how in _DECEIVING and (_ends_in_loop(found, loss) or not is_lost_with_pipefail(job, loss))
+    minor = minor or not hidden and _reader(job, loss) is None
     return not minor, loss.weight
+
+
+def _reader(job: Job, loss: Loss) -> Reader | None:
+    """What takes the job for a success though this work failed."""
+    return state_reader(job, loss.command) or told_of_main_work(job, loss.command, loss.weight)
+
+
+def _ends_in_loop(found: ExitStatuses, loss: Loss) -> bool:
+    """Whether the script ends with the loop that contains a pipeline, so that not even its last failure is seen."""
+    return bool(loss.command.context.loops) and found.end is not None and found.end.contains(loss.by)
 
 
 def _is_consumed(job: Job, loss: Loss) -> bool:

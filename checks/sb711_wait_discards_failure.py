@@ -25,11 +25,12 @@ bash(1), wait; live runs on Slurm 22.05 to 26.05; https://github.com/espnet/espn
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.outcome.state_readers import state_reader
+from sbatchlint.analysis.outcome.state_readers import state_reader, told_by_mail
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import Loss
 from sbatchlint.analysis.script.status_uses import exit_with_kept, last_that_runs
+from sbatchlint.analysis.script.work import Weight
 from sbatchlint.bash.syntax.tree import Pipeline
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
@@ -146,6 +147,8 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f"write `for p in {ids}; do wait $p || rc=1; done` there, and end with `{leave}`"
     follows = first.how == "wait" and last > waits.get(first.by, len(job.invocations))
     reader = None if _in_task(first) or follows else state_reader(job, first.command)
+    if reader is None and not _in_task(first) and not follows and first.weight is Weight.STEP:
+        reader = told_by_mail(job)
     so = "" if reader is None else f", and {reader.outcome.replace('still ', '')}"
     if reader is None and _ends_with_zero(job):
         return

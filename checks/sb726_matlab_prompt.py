@@ -28,7 +28,7 @@ MATLAB, "matlab (Linux)": `-r`, `-batch`; sbatch(1), `--input`: standard input o
 import os.path
 from collections.abc import Iterator
 
-from sbatchlint.analysis.outcome.state_readers import state_reader
+from sbatchlint.analysis.outcome.state_readers import state_reader, told_by_mail
 from sbatchlint.analysis.storage.project_folders import project_folders
 from sbatchlint.bash.trace import Invocation, Redirection
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, is_open, shown_text, span_of, text_of
@@ -126,7 +126,8 @@ def _may_be_words(field: Pieces) -> bool:
 
 def _is_status_read(job: Job, command: Invocation) -> bool:
     """Whether the script, or something that reads the state of the job, tells success from failure."""
-    if state_reader(job, command) is not None or command.context.tested or "$?" in job.source.text:
+    read = state_reader(job, command) is not None or told_by_mail(job) is not None
+    if read or command.context.tested or "$?" in job.source.text:
         return True
     return command.state.option("errexit") is not False and command.index + 1 < len(job.invocations)
 

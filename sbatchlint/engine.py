@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sbatchlint import COMMENT_MARK
 from sbatchlint.analysis.script.idle_branches import is_in_idle_branch
-from sbatchlint.analysis.script.samples import is_unfinished, may_be_edited
+from sbatchlint.analysis.script.samples import may_be_edited, may_be_right_later
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, may_have_slots
 from sbatchlint.card_index import card_index
@@ -225,7 +225,9 @@ class _Prepared:
         if self.severity is not None:
             return self.severity
         level = finding.severity or self.card.severity
-        if level == "info" or not self.have_run and is_unfinished(job) or is_dated(finding, job):
+        if level == "info" or is_dated(finding, job):
+            return "info"
+        if not self.have_run and may_be_right_later(job, finding.span):
             return "info"
         if is_in_idle_branch(job, finding.span):
             return "info"

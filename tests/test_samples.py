@@ -63,3 +63,22 @@ def test_the_tags_of_a_debugger_make_a_template(tmp_path: Path) -> None:
     assert severities(text, str(tmp_path / "a.qtf")) == {"info"}
     alone = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --time=LIMIT_TAG\nsrun ./a.out\n"
     assert "error" in severities(alone, str(tmp_path / "a.sh"))
+
+
+FORM = "#!/bin/bash\n#SBATCH --account=CHANGEME\n#SBATCH --partition=YOUR_PARTITION\n"
+
+
+@pytest.mark.parametrize(
+    "wrong", ["#SBATCH --cpus-per-task=4x\n", "set -e\n#SBATCH -N 2\n", "if true; then\n", "PATH=/opt/solver/bin\n"]
+)
+def test_what_no_filling_in_repairs_is_said_in_a_form(tmp_path: Path, wrong: str) -> None:
+    assert severities(f"{FORM}srun ./a.out\n", str(tmp_path / "a.sh")) == {"info"}
+    assert severities(f"{FORM}{wrong}srun ./a.out\n", str(tmp_path / "a.sh")) & {"error", "warning"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["#SBATCH --nodes=NODES\n", "#SBATCH ...\n#SBATCH --tme=1\n", "PATH=/path/to/bin\n", "cd <folder> && ./run.sh\n"],
+)
+def test_what_filling_in_may_repair_is_advice_in_a_form(tmp_path: Path, wrong: str) -> None:
+    assert severities(f"{FORM}{wrong}srun ./a.out\n", str(tmp_path / "a.sh")) == {"info"}

@@ -20,6 +20,7 @@ from sbatchlint.slurm.grammar import mail
 from sbatchlint.source.text import Span
 
 _DEPENDENCY = re.compile(r"\bafter(?:ok|notok|corr)\b")
+_ENDINGS = frozenset({"END", "FAIL"})
 _FAR = 20  # how many commands that continue after the work are looked at
 _OWN_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
 
@@ -49,18 +50,28 @@ def costs_work(job: Job, command: Invocation) -> bool:
 
 
 @once
+def told_by_mail(job: Job) -> Reader | None:
+    """The mail that tells how the job ended: at least that of END, FAIL or ALL, with no placeholder for an address."""
+    events = mail.events(_mail_type(job)).events
+    if _ENDINGS.isdisjoint(events) or find_placeholder("mail-user", job.request.value("mail-user") or "") is not None:
+        return None
+    setting = job.request.setting("mail-type")
+    outcome = "the mail still says COMPLETED" if "END" in events else "no FAIL mail is sent"
+    return Reader(outcome, setting.span if setting is not None else None)
+
+
+def _mail_type(job: Job) -> str:
+    return (job.request.value("mail-type") or "").strip("\"'")
+
+
+@once
 def _of_whole_job(job: Job) -> Reader | None:
     """What reads the state of the job, whichever of its work failed."""
-    request = job.request
-    value = (request.value("mail-type") or "").strip("\"'")
-    events = mail.events(value).events
-    address = request.value("mail-user") or ""
     # Who names FAIL waits for that mail. END and ALL are habits (one script in ten), and bring mail in any case.
-    named = "FAIL" in events and "FAIL" in value.upper().split(",")
-    if named and find_placeholder("mail-user", address) is None:
-        outcome = "the mail still says COMPLETED" if "END" in events else "no FAIL mail is sent"
-        setting = request.setting("mail-type")
-        return Reader(outcome, setting.span if setting is not None else None)
+    if "FAIL" in _mail_type(job).upper().split(","):
+        told = told_by_mail(job)
+        if told is not None:
+            return told
     for command in job.invocations:
         if command.name == "sbatch" and _depends_on(command, _OWN_IDS):
             return Reader(f"the job on line {job.line(command.span.start)} still starts", command.span)

@@ -15,11 +15,13 @@ from sbatchlint.analysis.directives.placeholders import (
     may_open_placeholder,
 )
 from sbatchlint.analysis.directives.typos import raw_value, swallowed_option
-from sbatchlint.analysis.script.unfilled import IN_SHELL, Unfilled, unfilled_words
+from sbatchlint.analysis.script.unfilled import IN_SHELL, Unfilled, has_signs, unfilled_words
 from sbatchlint.job import Job
+from sbatchlint.job.once import once
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.options import Option, find, table
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
 
 # A job runs all the same with placeholders in these, so they are left in scripts that are used.
 _SURVIVING = frozenset(("mail-user", "job-name"))
@@ -94,6 +96,12 @@ _SLOT_FOR_VALUE = Regex(r"(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=<[^<>\n]+>[
 # Slots in braces for a reader, and not for a program: `{your-email}`, `{PROJECT DIR HERE}`.
 _BRACED = Regex(r"(?<![$\\{])\{(?:(?i:your)[ _-][\w -]+|[A-Z][\w -]*[ _-]HERE)\}")
 
+# Any sign that something is to be filled in.
+_BLANK = Regex(
+    r"(?<!<)<[A-Za-z?.…_][^<>\n]{0,60}>|\{[A-Za-z][^{}\n$]{0,60}\}|\.{3}|…|\?{3}|[Xx]{3}|path/to\b"
+    r"|(?i:your|change_?me|replace_?me|fill_?me|fixme|todo|placeholder|_here\b)|=[ \t]*(?:#|$)"
+)
+
 
 @lru_cache(maxsize=4)  # for all jobs in a file
 def _names_itself(text: str) -> bool:
@@ -126,6 +134,7 @@ def _phrases(text: str) -> frozenset[str]:
     return frozenset(_TO_FILL_IN.findall(text))
 
 
+@once
 def is_form(job: Job) -> bool:
     """Whether a script is for somebody else to fill in: it has a placeholder in its directives, and another one.
 
@@ -165,6 +174,32 @@ def is_form(job: Job) -> bool:
     texts = [each.text for each in words]
     often = any(texts.count(each) >= _OFTEN for each in set(texts))
     return any(map(_fails, words)) or often or len(left.union(texts)) > enough
+
+
+def rests_on_blank(job: Job, span: Span) -> bool:
+    """Whether a finding in a form may be gone once it is filled in: there is something to fill in on its lines, or in
+    the values of the command there, or the options are still to be written."""
+    if _has_left_out(job) or span.end > len(job.source.own.text):
+        return True
+    return not _rows_of_blanks(job).isdisjoint((job.line(span.start), job.line(max(span.start, span.end - 1))))
+
+
+@once
+def _rows_of_blanks(job: Job) -> frozenset[int]:
+    """The lines with something to fill in, and of the commands that it reaches by a variable."""
+    own = job.source.own.text
+    rows = {job.line(match.start()) for match in _BLANK.finditer(own)}
+    values = _in_values(job)
+    for setting in job.directives.settings:
+        if setting.name in values or _NAME.fullmatch(setting.text or "") or not setting.text:
+            lines = (setting.line, setting.value_line)
+            rows.update(job.line(job.directives.text.span(each.start, each.end).start) for each in lines if each)
+    places = {each.span for each in unfilled_words(job)}
+    places.update(each.span for each in job.invocations if any(map(has_signs, each.words)))
+    places.update(each.name_span for each in job.invocations if any(map(_BLANK.search, each.words)))
+    for place in places:
+        rows.update((job.line(place.start), job.line(place.end)))
+    return frozenset(rows)
 
 
 def _has_unfilled_commands(job: Job) -> bool:

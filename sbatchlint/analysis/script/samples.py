@@ -7,7 +7,7 @@ import os.path
 from collections.abc import Sequence
 from functools import lru_cache
 
-from sbatchlint.analysis.script.forms import is_form
+from sbatchlint.analysis.script.forms import is_form, rests_on_blank
 from sbatchlint.bash.values import may_have_slots
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
@@ -15,6 +15,7 @@ from sbatchlint.slurm.lines import TEMPLATED
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import HASHES, PLAIN_SLOTS
+from sbatchlint.source.text import Span
 
 # Words of a path that say what the script is.
 FIXTURE = frozenset(("fixture", "fixtures", "testdata", "mock", "mocks"))
@@ -72,10 +73,21 @@ def _has_named_slots(text: str) -> bool:
 
 @once
 def is_unfinished(job: Job) -> bool:
+    """Whether a script is a template, a fixture, or a form with more than one thing to fill in."""
+    return is_template(job) or is_form(job)
+
+
+def may_be_right_later(job: Job, span: Span) -> bool:
+    """Whether what is wrong in a script may be right once it is completed: all of a template, and a form's blanks."""
+    return is_template(job) or is_form(job) and rests_on_blank(job, span)
+
+
+@once
+def is_template(job: Job) -> bool:
     """Whether a script is a template or a fixture, which need not be right before it is completed.
 
     Its name or folder says so, or the slots of a template engine in its directives, or several values that are only the
-    name of their option (`--account=account`, `-p partition`); or it is a form, with more than one thing to fill in.
+    name of their option (`--account=account`, `-p partition`).
     """
     path = _path_in_project(job)
     return (
@@ -88,7 +100,6 @@ def is_unfinished(job: Job) -> bool:
         or sum(each.text == "" or (each.text or "")[:1] == "#" for each in job.directives.settings) >= _MANY
         or _has_named_slots(job.source.own.text)
         or any(map(_TO_ADAPT.search, _first_comments(job)))
-        or is_form(job)
     )
 
 

@@ -117,7 +117,7 @@ def unfilled_words(job: Job) -> list[Unfilled]:
     if not _may_have_signs(code):
         return []
     for command in job.invocations:
-        if not any(map(_has_signs, command.words)):
+        if not any(map(has_signs, command.words)):
             continue
         certain, image = not command.context.conditional, _image(command)
         for field, use, owner in _fields(command):
@@ -195,7 +195,7 @@ def _in_field(field: Pieces, owner: str) -> list[tuple[str, Span, str]]:
     """The placeholders in a word: kind, place and text. `owner`: the option or the variable whose value it is."""
     found: list[tuple[str, Span, str]] = []
     whole = shown_text(field)
-    if not _has_signs(whole):
+    if not has_signs(whole):
         return found
     any_text = _TEXT_NAMES.fullmatch(owner) is not None and not is_secret(owner)
     at = 0
@@ -211,7 +211,7 @@ def _in_field(field: Pieces, owner: str) -> list[tuple[str, Span, str]]:
 
 
 @lru_cache(maxsize=4096)  # most scripts have the same words
-def _has_signs(word: str) -> bool:
+def has_signs(word: str) -> bool:
     if "\n" in word:
         return False  # several lines are prose, or a program
     return _SIGNS.search(word) is not None or not word.isascii() and _EASTERN.search(word) is not None
