@@ -14,6 +14,7 @@ import pytest
 import sbatchlint
 from ambiguity import begins_with_loop, is_ambiguous
 from conftest import ROOT
+from sbatchlint.diagnose import submitters
 from sbatchlint.registry import registry
 from sbatchlint.source import secret_hooks
 from sbatchlint.source.regex import Regex
@@ -77,9 +78,8 @@ def test_what_is_ambiguous(pattern: str, expected: bool) -> None:
     assert is_ambiguous(pattern) is expected
 
 
-def test_no_search_for_secrets_begins_with_a_loop() -> None:
-    """They are searched for in lines of any length."""
-    patterns = [pattern for _, pattern in (*PLACES, *PLACES_OF_LINES, *secret_hooks._COMPILED)]
+def test_no_search_in_lines_of_any_length_begins_with_a_loop() -> None:
+    patterns = [pattern for _, pattern in (*PLACES, *PLACES_OF_LINES, *secret_hooks._COMPILED)] + [submitters._TYPED]
     assert len(patterns) > 100
     assert [each.pattern for each in patterns if begins_with_loop(each.pattern, each.flags)] == []
 

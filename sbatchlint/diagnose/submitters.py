@@ -26,7 +26,9 @@ def of_own_job(event: Event) -> bool:
 
 
 # A command that submits, after the prompt of a shell that a log shows.
-_TYPED = re.compile(r"(?:^|[\])~] ?|[\w.-]+@[\w.-]+[^$#%]{0,80})[$#%>] ?(?P<command>(?:sbatch|srun|salloc) .*)")
+_TYPED = re.compile(
+    r"(?:^|[\])~] ?|(?<![\w.-])[\w.-]+@[\w.-]+[^$#%]{0,80})[$#%>] ?(?P<command>(?:sbatch|srun|salloc) .*)"
+)
 _OPTION = re.compile(
     r"(?<=\s)(?:-(?P<letter>[A-Za-z])[ =]?(?P<value>[^\s-]\S*)|--(?P<name>[a-z][a-z-]+)(?:[= ](?P<long>[^\s-]\S*))?)"
 )
