@@ -43,7 +43,8 @@ def check(job: Job) -> Iterator[Finding]:
         if wrong.setting.name == "ntasks" and of_mpirun is not None:
             message = f"{wrong.fault.partition(' ')[0]} reads mpirun's `-np` as `-n p`, and refuses it; write `-n"
             message += f" {of_mpirun[1]}`"
-        yield Finding(wrong.span, message, versions=wrong.versions)
+        severity = "warning" if wrong.conditional else None
+        yield Finding(wrong.span, message, severity, versions=wrong.versions)
     yield from _too_many_hosts(job)
 
 

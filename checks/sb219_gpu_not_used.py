@@ -17,6 +17,7 @@ None: perhaps the request is wrong, perhaps the program.
 https://pytorch.org/docs/stable/notes/cuda.html; sbatch(1), --gpus
 """
 
+import os.path
 from collections.abc import Iterator
 
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
@@ -72,6 +73,9 @@ _HARMLESS = frozenset(
 _SET_UP = Regex(
     r"/activate$|(?:^|/)\.?(?:bashrc|bash_profile|profile|zshrc)$|/(?:conda|mamba|lmod|modules?)\.sh$|/init/\w+$"
 )
+_INSTALLERS = frozenset({"conda", "mamba", "micromamba", "pip", "pip3", "uv"})
+_INSTALLING = frozenset({"install", "create", "env", "update", "sync"})
+_TRIAL = Regex(r"(?i)(?<![a-z])(?:test|testing|debug|hello|dummy|try|trial|install|setup)(?![a-z])")
 _OF_CONDA = frozenset(
     {"activate", "deactivate", "install", "create", "env", "update", "init", "info", "list", "config"}
 )
@@ -102,7 +106,8 @@ def check(job: Job) -> Iterator[Finding]:
         unused = "its GPU is" if one else "its GPUs are"
         message = f"the script sets up an environment but runs no program, so {unused} never used"
         # its programs are commented out, or are still to be written
-        later = "info" if _KEPT.search(job.source.text) or _TO_COME.search(job.source.text) else None
+        quiet = _is_done_once(job) or _KEPT.search(job.source.text) or _TO_COME.search(job.source.text)
+        later = "info" if quiet else None
         held = next((each for each in job.assignments if _HELD.search(job.source.slice(each.span))), None)
         if held is not None:
             message = f"{idle}: nothing runs the command in `{held.name}`; write `${held.name}` at the end"
@@ -157,6 +162,14 @@ def _copying(job: Job) -> Invocation | None:
         return None
     unclear = any(each.state.sourced or _shows_gpu_use(each) for each in job.invocations)
     return None if unclear or not works else works[0]
+
+
+def _is_done_once(job: Job) -> bool:
+    """Whether a job installs packages, perhaps beside a GPU so that the right ones are chosen, or is a short test."""
+    if any(each.name in _INSTALLERS and not _INSTALLING.isdisjoint(each.words[1:3]) for each in job.invocations):
+        return True
+    names = (job.request.partition, job.request.value("job-name"), os.path.basename(job.source.path))
+    return any(_TRIAL.search(each or "") for each in names)
 
 
 def _only_prepares(job: Job) -> Span | None:

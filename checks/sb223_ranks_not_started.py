@@ -23,6 +23,7 @@ srun(1), mpirun(1); docs.lammps.org, "Run_options"; a review of public scripts.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.launch.mpi_programs import is_lone_mpi_rank
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.programs import has_trait
@@ -30,13 +31,14 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB223", "ranks-not-started", severity="warning", fix="always", since="0.1.0",
+    "SB223", "ranks-not-started", severity="warning", fix="sometimes", since="0.1.0",
     when=Options("ntasks", "ntasks-per-node"), batch=True, certain=True, homogeneous=True, whole_script=True,
     seen="a review of public scripts",
     unseen="Nothing: one process does all of the work, as slowly as without the other tasks.",
 )  # fmt: skip
 
 # A launcher that was commented out.
+_MPI_MODULE = Regex(r"(?i)mpi|mvapich|hpcx|foss|intel|oneapi|PrgEnv|cray|iimpi|toolchain")
 _LAUNCHER = Regex(r"[ \t]*#+[ \t]*(?:srun|mpirun|mpiexec)\b")
 
 def check(job: Job) -> Iterator[Finding]:
@@ -52,9 +54,12 @@ def check(job: Job) -> Iterator[Finding]:
     first = found[0]
     name = first.words[0].rpartition("/")[2]
     outer = [each for each in (first, *first.ancestors()) if each.phase is Phase.BATCH][-1]
-    fix = Fix("start it with srun", [insert(outer.name_span.start, "srun ")])
     idle = tasks - 1
     above = job.source.text[: job.source.line_of(first.span.start).start].rstrip().rpartition("\n")[2]
+    # a program of one's own may be built without MPI, and srun would then start copies of it
+    own = first.words[0].startswith(("./", "../")) and _LAUNCHER.match(above) is None
+    own = own and not any(map(_loads_mpi, job.invocations))
+    fix = None if own else Fix("start it with srun", [insert(outer.name_span.start, "srun ")])
     plain = job.request.asks_for_gpus is False or _LAUNCHER.match(above) is not None
     yield Finding(
         first.name_span,
@@ -64,6 +69,11 @@ def check(job: Job) -> Iterator[Finding]:
         related=[(setting.span, f"requests {tasks}"), *((each.name_span, "one rank, too") for each in found[1:3])],
         fix=fix,
     )
+
+
+def _loads_mpi(command: Invocation) -> bool:
+    """Whether a command loads a module of MPI, or of compilers that bring it."""
+    return has_trait(command.name, "module") and any(map(_MPI_MODULE.search, command.words[1:]))
 
 
 def _may_be_started(job: Job) -> bool:

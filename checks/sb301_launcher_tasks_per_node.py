@@ -133,6 +133,8 @@ READS_TASKS = Regex(r"SLURM_(?:STEP_)?(?:NTASKS|NPROCS|NUM_TASKS|TASKS_PER_NODE)
 def _fix(job: Job, launches: list[tuple[Step, Launch]], reason: Span) -> Fix | None:
     if any(launch.launcher.processes_per_task == 1 for _, launch in launches):
         return None  # one worker in each task may be intended, or a launcher for all GPUs
+    if not all(_runs_only_launchers(job, step) for step, _ in launches):
+        return None  # something else in the step may need its tasks
     by_place: dict[Span, Step] = {}
     for step, _ in launches:
         by_place.setdefault(step.invocation.name_span, step)

@@ -9,7 +9,8 @@ written it starts its processes on the other's nodes.
 
 Advice, as a job that is alone is not affected; but a warning where the jobs write different things: the list of their
 nodes for a launcher, or, in an array, the index of the task, since one may then use the file of another. A program
-that finds all its files by fixed names has a folder for each run: advice, unless arguments tell the runs apart. Not
+that finds all its files by fixed names has a folder for each run: advice, unless arguments tell the runs apart. So it
+is where the work itself writes its results to a fixed name, and where all jobs get the same nodes. Not
 reported for names that hold a variable, after a `cd` to an unknown folder, and for files on a node's own disk.
 
 ## Fix
@@ -26,6 +27,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.array_elements import several_elements, works_by_index
 from sbatchlint.analysis.script.arguments import reads_arguments
 from sbatchlint.analysis.script.pipeline_runs import runs_of
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import place_in
 from sbatchlint.bash.interpreter.programs import file_name
 from sbatchlint.bash.trace import Invocation
@@ -34,6 +36,7 @@ from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import NODE_LOCAL, classify
 from sbatchlint.programs import has_trait
+from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -87,7 +90,8 @@ def check(job: Job) -> Iterator[Finding]:
             if nodes:
                 user = _reader(job, command, name)
                 if user is not None:
-                    severity = None if _are_told_apart(job) or _places_ranks(job, user) else "info"
+                    meets = _places_ranks(job, user) and not _is_alone(job, command)
+                    severity = None if _are_told_apart(job) or meets else "info"
                     finding = _of_nodes(job, target, redirect.operator, user, places[name])
                     yield finding._replace(severity=severity)
                 continue
@@ -130,6 +134,16 @@ def _reader(job: Job, command: Invocation, name: str) -> Invocation | None:
         if any(name == each for field in read if field for each in _names(field)):
             return other
     return None
+
+
+def _is_alone(job: Job, writing: Invocation) -> bool:
+    """Whether all jobs of the script get the same nodes, or would overwrite each other's results in this folder too."""
+    nodes, listed = job.request.exact_nodes(), hosts(job.request.value("nodelist"))
+    if nodes is not None and listed is not None and len(listed) == nodes:
+        return True
+    later = [each for each in job.invocations[writing.index + 1 :] if weight(job, each) >= Weight.PROGRAM]
+    results = [each for command in later for each in command.redirects if each.operator in (">", ">|", "&>")]
+    return any(each.fd != "2" and _is_fixed(job, each.target or (), moved=False) for each in results)
 
 
 def _are_told_apart(job: Job) -> bool:

@@ -61,6 +61,7 @@ def _read(job: Job, command: Invocation, name: str) -> Directives:
     settings, problems, certain = parse_words(line.text, words, 0, majors, extra, name)
     read = Directives(line.text, job.versions, extra, Reading([line], [], None, settings, problems, certain, 1))
     read.command, read.in_job = name, name == "srun" and command.phase is not Phase.SUBMIT
+    read.conditional = command.alternatives > 1 or command.context.conditional
     return read
 
 

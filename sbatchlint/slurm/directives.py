@@ -55,6 +55,7 @@ class Directives:
     one. `appended_at`: where to add options for the string of a --wrap; else None.
     `command`: who reads the options, sbatch except on a command line (`job.command_lines`); `in_job`: they are those of
     an srun in a running job, so slurmctld never sees options for allocations.
+    `conditional`: only some jobs run the command, or its words may be others.
     """
 
     def __init__(self, string: Readable, versions: Range, extra: tuple[str, ...], reading: Reading) -> None:
@@ -74,6 +75,7 @@ class Directives:
         self.appended_at: int | None = None
         self.command = "sbatch"
         self.in_job = False
+        self.conditional = False
         self._by_name: dict[str, list[Setting]] = {}
         for setting in self.settings:
             self._by_name.setdefault(setting.name, []).append(setting)

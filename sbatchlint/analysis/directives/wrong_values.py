@@ -24,7 +24,7 @@ class WrongValue(NamedTuple):
     `span`: the value, or the option if it has none. `fault`: the beginning of a sentence: what refuses it, in which
     releases, and why. `reason`: only why. `versions`: the releases, None for all. `instead`: the value that was clearly
     meant and that all releases of the range accept, '' for the option without a value, None where it is not known;
-    `edits` write it.
+    `edits` write it. `conditional`: whether only some jobs run the command, or give the option this value.
     """
 
     setting: Setting
@@ -34,6 +34,7 @@ class WrongValue(NamedTuple):
     instead: str | None
     edits: tuple[Edit, ...]
     versions: Collection[str] | None
+    conditional: bool = False
 
 
 def wrong_values(job: Job, *kinds: str) -> Iterator[WrongValue]:
@@ -69,7 +70,7 @@ def _of_block(job: Job, directives: Directives, kinds: Collection[str]) -> Itera
             fault += f" part of it{'' if instead is not None else '; remove it'}"
             newest = newest._replace(reason="")
         span = span if span.end > span.start else setting.span
-        yield WrongValue(setting, span, fault, newest.reason, instead, edits, versions)
+        yield WrongValue(setting, span, fault, newest.reason, instead, edits, versions, directives.conditional)
 
 
 def _releases(directives: Directives, setting: Setting, found: list[Refusal]) -> set[str] | None:

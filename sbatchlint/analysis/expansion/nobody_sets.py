@@ -32,7 +32,11 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 # Set by a login shell, a module or bash, and so not by scripts.
-_PREFIXES = r"(?:CUDA|ROCM|MPI|OMPI|CONDA|VIRTUAL_ENV|SLURM|SLURMD|PBS|LSB|SGE|LMOD|EB|BASH|EPOCH)\w*"
+# Of a site, which tells its machines apart by them: `SYSTEMNAME` at JSC, NERSC_HOST, TACC_SYSTEM.
+_OF_SITES = (
+    r"(?:NERSC|TACC|CRAY|CRAYPE|PE|OLCF|CSCS|CINECA|HPC|SITE)_\w+|SYSTEM_?NAME|CLUSTER_?NAME|CC_CLUSTER|STOCKYARD"
+)
+_PREFIXES = rf"(?:CUDA|ROCM|MPI|OMPI|CONDA|VIRTUAL_ENV|SLURM|SLURMD|PBS|LSB|SGE|LMOD|EB|BASH|EPOCH)\w*|{_OF_SITES}"
 _PREFIXED = Regex(_PREFIXES)
 _USUAL = Regex(
     rf"{_PREFIXES}|\w*(?:HOME|ROOT|DIR|PATH)"

@@ -32,6 +32,8 @@ DETECTED_BY = ("SLURM_NTASKS", "SLURM_JOB_NAME")
 OTHER_WAYS = Regex(
     r"[ .+-](?:strategy[= ]['\"]?(?:dp|ddp_spawn|ddp_notebook|ddp_fork)|accelerator[= ]['\"]?(?:cpu|tpu|mps))\b"
     r"|hydra/launcher="
+    # what a program is to start for each GPU: it goes through them itself
+    r"|[ .](?:--?)(?!\w*(?:batch|train|eval|samples|images|tokens|imgs|mem))[a-z_-]+[_-]per[_-](?:gpu|device)\b"
 )
 
 

@@ -5,7 +5,10 @@ from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.bash.values import Text
 from sbatchlint.job import Job
 from sbatchlint.source.numbers import is_number
+from sbatchlint.source.regex import Regex
 
+# Files that set up a shell, whatever the arguments.
+_PROFILE = Regex(r"(?:^|/)(?:\.?(?:bashrc|bash_profile|profile|zshrc)|activate|(?:conda|mamba|lmod|modules?)\.sh)\"?$")
 _READERS = ("shift", "getopts", "getopt", "source", ".", "eval")
 
 
@@ -16,6 +19,8 @@ def reads_arguments(job: Job, text: Text) -> bool:
             return True
         if isinstance(node, Simple) and node.words and isinstance(node.words[0], Word):
             word = node.words[0]
-            if text.string[word.start : word.end] in _READERS:
+            name, last = text.string[word.start : word.end], node.words[-1]
+            sets_up = name in ("source", ".") and _PROFILE.search(text.string[last.start : last.end]) is not None
+            if name in _READERS and not sets_up:
                 return True
     return any(piece.text is None and not piece.expansion for piece in text.field)

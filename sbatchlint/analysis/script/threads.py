@@ -300,7 +300,8 @@ def one_thread(command: Invocation) -> str | None:
     key = next((each for each in (name, " ".join([name, *words[:1]])) if each in _ONE_THREAD or each in _SERIAL), None)
     if key is None or any(map(hides_options, command.argv)) or any(thread_options(command)):
         return None
-    option = _ONE_THREAD.get(key, "")
+    # BLAST compares with the sequences of a file in one thread, whatever is asked for
+    option = "" if "-subject" in words else _ONE_THREAD.get(key, "")
     return None if option and any(word.startswith(option) for word in words) else option
 
 
