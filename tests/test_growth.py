@@ -15,7 +15,7 @@ from conftest import ALL
 from counting import executed_lines
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.bash.limits import CHARACTERS_OF_A_STATEMENT, MOST_WORK, WORDS_OF_A_STATEMENT
-from sbatchlint.cli import audit, submit
+from sbatchlint.cli import audit, main, submit
 from sbatchlint.convert.conversion import convert
 from sbatchlint.convert.goal import Goal, NotConvertible
 from sbatchlint.diagnose import as_json
@@ -337,6 +337,29 @@ def test_fixes_of_a_document_that_grows(shape: str) -> None:
     small, large = (executed_lines(partial(fix, size)) for size in ((10, 100) if ALL else (5, 50)))
     assert large < MOST * small
     assert found[2] == 10 * found[1] >= 10
+
+
+# Texts of one long line, with so many findings, by the names of their files.
+ONE_LINE: dict[str, Callable[[int], str]] = {
+    "a.ipynb": notebook,
+    "a.sh": lambda size: HEAD + "; ".join(f"srun -N=2 a{number}" for number in range(size)) + "\n",
+    "a.md": lambda size: "```bash\n" + "; ".join(f"sbatch -N=2 j{number}.sh" for number in range(size)) + "\n```\n",
+    "a.py": lambda size: "import os; " + "; ".join(f"os.system('sbatch -N=2 {number}.sh')" for number in range(size)),
+}
+
+
+@pytest.mark.parametrize("name", ONE_LINE)
+def test_the_report_of_a_line_that_grows(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / name
+
+    def report(size: int) -> None:
+        path.write_text(ONE_LINE[name](size))
+        main(["--isolated", "--output-format", "full", str(path)])
+
+    report(2)
+    small, large = (executed_lines(partial(report, size)) for size in (15, 150))
+    assert large < MOST * small
+    assert capsys.readouterr().out.count("help: ") >= 165
 
 
 # Documents of which some fixes cannot be written, or that bash cannot read.

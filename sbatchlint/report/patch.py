@@ -13,6 +13,8 @@ from sbatchlint.source.text import Source, Span
 
 # Of a fix with more rows, such as that of all line endings, only the first are shown.
 MOST_ROWS = 40
+# Of a line that is longer than many rows, as in a notebook on one line, these before and behind the changes are read.
+ROOMS = 10
 
 
 class Hunk(NamedTuple):
@@ -34,7 +36,7 @@ def render_fix(source: Source, fix: Fix, gutter: int, terminal: Terminal) -> lis
     room = terminal.width - gutter - 4
     rows: list[str] = []
     shown: int | None = None  # the first row that is not shown yet
-    for hunk in hunks(source, fix.edits):
+    for hunk in hunks(source, fix.edits, ROOMS * room):
         if shown is not None:
             rows.extend(_left_out(source, shown, hunk, gutter, room, terminal))
         shown = hunk.row + len(hunk.old)
@@ -76,10 +78,19 @@ def _changed(text: str, other: str | None) -> Span:
 
 def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     """The lengths of the common prefix, and of the common suffix of the rest."""
-    shorter = min(len(old), len(new))
-    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
-    rest = shorter - head
-    return head, next((index for index in range(rest) if old[-1 - index] != new[-1 - index]), rest)
+    head = _common_start(old, new)
+    return head, _common_start(old[head:][::-1], new[head:][::-1])
+
+
+def _common_start(old: Sequence[str], new: Sequence[str]) -> int:
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _line(row: int, sign: str, text: str, changed: Span, gutter: int, room: int, terminal: Terminal) -> list[str]:
@@ -111,8 +122,11 @@ def _folded(text: str, room: int) -> list[str]:
     return [*rows, text]
 
 
-def hunks(source: Source, edits: Iterable[Edit]) -> list[Hunk]:
-    """The changes of edits in order, with edits on adjacent rows in one hunk."""
+def hunks(source: Source, edits: Iterable[Edit], side: int) -> list[Hunk]:
+    """The changes of edits in order, with edits on adjacent rows in one hunk.
+
+    Of a row more than `side` characters before and behind the edits are left out.
+    """
     groups: list[tuple[int, int, list[Edit]]] = []
     for edit in sorted((Edit(Span(*edit.span), edit.content) for edit in edits), key=lambda edit: edit.span):
         first, last = source.row(edit.span.start), source.row(edit.span.end)
@@ -124,7 +138,8 @@ def hunks(source: Source, edits: Iterable[Edit]) -> list[Hunk]:
     found: list[Hunk] = []
     moved = 0
     for first, last, members in groups:
-        start, end = source.full_line(first).start, source.full_line(last).end
+        start = max(source.full_line(first).start, members[0].span.start - side)
+        end = min(source.full_line(last).end, max(edit.span.end for edit in members) + side)
         shifted = [Edit(Span(s - start, e - start), content) for (s, e), content in members]
         before = source.text[start:end]
         after = apply(before, shifted)
