@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.lost_options import rivals, severity_of_loss
 from sbatchlint.analysis.directives.near_misses import NearMiss, near_misses
 from sbatchlint.analysis.gpus.gpu_use import gpu_need, gpus_wanted
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace, shortened
 from sbatchlint.job.gpus import DEVICE_VARIABLES
 from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.source.regex import Regex
@@ -111,6 +111,10 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
         severity = severity_of_loss(job, [*miss.settings, *below])
         repair = Fix("write #SBATCH", [edit], safe=True)
         return Finding(text.span(miss.start, miss.last), message, severity, fix=repair)
+    if not miss.settings:
+        written = shortened(text.string[miss.end : miss.last].split("#")[0].strip(), 30)
+        message = f"`#{miss.word}` is not `#SBATCH`, so the line is a comment, and sbatch has no option `{written}`"
+        return Finding(text.span(miss.start, miss.end), f"{message}; correct both", "warning")
     names = list(dict.fromkeys(f"--{setting.name}" for setting in miss.settings))
     unset = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not set"
     read = [job.directives.last(setting.name) for setting in miss.settings]

@@ -66,7 +66,7 @@ REASONS = {
     "tasks-below-nodes": DISAGREE,
     "tasks-without-gpus": ("the number of GPUs is missing", "add --gpus, or --ntasks"),
     "typed-and-untyped": ("only some of the GPUs have a type", "name the type everywhere or nowhere"),
-    "zero-before-others": ("a count of 0 precedes another count", "remove the part with 0"),
+    "zero-before-others": ("a count of 0 precedes another count", "write its number, or remove that part"),
 }
 # Kinds in which the command line of sbatch may add what is missing, unless the script sets one of these options.
 MISSING = {

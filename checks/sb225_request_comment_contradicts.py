@@ -85,7 +85,9 @@ _ON_NODES = Regex(
     rf"\bon (\d{{1,4}}|{'|'.join(list(_NUMBERS)[1:])}) nodes?\b"
 )
 _MODEL = Regex(r"(?i) of type .*")
-_GPUS = Regex(r"(?i)(?<![\w.-])(\d{1,4}) (?:\w+ )?gpus?\b(?! per task)")
+_GPUS = Regex(
+    r"(?i)(?<![\w.-])(?:(?:a|only) )?(\d{1,4}|single|one|two|three|four|six) (?!not? |of )(?:\w+ )?gpus?\b(?! per task)"
+)
 _OF_GPUS = frozenset({"gpus", "gpus-per-node", "gres"})
 _GPU_VALUE = Regex(r"(?:gpu:(?:[A-Za-z][\w.-]*:)?|(?:[A-Za-z][\w.-]*:)?)(\d{1,4})")
 _CHOICE = Regex(r"(?i)\b(?:if|or|than|was|were|old|e\.?g|example|instead|at (?:least|most)|up to|max\w*|min\w*)\b")
@@ -196,18 +198,21 @@ def _of_count(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
 
 def _of_gpus(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     """The finding on another number of GPUs than the comment says: the job has none where that is 0."""
-    value = _GPU_VALUE.fullmatch(text)
-    if value is None or setting.name == "gres" and not text.startswith("gpu:"):
+    parts = [each for each in text.split(",") if setting.name != "gres" or each.startswith("gpu:")]
+    value = _GPU_VALUE.fullmatch(parts[0]) if len(parts) == 1 else None
+    if value is None:
         return
     number, comment = parse_integer(value[1]), _MODEL.sub("", comment_on(job, setting))
     found = _GPUS.findall(comment)
-    if len(found) != 1 or _OTHER_COUNT.search(comment) or parse_integer(found[0]) in (number, 0):
+    if len(found) != 1 or sum(each.isdigit() for each in comment.split()) != found[0].isdigit():
         return
-    if sum(each.isdigit() for each in comment.split()) != 1:
+    said = parse_integer(found[0]) if found[0].isdigit() else _NUMBERS.get(found[0].lower(), 1)
+    # what else such a comment speaks of matters less where the job gets no GPU at all
+    if said in (number, 0) or (_CHOICE if number == 0 else _OTHER_COUNT).search(comment):
         return
     assert setting.value_span is not None
     asks = f"`{setting.as_written}` requests {counted(number, 'GPU') if number else 'no GPU'}"
-    message = f"{asks}, but the comment says {counted(parse_integer(found[0]), 'GPU')}; correct one of them"
+    message = f"{asks}, but the comment says {counted(said, 'GPU')}; correct one of them"
     yield Finding(setting.value_span, message, "info" if number else "warning")
 
 

@@ -1,20 +1,21 @@
 """A variable is empty: it belongs to another batch system, and Slurm does not set it.
 
-`$PBS_O_WORKDIR`, `$OAR_NODEFILE` and `$NSLOTS` are empty in a job of Slurm. `cd $PBS_O_WORKDIR` goes to the home
-folder, `cat $PBS_NODEFILE` reads an empty standard input, and a loop over the number of tasks does not run at all.
+`$PBS_O_WORKDIR`, `$OAR_NODEFILE`, `$NSLOTS` and `$JOB_ID` are empty in a job of Slurm. `cd $PBS_O_WORKDIR` goes to
+the home folder, `cat $PBS_NODEFILE` reads an empty standard input, and a loop over the number of tasks does not run at
+all.
 
 Nothing is reported for a batch system whose variables the script tests somewhere, or sets itself: such a script is
 meant for several systems.
 
-A warning where the variable, or what is looked up with it, is only printed, where only a part of a name is missing
-(`run_$PBS_JOBID.log`), and where the script has a default for what is made of it (`N=$NSLOTS; : ${N:=1}`).
+A warning for JOB_ID, and where the variable, or what is looked up with it, is only printed, where only a part of a name
+is missing (`run_$PBS_JOBID.log`), and where the script has a default for what is made of it (`N=$NSLOTS; : ${N:=1}`).
 
 ## Fix
 
-The Slurm variable with the same content. Safe: the other one is empty. Unsafe for a number of slots (NSLOTS, PBS_NP),
-which counts threads as well as tasks: for a program with threads it is SLURM_CPUS_PER_TASK. None for node files, which
-Slurm does not provide, and none where the script starts its tasks with a command of the other system (`jsrun`): such a
-script is one of that system, and only its directives are Slurm's.
+The Slurm variable with the same content. Safe: the other one is empty. Unsafe for JOB_ID, and for a number of slots
+(NSLOTS, PBS_NP), which counts threads as well as tasks: for a program with threads it is SLURM_CPUS_PER_TASK. None for
+node files, which Slurm does not provide, and none where the script starts its tasks with a command of the other system
+(`jsrun`): such a script is one of that system, and only its directives are Slurm's.
 
 ## References
 
@@ -40,21 +41,24 @@ from sbatchlint.triggers import Variables
 
 CARD = Card(
     "SB613", "foreign-variable", severity="error", fix="sometimes", since="0.1.0",
-    when=Variables("PBS_*", "LSB_*", "LS_SUBCWD", "SGE_*", "OAR_*", "COBALT_*", "NSLOTS", "PE_HOSTFILE"), batch=True,
+    when=Variables("PBS_*", "LSB_*", "LS_SUBCWD", "SGE_*", "OAR_*", "COBALT_*", "NSLOTS", "PE_HOSTFILE", "JOB_ID"),
+    batch=True,
 )  # fmt: skip
 
-NAMES = Regex(r"(?:PBS|LSB|SGE|OAR|COBALT)_\w+|LS_SUBCWD|NSLOTS|PE_HOSTFILE")
+NAMES = Regex(r"(?:PBS|LSB|SGE|OAR|COBALT)_\w+|LS_SUBCWD|NSLOTS|PE_HOSTFILE|JOB_ID")
 # The Slurm variables with the same content; '' for those without one.
 COUNTERPARTS = {
     **FOREIGN_NAMES,
     "SLURM_ARRAY_TASK_ID": "PBS_ARRAYID PBS_ARRAY_INDEX SGE_TASK_ID LSB_JOBINDEX OAR_ARRAY_INDEX",
     "SLURM_NTASKS": "PBS_NP NSLOTS LSB_DJOB_NUMPROC",
     "SLURM_JOB_NUM_NODES": "PBS_NUM_NODES",
+    "SLURM_JOB_ID": f"{FOREIGN_NAMES['SLURM_JOB_ID']} JOB_ID",
     "": "PBS_NODEFILE OAR_NODEFILE OAR_NODE_FILE OAR_FILE_NODES PE_HOSTFILE LSB_DJOB_HOSTFILE LSB_HOSTS LSB_MCPU_HOSTS"
     " COBALT_NODEFILE",
 }
 COUNTERPART_OF = {name: counterpart for counterpart, names in COUNTERPARTS.items() for name in names.split()}
-SYSTEMS = {"LSB": "LSF", "LS": "LSF", "SGE": "Grid Engine", "NSLOTS": "Grid Engine", "PE": "Grid Engine"}
+_GRID_ENGINE = dict.fromkeys(("SGE", "NSLOTS", "PE", "JOB"), "Grid Engine")
+SYSTEMS = {"LSB": "LSF", "LS": "LSF", **_GRID_ENGINE}
 
 
 # Commands of the other systems that end a job.
@@ -118,10 +122,12 @@ def _finding(job: Job, read: VariableRead) -> Finding:
     written = job.source.slice(read.span)
     if counterpart and not ends and written in (f"${read.name}", f"${{{read.name}}}"):
         edit = replace(read.span, written.replace(read.name, counterpart))
-        fix = Fix(f"write ${counterpart}", [edit], safe=read.name not in SLOTS)
+        fix = Fix(f"write ${counterpart}", [edit], safe=read.name not in SLOTS and read.name != "JOB_ID")
     name = f"${{{counterpart}}}" if written.startswith("${") else f"${counterpart}"
     instead = f"write `{name}`" if counterpart else 'use `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
     line = job.source.slice(job.source.line_of(read.span.start))
+    # the submit environment may have something of this name
+    soft = printed or read.name == "JOB_ID" or _is_part_of_name(job, read, counterpart) or _is_foreseen(job, read)
     if not counterpart and _COUNTED.search(line):
         # a line of the file stands for a core or a slot, one of `scontrol show hostnames` for a node
         number = next(number for sign, number in _NUMBERS if sign.search(line))
@@ -133,7 +139,7 @@ def _finding(job: Job, read: VariableRead) -> Finding:
     return Finding(
         read.span,
         f"{read.name} is a variable of {_system(read.name)}, so it is empty in a Slurm job; {instead}",
-        "warning" if printed or _is_part_of_name(job, read, counterpart) or _is_foreseen(job, read) else None,
+        "warning" if soft else None,
         fix=fix,
     )
 

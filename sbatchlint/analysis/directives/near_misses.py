@@ -39,7 +39,8 @@ class NearMiss(NamedTuple):
     `start`, `end`: what is written for `#SBATCH`, with the whitespace before it; `last`: the end of the line.
     `kind`: `spelling` (`#SBTACH`), `indented`, `blank` (`# SBATCH`), `case` (`#sbatch`); `no-hash` (`SBATCH`, a command
     after which sbatch reads no directives); of lines that sbatch does read: `old-word` (`#SLURM --nodes=2`), `banner`
-    (`#SLURM options`, which it refuses) and `bare` (`#SLURM`). `settings`: what it would set. `word`: as written.
+    (`#SLURM options`, which it refuses) and `bare` (`#SLURM`). `settings`: what it would set; empty for an option that
+    sbatch does not know. `word`: as written.
     `accepted`: whether sbatch would accept the line if it read it.
     """
 
@@ -86,7 +87,9 @@ def near_misses(directives: Directives) -> list[NearMiss]:
         if not accepted and not sure:
             continue
         if not settings or all(each.option is None or each.option.early for each in settings):
-            continue
+            # beside another directive, an option that sbatch does not know was meant as one, too
+            if settings or not sure or string[match.end()] != "-" or not _adjoins_directive(string, start, last):
+                continue
         if kind in (BLANK, CASE) and not _is_meant(directives, settings):
             continue
         if kind == CASE and (not directives.lines or match["gap"] and not _adjoins_directive(string, start, last)):

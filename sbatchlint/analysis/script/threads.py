@@ -133,7 +133,7 @@ _LAMMPS = Regex(r"lmp(?:_\w+)?|lammps")
 # Programs whose workers are jobs, nodes or server processes, and programs that pass CPU counts to others.
 _ELSEWHERE = Regex(
     r"ray|dask\S*|nextflow|cromwell|srun|sbatch|salloc|mpirun|mpiexec|prun|gunicorn|uvicorn|docker|podman"
-    r"|apptainer|singularity|deepspeed|accelerate|horovodrun|torchpack|parsl\S*|spark\S*|echo|printf|export|numactl"
+    r"|apptainer|singularity|horovodrun|torchpack|parsl\S*|spark\S*|echo|printf|export|numactl"
 )
 # Of those, what works on its own node; so does Spark with `local[16]`.
 _HERE = Regex(r"(?:ray start|dask(?: |-)worker)(?: .*)?")
