@@ -17,6 +17,7 @@ from sbatchlint.cli.arguments import (
     overrides,
     script_of,
 )
+from sbatchlint.cli.output import write_bytes
 from sbatchlint.convert.containers import KINDS
 from sbatchlint.convert.conversion import Conversion
 from sbatchlint.convert.conversion import convert as converted
@@ -137,9 +138,9 @@ def _write(options: Namespace, source: Source, made: Conversion) -> None:
         from sbatchlint.fix import redacted_diff, unified_diff  # few ask for it
 
         difference = unified_diff if shown == text else redacted_diff
-        print(difference(source, made.source, source.path), end="")
+        write_bytes(Source.encode(difference(source, made.source, source.path)))
     elif not options.check:
-        print(shown, end="")
+        write_bytes(Source.encode(shown))
     if options.output is None and not options.check and shown != text:
         print(f"note: {REDACTED}", file=sys.stderr)
 

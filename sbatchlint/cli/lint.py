@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sbatchlint import ISSUES
 from sbatchlint.cli.arguments import LINT_VERBS, VERBS, configured, listed
 from sbatchlint.cli.outcome import Outcome
+from sbatchlint.cli.output import write_bytes
 from sbatchlint.cli.process import Mode, process, process_all, watched
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.registry import did_you_mean, registry
@@ -47,8 +48,7 @@ def lint(options: Namespace) -> int:
     else:
         scripts = list(run.scripts(options.paths or ["."], begun))
     if options.show_files:
-        for path, _ in scripts:
-            print(shown_path(path))
+        write_bytes(b"".join(os.fsencode(shown_path(path)) + b"\n" for path, _ in scripts))
         return 2 if run.errors else 0
     if options.unsafe_fixes and not (options.fix or options.fix_only or options.diff) and not options.quiet:
         print("note: --unsafe-fixes repairs nothing without --fix or --diff", file=sys.stderr)
@@ -282,7 +282,7 @@ class Run:
         if options.diff:
             self._write_diff(outcomes, report)
         elif self.mode.standard_input and self.mode.fix:
-            sys.stdout.buffer.write(b"".join(outcome.text for outcome in outcomes))
+            write_bytes(b"".join(outcome.text for outcome in outcomes))
             if not options.fix_only:
                 print(self._rendered(report, Terminal.of_stream(sys.stderr, options.color)), end="", file=sys.stderr)
         elif options.fix_only:
@@ -437,10 +437,14 @@ class Run:
             except OSError as error:
                 raise InputError(f"cannot write {path}: {reason(error)}") from None
             return
-        print(self._rendered(report, Terminal.of_stream(sys.stdout, self.options.color)), end="")
+        text = self._rendered(report, Terminal.of_stream(sys.stdout, self.options.color))
+        if self.output_format in (None, "full", "concise"):
+            print(text, end="")
+        else:  # read by programs, as in a file
+            write_bytes(text.encode("utf-8", "backslashreplace"))
         chosen = self.output_format is not None or self.options.statistics
         if not chosen and os.environ.get("GITHUB_ACTIONS") == "true":
-            print(renderer("github")(report, Terminal()), end="")
+            write_bytes(renderer("github")(report, Terminal()).encode("utf-8", "backslashreplace"))
             self._summarise_step(report)
 
     def _summarise_step(self, report: Report) -> None:
@@ -481,11 +485,10 @@ class Run:
                     for line in text.removesuffix("\n").split("\n")
                     if text
                 )
-            sys.stdout.flush()
-            sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+            write_bytes(text.encode("utf-8", "surrogateescape"))
         if any(outcome.is_redacted for outcome in outcomes):
             print(f"note: {REDACTED}", file=sys.stderr)
-        if not self.options.quiet:
+        if not self.options.quiet and (not self.errors or any(not outcome.error for outcome in outcomes)):
             changed = sum(bool(outcome.applied) for outcome in outcomes)
             scripts = counted(report.scripts, "script")
             print(f"{counted(report.fixed, 'finding')} would be fixed in {changed} of {scripts}", file=sys.stderr)

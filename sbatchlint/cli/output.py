@@ -112,6 +112,13 @@ def _guarded(stream: TextIO | None, handle: int, failed: Callable[[OSError], obj
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=by_line)
 
 
+def write_bytes(data: bytes) -> None:
+    """Writes to standard output what its encoding may not change, at once: a failure comes before what is said next."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.flush()
+
+
 def is_lost(stream: TextIO) -> bool:
     """Whether a stream has taken no more."""
     stream.flush()

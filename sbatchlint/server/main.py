@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from lsprotocol import types
 from pygls import uris
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from sbatchlint import ISSUES, __version__
@@ -423,9 +424,23 @@ def _drawn(snapshot: Snapshot, form: str) -> str:
     return as_svg(found.plan, found.marks)
 
 
+def _on_one_line(record: logging.LogRecord) -> bool:
+    """Shortens what pygls says of a wrong message: the client is at fault, and a traceback tells nothing of it."""
+    error = record.exc_info[1] if record.exc_info else None
+    text = record.getMessage()
+    if text.startswith("Unable to deserialize message\n"):
+        return False  # with the traceback; what follows says it again
+    if record.name.startswith("pygls.") and (isinstance(error, JsonRpcException) or text.startswith("Unable to ")):
+        first = str(error).partition("\n")[0]
+        record.msg, record.args, record.exc_info = f"{text}: {type(error).__name__}: {first:.200}", None, None
+    return True
+
+
 def serve(reading: BinaryIO, writing: BinaryIO) -> int:
     """Speaks with a client until it leaves."""
     logging.basicConfig(level=logging.WARNING)  # standard error, which clients keep as a log
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_on_one_line)
     # More objects than an evaluation makes at a time: it leaves hardly any circles, and each search for them would go
     # through all that it has made so far.
     gc.set_threshold(100_000, 10, 10)
