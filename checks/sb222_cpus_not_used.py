@@ -14,6 +14,8 @@ Without the option for them, `bwa mem`, `bowtie2`, `samtools sort`, `blastn` and
 have one in any case: where the job runs nothing else, and requests four CPUs or more, it is a warning; advice where
 more CPUs may bring more memory, as `--mem` is missing.
 
+So does a job that only copies or packs files, or configures a build with `cmake`: a warning from eight CPUs on.
+
 With a number of threads, a job without steps is reported only if every program of the job is given one, and that is at
 most half the number of CPUs. Where memory is requested for each CPU, more CPUs may have been requested for their
 memory.
@@ -42,7 +44,7 @@ from sbatchlint.analysis.script.threads import (
     threaded_programs,
 )
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.argv import basename
@@ -72,6 +74,10 @@ _CPUS_OF_NODE = 128  # more than most nodes have
 _TASKS_UNCLEAR = frozenset(
     {"exclusive", "gpus-per-task", "ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "cpus-per-gpu", "nodelist"}
 )
+_MANY_CPUS = 8
+_SERIAL_TOOLS = frozenset(
+    {"cp", "mv", "rsync", "scp", "wget", "curl", "unzip", "gzip", "gunzip", "bunzip2", "zip", "dd", "ln", "mkdir"}
+)
 # What a job does beside the work of its programs, with one CPU.
 _OTHER_WORK = ("copies", "places", "packs", "installs", "module", "loads", "slurm", "looks", "minor")
 # Options of a step with which fewer tasks may be meant.
@@ -88,6 +94,8 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if job.steps and not job.launches:
         yield from _tasks_of_steps(job)
+    if not job.steps and not job.launches:
+        yield from _of_serial_tools(job)
     if job.steps or job.launches or not commands_with_threads(job):
         return
     name = "cpus-per-task" if request.has_option("cpus-per-task") else "ntasks"
@@ -121,6 +129,40 @@ def check(job: Job) -> Iterator[Finding]:
         "info",
         related=[(setting.span, f"requests {cpus}")],
     )
+
+
+def _of_serial_tools(job: Job) -> Iterator[Finding]:
+    """The finding on a job that only copies, packs, or configures a build: one process, and one CPU, does that."""
+    request = job.request
+    tasks = request.effective_tasks() if request.has_any_option(("ntasks", "ntasks-per-node")) else 1
+    each = whole(request.value("cpus-per-task") or "1")
+    setting = max(
+        (found for name in ("ntasks", "ntasks-per-node", "cpus-per-task") if (found := request.setting(name))),
+        key=lambda found: whole(found.value or "1") or 0,
+        default=None,
+    )
+    if setting is None or not tasks or not each or tasks * each < _MANY_CPUS or (request.exact_nodes() or 1) != 1:
+        return
+    works = [each for each in job.invocations if not each.children and weight(job, each) is not Weight.NONE]
+    if not works or job.program.errors or job.limits.exhausted or not all(map(_is_serial_tool, works)):
+        return
+    if any(each.context.background is not None for each in works) or any(job.submits):
+        return
+    names = list(dict.fromkeys(each.name for each in works))
+    message = f"`{names[0]}` uses one CPU of the {tasks * each} that the job requests; write --{setting.name}=1"
+    yield Finding(setting.span, message, "warning", related=[(works[0].name_span, "one process")])
+
+
+def _is_serial_tool(command: Invocation) -> bool:
+    """Whether a command certainly uses one CPU: it configures a build, or copies or packs files."""
+    words = command.words[1:]
+    if any(has_trait(each.name, "repeats", "remote") for each in command.ancestors()):
+        return False
+    if command.name == "cmake":
+        return not any(each.startswith(("--build", "--install", "-E", "-P", "--workflow")) for each in words)
+    if command.name == "tar":
+        return not any(each.startswith(("-I", "--use-compress")) or "J" in each[:4] for each in words)
+    return command.name in _SERIAL_TOOLS
 
 
 def _without_threads(job: Job, setting: Setting, cpus: int) -> Iterator[Finding]:
@@ -201,16 +243,16 @@ def _tasks_of_one_process(job: Job) -> Finding | None:
         return None
     if nodes is None and request.has_option("ntasks") or nodes not in (None, 1) or job.phase is not Phase.BATCH:
         return None  # on several nodes, nodes-not-used reports it
-    if request.has_option("cpus-per-task") and whole(request.value("cpus-per-task")) != 1:
-        return None
-    if job.steps or job.launches or request.foreign_settings() or job.program.errors:
+    per_task = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
+    if not per_task or job.steps or job.launches or request.foreign_settings() or job.program.errors:
         return None
     works = programs_of_first_node(job, spread=False)
     if not works or any(each.context.background is not None or _may_be_rank(job, each) for each in works):
         return None
     if may_know_nodes(job, works) or any(_is_told_of_cpus(each, tasks) for each in works):
         return None
-    if any(map(THREAD_VARIABLE.fullmatch, works[0].state.variables)):
+    variables = [each for each in works[0].state.variables if THREAD_VARIABLE.fullmatch(each)]
+    if any(text_of(exported(works[0], each) or ()) != "1" for each in variables):
         return None
     programs = [python_program(job, each) for each in works]
     serial = all(each is not None and has_one_thread(each) for each in programs)
@@ -218,7 +260,8 @@ def _tasks_of_one_process(job: Job) -> Finding | None:
     serial = serial and not request.has_option("mem-per-cpu")
     one = f"--{setting.name}=1"
     cpus = request.setting("cpus-per-task")
-    threads = f"{tasks} threads" if tasks <= _CPUS_OF_NODE else "N threads"
+    number = tasks * per_task
+    threads = f"{number} threads" if number <= _CPUS_OF_NODE else "N threads"
     more = f"add -c {threads.split()[0]}"
     if cpus is not None:
         more = f"{more.removeprefix('add ')} on line {job.line(cpus.span.start)}"

@@ -6,6 +6,9 @@ checkpoint below /tmp, each node keeps only what its own ranks wrote, so it cann
 the container's image are lost with the container. And what the batch shell (or a script on the login node) puts into
 /tmp does not exist for tasks on other nodes.
 
+Where a program of a job on one node gets the job's own folder (`$SLURM_TMPDIR`, `$TMPDIR`) for its results, it is
+reported if nothing else in the script names the folder afterwards: the line that copied them may have become a comment.
+
 A path is not reported where the script copies it elsewhere afterwards, or where it contains the node's name. The
 settings `local-paths` and `shared-paths` say which folders are local or shared.
 
@@ -26,6 +29,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.script.shell_history import commands_before
 from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.node_files import ELSEWHERE, HANDLING, is_made_there, opened
 from sbatchlint.analysis.storage.written_paths import (
     WRITING,
@@ -61,6 +65,9 @@ READERS = Regex(r"litgpt|lit_gpt")
 TRANSFERS = programs_with("copies", "stores", "packs") | {"globus", "hf", "huggingface-cli"}
 
 
+# An option that may name a place of results; `--save_interval` counts too, and leaves the check silent.
+_TELLS_OUTPUT = Regex(r"(?i)-{0,2}[\w.-]*(?:out|result|save|report|export|write|dump|store)")
+
 # A drive of Windows, as its subsystem for Linux names it: Slurm and the one who submits are on the same machine.
 _ONE_MACHINE = Regex(r"(?<![\w.-])/mnt/[a-z]/")
 
@@ -69,7 +76,7 @@ def check(job: Job) -> Iterator[Finding]:
     if _is_of_one_machine(job.source.text):
         return
     seen: set[int] = set()
-    for find in (_logs, _results, _made_for_tasks, _made_for_submitted):
+    for find in (_logs, _results, _left_on_node, _made_for_tasks, _made_for_submitted):
         for finding in find(job):
             if finding.span.start not in seen:
                 seen.add(finding.span.start)
@@ -190,6 +197,52 @@ def _result(job: Job, command: Invocation, name: str, value: Pieces) -> Finding 
         span_of(value),
         f"`{name}` leaves {what} on each node's own disk ({location.reason}); use a shared folder",
     )
+
+
+def _left_on_node(job: Job) -> Iterator[Finding]:
+    """Results of a job on one node that stay on its disk: all that a program writes goes there, and nothing else does.
+
+    What comes after, or runs at the end, must not name the folder: it may fetch or read them.
+    """
+    if job.phase is not Phase.BATCH or commands_named(job, "trap"):
+        return
+    works = [each for each in job.invocations if not each.children and weight(job, each) >= Weight.PROGRAM]
+    for command in works:
+        if command.phase is Phase.SUBMIT or command.alternatives > 1 or container_of(command) is not None:
+            continue
+        options = [] if command.name in UTILITIES else [each for each in _output_options(command) if _keeps(each[0])]
+        lost = [value for _, value in options if _is_left(job, value, command)]
+        if lost and len(lost) == sum(_TELLS_OUTPUT.match(each) is not None for each in command.words[1:]):
+            name, value = options[0]
+            reason = classify(value, job.site).reason
+            message = f"`{name}` leaves the results on the node's own disk ({reason}), and nothing copies them"
+            yield Finding(span_of(value), f"{message}; use a shared folder", "warning")
+
+
+def _keeps(option: str) -> bool:
+    """Whether an option names the place of results, and not that of logs or of work in between."""
+    return not names_logs(option) and "work" not in option
+
+
+def _is_left(job: Job, value: Pieces, command: Invocation) -> bool:
+    """Whether a program's output stays on its node: no other command can get it, as far as the script shows."""
+    location = classify(value, job.site)
+    path = key(value)
+    if location.kind != NODE_LOCAL or location.per_node or location.per_task or path[:2] != "${":
+        return False  # a folder that is not the job's own may be looked at later
+    root = path.partition("/")[0]
+    for other in job.invocations:
+        if other is command or other.index < command.index and other.name not in TRANSFERS | {"cd", "pushd"}:
+            continue
+        used = (
+            _sources(other)
+            if other.name in TRANSFERS and other.index < command.index
+            else [key(each) for each in other.argv if each]
+        )
+        used += [key(each.target) for each in other.redirects if each.target and other.index > command.index]
+        if any(root in each for each in used):
+            return False
+    return True
 
 
 def _output_options(command: Invocation) -> Iterator[tuple[str, Pieces]]:
