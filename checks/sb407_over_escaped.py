@@ -2,8 +2,8 @@ r"""A program gets the name of a variable literally: there is one backslash too 
 
 Each backslash before a `$` keeps one shell that reads the string from expanding the variable. In `srun bash -c 'echo
 \$SLURM_JOB_ID'` the single quotes already keep the batch shell from it, and the task's shell, which should expand the
-variable, passes `$SLURM_JOB_ID` on literally: all nodes write to a folder of that very name. A warning where it is
-only printed in the log, and advice in a label such as the name of a step. The same happens in the
+variable, passes `$SLURM_JOB_ID` on literally: all nodes write to a folder of that very name. Advice where it is
+only printed in the log, or part of a label such as the name of a step. The same happens in the
 body of a heredoc with a quoted delimiter, and to lines of the batch script that were copied from inside a string.
 
 `export PYTHONPATH=/opt/tool:\$PYTHONPATH` is no extension: the value ends in the text `$PYTHONPATH`, and what modules
@@ -57,13 +57,13 @@ def check(job: Job) -> Iterator[Finding]:
             if dollar.shell is not None or not printed:
                 fix = Fix("remove the backslash", [remove(extra)], safe=True)
                 advice = f"write `{file[extra.end : span.end]}`"
-        quiet = "info" if is_label(job, span) else "warning" if printed and is_only_logged(dollar.command) else None
+        told = printed and is_only_logged(dollar.command) or is_label(job, span)
         shell = "the batch shell" if dollar.step is None else "the shell in the task"
         yield Finding(
             span,
             f"{dollar.command.name} gets `${dollar.name}` literally, because {shell} only removes the backslash; "
             f"{advice}",
-            quiet,
+            "info" if told else None,
             fix=fix,
         )
 

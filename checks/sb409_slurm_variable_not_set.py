@@ -6,7 +6,7 @@ SLURM_JOB_NUMNODES, SLURM_NODE_ID. Bash expands both kinds to nothing, or to 0 i
 `--nproc_per_node` without a value, an OMP_NUM_THREADS that is ignored.
 
 An error in arithmetic, in a launcher's arguments, and for a name that Slurm does not know; a warning elsewhere; advice
-where no directive says how large the job is, so that the command line of sbatch may, where an option's variable is only
+where no directive says how large the job is, so that the command line of sbatch may, where a variable is only
 printed, for the restart count before the first restart, and for an input variable of
 sbatch (SBATCH_GPUS_PER_NODE) used as if sbatch set it. One of srun (SLURM_PARTITION) is a warning. Names that
 the script sets, tests or gives a default are not reported. The option may still come from the command line of sbatch.
@@ -32,6 +32,7 @@ awsome-distributed-training issue 71; gpt-neox pull request 1069; oslo pull requ
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.program_variables import is_for_programs
+from sbatchlint.analysis.expansion.reach import is_told
 from sbatchlint.analysis.expansion.reads import enclosing_assignment, read_names, unprepared_reads, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.submit_lines import is_shown_with
@@ -118,10 +119,10 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
     safe = misspelling.certain and (meant != "SLURM_GPUS_ON_NODE" or job.request.exact_nodes() == 1)
     fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=safe)
     use = use_of(job, read)
-    severity = "error" if misspelling.certain and use.kind != "print" else "warning"
+    severity = "info" if is_told(job, use) else "error" if misspelling.certain else "warning"
     kept = enclosing_assignment(job, read.span)
     if kept is not None and not (kept.name in read_names(job) or kept.name in OWN_RANKS or is_for_programs(kept.name)):
-        severity = "warning"  # nothing is known to read what is made of it
+        severity = "info" if severity == "info" else "warning"  # nothing is known to read what is made of it
     if meant in ("SLURM_JOB_NODELIST", "SLURM_NODELIST") and use.command is not None:
         # without a list scontrol takes that of the job (a live run of 22.05)
         words = use.command.words

@@ -6,9 +6,10 @@ itself still has its value from outside, usually none; `$(hostname)` is the logi
 the wrapper. The job runs without an error, in a folder called `run-`, or on 0 steps.
 
 Variables that the wrapper sets are meant to be expanded there, and are not reported. Where the wrapper is a job itself,
-`$SLURM_JOB_ID` is that job's number, which may be meant: advice. Where only a message of the job lacks the value, a
-warning: an `echo` line that is to print when the job starts or ends with `$(date)` prints when it was submitted. Advice
-where nothing reads the variable that gets it, and where the job leaves that folder at once for one with a whole path.
+`$SLURM_JOB_ID` is that job's number, which may be meant: advice. A warning where an `echo` line is to print when the
+job starts or ends, and `$(date)` prints when it was submitted, and where only a line of a list lacks the value. Advice
+where only a message or a label of the job lacks it, where nothing reads the variable that gets it, and where the job
+leaves that folder at once for one with a whole path.
 All places of a variable that the job sets are one finding.
 
 ## Fix
@@ -24,6 +25,7 @@ sbatch(1), "--wrap" and the example with a heredoc; seen with Slurm 22.05 and 26
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.labels import is_label
 from sbatchlint.analysis.expansion.program_variables import is_for_programs
 from sbatchlint.analysis.expansion.reach import is_for_absent_program
 from sbatchlint.analysis.expansion.reads import enclosing_assignment, read_names
@@ -62,7 +64,7 @@ _NAME_OF_SLURM = Regex(r"SLURMD?_[A-Z_]+")
 _DEFAULT = Regex(r"\$\{\w+:?[-+?=]")
 _COMMENT = Regex(r"(?:^|\s)#(?!SBATCH\b)")
 # A line that prints when something in the job happens.
-_PRINTS = Regex(r"\s*(?:echo|printf)\b")
+_PRINTS = Regex(r"\s*(?:echo|printf|logger|seff|sacct|sstat|squeue|scontrol\s+show\s+job)\b")
 # What makes more of it than a message: another program gets it, or a file has nothing else.
 _WRITES = Regex(r"\||(?<![>0-9&])>(?![>&])")
 # A file to which a line is added, and what begins and ends the commands of a substitution.
@@ -122,7 +124,10 @@ def _all(job: Job) -> Iterator[tuple[str, Finding]]:
             continue
         happens = HAPPENS[kind].format(_shown(cause))
         is_message = _is_message(job, line, rest)
-        severity = "warning" if inside or is_message or kind in ("once", "time") else "error"
+        # what is wrong misleads, and a list lacks a line; of a message that lacks a word nothing depends
+        told = is_message and kind in ("slurm", "own") and ">>" not in line + rest
+        told = told or is_label(job, expansion.span, empty=True)
+        severity = "info" if told else "warning" if inside or is_message or kind in ("once", "time") else "error"
         if inside and kind == "slurm":
             happens = f"the job that submits this one expands {_shown(cause)}, so it is that of the first job"
             in_array = outer.request.has_option("array") or not cause.name.startswith("SLURM_ARRAY")

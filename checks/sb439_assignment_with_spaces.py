@@ -5,9 +5,9 @@
 OUT=results`, `set OUT = results` and `setenv OUT results` are csh: bash sets `$1`, or finds no such command.
 
 An error where the script reads the variable, which then is empty or what the login shell has; a warning where it does
-not, where only a message, the name of a log or a setting for speed lacks the value, where the same words set it
-above, where the value is the variable's own (`setenv OUT "$OUT"`), and where a file that cannot be read here is sourced
-before, which may have set it.
+not, where only the name of a log or a setting for speed lacks the value, where the same words set it above, where the
+value is the variable's own (`setenv OUT "$OUT"`), and where a file that cannot be read here is sourced before, which
+may have set it; advice where only a message or a label lacks the value.
 
 ## Fix
 
@@ -94,7 +94,8 @@ def _severity(job: Job, name: str, kept: bool) -> str:
     if kept:
         return "warning"
     if name in read_names(job):
-        return "error" if reach_of_name(job, name) > Reach.LOG else "warning"
+        reach = reach_of_name(job, name)
+        return "error" if reach > Reach.LOG else "warning" if reach is Reach.LOG else "info"
     # with another number of threads, or bound elsewhere, a program computes the same
     return "error" if is_for_programs(name) and _TUNING.match(name) is None else "warning"
 

@@ -7,8 +7,8 @@ all.
 Nothing is reported for a batch system whose variables the script tests somewhere, or sets itself: such a script is
 meant for several systems.
 
-A warning for JOB_ID, and where the variable, or what is looked up with it, is only printed, where only a part of a name
-is missing (`run_$PBS_JOBID.log`), and where the script has a default for what is made of it (`N=$NSLOTS; : ${N:=1}`).
+A warning for JOB_ID, where only a part of a name is missing (`run_$PBS_JOBID.log`), and where the script has a default
+for what is made of it (`N=$NSLOTS; : ${N:=1}`); advice where the variable is only printed, or is part of a label.
 
 ## Fix
 
@@ -24,6 +24,7 @@ sbatch(1), "OUTPUT ENVIRONMENT VARIABLES"; the manuals of PBS (qsub), LSF (bsub)
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.reach import is_told
 from sbatchlint.analysis.expansion.reads import (
     assigned_names,
     enclosing_assignment,
@@ -116,8 +117,8 @@ def _counterpart(job: Job, name: str) -> str:
 
 
 def _finding(job: Job, read: VariableRead) -> Finding:
-    counterpart, printed = _counterpart(job, read.name), use_of(job, read).kind == "print"
-    fix, command = None, use_of(job, read).command
+    counterpart, use = _counterpart(job, read.name), use_of(job, read)
+    fix, command = None, use.command
     ends = command is not None and command.name in _CANCEL
     written = job.source.slice(read.span)
     if counterpart and not ends and written in (f"${read.name}", f"${{{read.name}}}"):
@@ -127,7 +128,8 @@ def _finding(job: Job, read: VariableRead) -> Finding:
     instead = f"write `{name}`" if counterpart else 'use `scontrol show hostnames "$SLURM_JOB_NODELIST"`'
     line = job.source.slice(job.source.line_of(read.span.start))
     # the submit environment may have something of this name
-    soft = printed or read.name == "JOB_ID" or _is_part_of_name(job, read, counterpart) or _is_foreseen(job, read)
+    soft = use.kind == "print" or read.name == "JOB_ID" or _is_foreseen(job, read)
+    soft = soft or _is_part_of_name(job, read, counterpart)
     if not counterpart and _COUNTED.search(line):
         # a line of the file stands for a core or a slot, one of `scontrol show hostnames` for a node
         number = next(number for sign, number in _NUMBERS if sign.search(line))
@@ -139,7 +141,7 @@ def _finding(job: Job, read: VariableRead) -> Finding:
     return Finding(
         read.span,
         f"{read.name} is a variable of {_system(read.name)}, so it is empty in a Slurm job; {instead}",
-        "warning" if soft else None,
+        "info" if is_told(job, use) else "warning" if soft else None,
         fix=fix,
     )
 

@@ -64,7 +64,7 @@ def is_label(job: Job, span: Span, *, empty: bool = False) -> bool:
 
 def _is_short(option: str, before: str) -> bool:
     """Whether an option of one letter is that of a program that takes a label with it."""
-    return option in _SHORT and not _SHORT[option].isdisjoint(before.split())
+    return option in _SHORT and not _SHORT[option].isdisjoint(before.lower().replace("#", "").split())
 
 
 def only_tells(job: Job, command: Invocation) -> bool:
