@@ -5,7 +5,8 @@ folder named `$HOME`; `--nodes=$N` is refused. `--chdir=$HOME` is the folder `$H
 an absolute `--output` the job runs in /tmp instead; without one it fails before 23.02, with exit code 0:53 and no log,
 and from 23.02 on Slurm creates a folder of that name for the log, in which the job runs. A warning where the site
 decides what follows, as for `--account=$ACCOUNT`, or where only a name or an address is wrong: that of the job, or of a
-log; advice for an address to which no mail goes, without --mail-type. Before 23.02 a log in a folder that does not
+log; advice for an address to which no mail goes, without --mail-type. A blank ends the value also inside `${X:?not
+set}`: sbatch refuses the word that is left. Before 23.02 a log in a folder that does not
 exist makes the job fail: an error where `slurm-version` names such a release. Variables in `--container-mounts` are
 advice, as pyxis before 0.24 writes each mount into a file that a shell reads; a warning where the script itself sets
 the variable, which is too late.
@@ -60,6 +61,8 @@ PATTERNS = {
     "HOSTNAME": "%N",
     "SLURM_RESTART_COUNT": "%r",
 }
+# What is left of an expansion behind a blank: a word that is no option.
+STRAY = Regex(r"[ \t]+([^\s#-]\S*)")
 LOGS = ("output", "error", "input")
 _LONGEST = 40  # characters of a value that a message shows
 PATHS = (*LOGS, "chdir", "container", "container-image", "container-mounts", "container-workdir", "container-save")
@@ -99,13 +102,17 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"{message}; {_advice(setting, found)}"
         only_misnamed = span == setting.value_span and _is_only_misnamed(job, setting, raw)
         severity = "warning" if setting.name in UNCHECKED or only_misnamed else None
+        stray = STRAY.match(job.source.text, setting.value_span.end, span.end)
+        if stray is not None and pattern is None:
+            advice = _advice(setting, found).replace(" to sbatch", " instead")
+            message, severity = f"the blank ends this value, and sbatch refuses `{stray[1]}`; {advice}", None
         if setting.name == "container-mounts":
             # pyxis writes each mount into a file that enroot's shell reads, with the environment of the job
             own = {each.name for each in job.assignments}
             names = [match[1] for match in map(VARIABLE.fullmatch, found) if match is not None]
             severity = "info" if own.isdisjoint(names) else "warning"
             message = f"sbatch does not expand {shown}: only pyxis before 0.24 does; {_advice(setting, found)}"
-        if setting.name == "mail-user" and not job.request.has_option("mail-type"):
+        if setting.name == "mail-user" and stray is None and not job.request.has_option("mail-type"):
             severity = "info"  # no mail is sent to anybody
         # a script without a command is a header for scripts that another program generates
         yield Finding(span, message, severity if job.program.statements else "info", fix=fix)

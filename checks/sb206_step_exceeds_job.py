@@ -13,10 +13,10 @@ is not available`. Nor does a step on a node that the script takes from `sinfo`,
 including nodes that belong to other jobs.
 
 A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning, unless the
-setting `gpus` says what the site does, and not reported where the script is for such a centre (TACC, OLCF). More CPUs
-than the job has are advice there. With a profile of the cluster (docs/site.md) both are errors, or nothing: it says
-whether a partition gives whole nodes, and how large they are. Else jobs with `--exclusive` are not reported, nor jobs
-that request only nodes and start more on them than one CPU can run.
+setting `gpus` says what the site does, and not reported where the script is for such a centre (TACC, OLCF), where more
+CPUs than the job has are not reported either. With a profile of the cluster (docs/site.md) both are errors, or nothing:
+it says whether a partition gives whole nodes, and how large they are. Else jobs with `--exclusive` are not reported,
+nor jobs that request only nodes and start more on them than one CPU can run.
 
 ## Fix
 
@@ -195,9 +195,11 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     if found.variable is not None:
         refuses = f"srun reads `{words}`, and{job.versions.suffix(found.versions)} refuses it"
     # who asks for nodes alone, and for tasks only here, has whole nodes
+    if gets_whole_nodes(job) and gives_whole is None and of_site is None:
+        return None  # the centre gives all CPUs of the nodes
     is_of_nodes = step.request.has_option("nodes") and not step.request.has_any_option(("ntasks", "ntasks-per-node"))
     unless = ", unless it gets whole nodes" if gives_whole is None else ""
-    advice_only = (is_of_nodes or gets_whole_nodes(job)) and gives_whole is not False and of_site is None
+    advice_only = is_of_nodes and gives_whole is not False and of_site is None
     return Finding(
         step.place if option is None else option.span,
         f"{refuses}: the step needs {wants}, but the job {has}{unless}; {advice}",

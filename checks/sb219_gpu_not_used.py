@@ -65,6 +65,7 @@ _HELD = Regex(
 _TO_COME = Regex(
     r"(?mi)^[ \t]*#(?!SBATCH|!)[^\n]{0,60}\b(?:put|insert|add|write|place|your|run)\b[^\n]{0,60}\b(?:here|below)\b"
 )
+_OF_GPUS = Regex(r"(?i)gpu|cuda|[avh]100|mig(?![a-z])|rtx")  # in the name of a partition
 # What sets up a shell, tells something, or makes a folder.
 _HARMLESS = frozenset(
     {"module", "ml", "cd", "export", "echo", "printf", "date", "hostname", "pwd", "mkdir", "set", "unset", "activate"}
@@ -115,6 +116,8 @@ def check(job: Job) -> Iterator[Finding]:
             return
         request = f"`{settings[0].as_written}`" if len(settings) == 1 else "the request"
         advice = f"add the command that uses {'it' if one else 'them'}, or remove {request}"
+        if _OF_GPUS.search(job.request.partition or "") is not None:
+            advice += " and choose a partition without GPUs"
         yield Finding(settings[0].span, f"{message}; {advice}", later, related=[(prepares, "the script ends here")])
         return
     sleep = _only_sleep(job)

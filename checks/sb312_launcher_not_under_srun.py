@@ -168,7 +168,7 @@ def _on_all_nodes(job: Job, nodes: int) -> str:
     """How to start a program on all nodes, of which nothing says how many processes it is made for."""
     tasks, gpus = job.request.effective_tasks(), job.request.gpus_per_node()
     if tasks is None or tasks <= nodes:
-        return "start it with srun"
+        return "start it with srun if it is a distributed program"
     if gpus is not None and tasks != gpus * nodes:
         number = f"--ntasks={gpus * nodes} --ntasks-per-node={gpus}"
         return f"start it with `srun {number}` if it is a distributed program"
@@ -222,7 +222,7 @@ def _custom_program_finding(job: Job, nodes: int) -> Iterator[Finding]:
     yield Finding(
         works[0].span,
         f"nothing in this script runs on {_other_nodes(nodes)}: `{program_name(works[0])}` runs on the first; "
-        "request one node, or start it with srun",
+        "request one node, or start it with srun if it is an MPI program",
         "warning",
     )
 

@@ -31,7 +31,8 @@ It is a warning for a name with small letters on which the work depends, in a sc
 says that it is submitted with a plain `sbatch job.sh`. After a sourced file that cannot be read here, only what is
 commented out and `$hostname` are reported, as advice.
 
-An error for an array where one of a similar name is set and never read, and where the same file's name is elsewhere
+An error for a name in small letters where `set -u` ends the script and the variable that was meant is set and never
+read, for an array where one of a similar name is set and never read, and where the same file's name is elsewhere
 with a variable of a similar name that is set; otherwise a warning, as the submit environment may set anything; advice
 where the value is only printed.
 
@@ -388,7 +389,9 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         effect = "`set -u` ends the script here" if stops else "it is empty"
         nothing = f"`{read.name}` is not set in this script: {effect}"
     if meant is not None:
-        unread = ", never used" if similar_variable(job, read) is not None and not _is_read(job, meant) else ""
+        unread = ", never used" if similar is not None and not _is_read(job, meant) else ""
+        if unread and nounset_at(job, read) and read.name.islower() and not read.context.conditional:
+            severity = "error"  # no environment has such a name
         twice = folders_of_both(job, meant, read)
         hint = f"write `${meant.name}` for `${read.name}{twice}`" if twice else f"did you mean `{meant.name}`"
         hint += f" (line {job.line(meant.span.start)}{unread}){'' if twice else '?'}"

@@ -25,9 +25,9 @@ bash(1), "Shell Parameters"; `ncclDebugInit()` in src/debug.cc of NCCL; https://
 from collections import Counter
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.nobody_sets import unset_reads
+from sbatchlint.analysis.expansion.nobody_sets import similar_variable, unset_reads
 from sbatchlint.analysis.expansion.program_variables import is_for_programs, meant_for_programs
-from sbatchlint.analysis.expansion.reads import read_names
+from sbatchlint.analysis.expansion.reads import nounset_at, read_names
 from sbatchlint.analysis.expansion.replaced import ARGUMENT, INDIRECT, READ_ANYWAY, is_replaced
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
@@ -82,12 +82,14 @@ def check(job: Job) -> Iterator[Finding]:
     for each in unread:
         plural = each.name.removesuffix("s") if each.name[-1:] == "s" else f"{each.name}s"
         used = reads.get(plural)
-        if used is not None:
+        if used is not None and not nounset_at(job, used):
             line = job.line(used.span.start)
             message = f"`{each.name}` is set but never used, and line {line} uses `{plural}`, which is not set"
             related = [(used.span, "empty")]
             yield Finding(each.name_span, f"{message}; use one name for both", "warning", related=related)
             return
+    similar_names = {similar.name for each in reads.values() if (similar := similar_variable(job, each)) is not None}
+    unread = [each for each in unread if each.name not in similar_names]  # undefined-launcher-variable reports these
     unread = [each for each in unread if not _COPY.search(job.source.slice(each.span))]
     unread = [each for each in unread if each.name_span not in _menus(job)]
     if unread:

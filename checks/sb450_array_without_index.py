@@ -24,7 +24,7 @@ from sbatchlint.analysis.expansion.reads import use_of
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, For, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableRead
-from sbatchlint.bash.values import text_of
+from sbatchlint.bash.values import Expansion, Pieces, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
@@ -82,7 +82,17 @@ def _has_several(read: VariableRead) -> bool:
     variable = read.variable
     if variable is None or not variable.array or "A" in variable.flags or not variable.alternatives:
         return False
-    return all(each.fields is not None and len(each.fields) >= _LEAST for each in variable.alternatives)
+    return all(sum(map(_is_element, each.fields or ())) >= _LEAST for each in variable.alternatives)
+
+
+def _is_element(field: Pieces) -> bool:
+    """Whether a word is one for certain: an unquoted variable may be none, as the unset one of `($echo a)` is."""
+    return any(piece.text is not None or not piece.open or _is_filled(piece.expansion) for piece in field)
+
+
+def _is_filled(expansion: Expansion | None) -> bool:
+    """Whether an expansion gives words as it is meant: an argument, or what a command prints."""
+    return expansion is not None and (bool(expansion.commands) or expansion.name.isdigit())
 
 
 def _has_options(read: VariableRead) -> bool:

@@ -44,7 +44,8 @@ _WORD = Regex(
     r"(?![a-z])"
 )
 _OF_WORD = {"J": "%j", "n": "%N", "a": "%a", "t": "%t"}
-_DATE = frozenset("YymdHMSFTDB")
+# A date, in the letters of `date`.
+_DATES = Regex(r"(?<!%)%(?:[YFD](?![\w%])|[YymdbBHMSFTD](?:[-_:.T]?%[YymdbBHMSFTD])+)")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -63,8 +64,9 @@ def check(job: Job) -> Iterator[Finding]:
             if since is not None:
                 when = f"{job.versions.slurm(absent)} does not know `{written}`, so it stays in the name"
                 yield Finding(span, f"{when} (new in Slurm {since}); write the name without it", versions=absent)
-            elif use.letter in _DATE and path.count("%") > 1 and not _letters_known(path):
-                yield Finding(span, f"Slurm has no patterns for dates, so `{written}` stays in the name; write `%j`")
+            elif (date := _date(path)) is not None:
+                instead = "write the name without it" if "%j" in path or "%A" in path else "write `%j`"
+                yield Finding(span, f"Slurm has no patterns for dates, so `{date}` stays in the name; {instead}")
             else:
                 instead = f"write `{_MEANT[use.letter]}`" if use.letter in _MEANT else "write `%%` for a percent sign"
                 yield Finding(span, f"Slurm does not know `{written}`, so it stays in the name; {instead}")
@@ -77,8 +79,10 @@ def check(job: Job) -> Iterator[Finding]:
                 yield Finding(span, f"{does}; write `{_OF_WORD.get(pattern[1], pattern)}`", "info")
 
 
-def _letters_known(path: str) -> bool:
-    return any(use.letter in patterns.LETTERS for use in patterns.found(path))
+def _date(path: str) -> str | None:
+    """The first date in a name, in the letters of `date`; None if there is none."""
+    found = _DATES.search(path)
+    return None if found is None else found[0]
 
 
 @lru_cache(maxsize=1024)  # many scripts use the same names

@@ -109,6 +109,11 @@ def check(job: Job) -> Iterator[Finding]:
     again = empty if _is_repeated(job, place) else ""
     added = f"add `{keep}` after each `&`"
     advice = f"{added}, replace `wait` with `{loop}{again}`, and end with `{leave}`"
+    submits = next((each for each in commands_named(job, "sbatch") if each.span.start > place.start), None)
+    if submits is not None and not again and not _in_subshell(first):
+        kept = "${rc-}" if ":-" in leave else "$rc"  # under `set -u`
+        stops = f'put `[ -z "{kept}" ] || exit 1` before line {job.line(submits.span.start)}'
+        advice = f"{added}, replace `wait` with `{loop}`, and {stops}"
     if not again and _ends(job, first):
         advice = f"{added}, and replace `wait` with `{loop}; {leave}`"
     if first.how == "wait" and _is_started_last(job, losses):

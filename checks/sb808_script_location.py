@@ -31,7 +31,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.expansion.reads import guarded_names
 from sbatchlint.analysis.script.submit_lines import is_submitted_from_elsewhere
 from sbatchlint.bash.trace import Invocation, values_of
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Phase, Pieces, shown_text
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Phase, Pieces, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.launchers.python import is_python
 from sbatchlint.job.launches import container_of
@@ -68,6 +68,7 @@ _RUN_WITHOUT = Regex(
 )
 # A folder beside that of the script, or beside one above it.
 _BESIDE = Regex(r"/\.\./+[^./\s]")
+_WRITES = "writes to that folder"
 _OPERATOR = Regex(r"\$\{(?:0|BASH_SOURCE(?:\[[0@*]\])?)(?:%|:|/)")
 
 
@@ -101,7 +102,10 @@ def check(job: Job) -> Iterator[Finding]:
                 if command.name in ("cd", "pushd") and _BESIDE.search(shown_text(field)):
                     # there is no such folder, so the job stays in that of the submission, which may be the right one
                     what, certain = "fails", certain and command.state.option("errexit") is not False
-                uses.setdefault(read, []).append(Use(command, what, certain, _leaves(job, field, read)))
+                leaves = _leaves(job, field, read)
+                if leaves and what == _WRITES:
+                    what = "writes beside that folder"
+                uses.setdefault(read, []).append(Use(command, what, certain, leaves))
         for name, field in command.variables:
             for read in _located(job, field, reads):
                 uses.setdefault(read, []).append(Use(command, f"gets a wrong {name}", False, True))
@@ -183,6 +187,8 @@ def _is_folder(job: Job, expansion: Expansion) -> bool:
 def _leaves(job: Job, field: Pieces, read: Span) -> bool:
     """Whether a path goes on above the script's folder: in the word, or where its folder is computed."""
     rest = job.source.text[read.end : job.source.line_of(read.start).end]
+    if any("/.." in each.name for found in expansions(field) for each in found.all() if each.name[:2] == "$("):
+        return True
     return "/.." in shown_text(field) or re.match(r"\S*\)*[\"']?\s*\)?[\"']?/\.\.", rest) is not None
 
 
@@ -196,7 +202,7 @@ def _what(command: Invocation, at: int, field: Pieces) -> str:
     if command.name in ("cd", "pushd"):
         return "changes to that folder"
     if command.name in ("mkdir", "touch", "tee"):
-        return "writes to that folder"
+        return _WRITES
     rest = rest.partition(" ")[0]
     return f"cannot find `{rest}`" if rest and rest.isprintable() else "gets a wrong path"
 

@@ -4,7 +4,8 @@ curl ends with 0 as soon as a server answers, even with 404, 500 or 503. `if cur
 therefore true for a server that is not ready or has failed: clients start too early, or a job keeps its nodes for days
 with a server that only returns errors.
 
-Reported where curl's status is tested, its output is discarded, and the address is a health endpoint.
+Advice where the server is vLLM, which opens its port only once the model is loaded. Reported where curl's status is
+tested, its output is discarded, and the address is a health endpoint.
 
 ## Fix
 
@@ -32,6 +33,10 @@ CARD = Card(
 
 _HEALTH = Regex(r"/(?:\w+_)?(?:health|healthz|health_generate|ready|readyz|livez?|ping)(?:[/?].*)?\Z")
 _FAILS = Regex(r"-[a-zA-Z]*f[a-zA-Z]*|--fail\S*")
+_VLLM = Regex(r"(?i)\bvllm\b")
+_OTHERS = Regex(
+    r"(?i)sglang|llama[-_.]?(?:cpp|server)|triton(?:server|_)|tgi\b|text-generation|uvicorn|gunicorn|fastapi|trtllm"
+)
 _NOWHERE = "/dev/null"
 
 
@@ -45,11 +50,19 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return  # a variable may contain the option
     place = command.name_span
     written = place.start == command.span.start and job.source.slice(place).endswith("curl")
+    late = _opens_late(job)
+    such = "" if late else ", such as 503 from a server not yet ready"
     yield Finding(
         place,
-        "without `-f` curl succeeds even on an error answer, such as 503 from a server not yet ready; write `curl -f`",
+        f"without `-f` curl succeeds even on an error answer{such}; write `curl -f`",
+        "info" if late else None,
         fix=Fix("add -f", [insert(place.end, " -f")], safe=False) if written else None,
     )
+
+
+def _opens_late(job: Job) -> bool:
+    """Whether the only server that the script names, vLLM, opens its port once its model is loaded."""
+    return _VLLM.search(job.source.text) is not None and _OTHERS.search(job.source.text) is None
 
 
 def _discards_output(command: Invocation, words: list[str]) -> bool:
@@ -68,7 +81,7 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --nodes=1
-        vllm serve my/model --port 8000 &
+        python -m sglang.launch_server --port 8000 &
         for i in $(seq 60); do
             «curl» -s -o /dev/null http://localhost:8000/health && break
             sleep 10
@@ -78,7 +91,7 @@ CASES = [
         unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --nodes=1
-        vllm serve my/model --port 8000 &
+        python -m sglang.launch_server --port 8000 &
         for i in $(seq 60); do
             curl -f -s -o /dev/null http://localhost:8000/health && break
             sleep 10
@@ -90,7 +103,7 @@ CASES = [
         """\
         #!/bin/bash
         #SBATCH --nodes=1
-        vllm serve my/model --port 8000 &
+        python -m sglang.launch_server --port 8000 &
         for i in $(seq 60); do
             curl -sf -o /dev/null http://localhost:8000/health && break
             sleep 10

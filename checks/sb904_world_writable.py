@@ -34,6 +34,7 @@ OCTAL = Regex(r"0*[0246]?[0-7]{2}[2367]")
 SYMBOLIC = Regex(r"(?:[^,]*,)*(?:[ug]*[oa][ugoa]*[+=][rxXst]*w[rwxXst]*)(?:,.*)?")
 # Folders that all users share on purpose.
 SHARED = Regex(r"/(?:tmp|dev)(?:/.*)?|/var/tmp(?:/.*)?")
+_SCRIPT = Regex(r"\.(?:sh|bash|csh|py|pl|R|jl|exe|x|out|run)\Z")
 _DEEPEST = 12  # folders of a path
 # Commands with a mode among their arguments.
 COMMANDS = frozenset({"umask", "chmod", "mkdir", "install"})
@@ -53,9 +54,24 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     # to a new folder, `-m g+w` gives what the mask takes from others as well
     advice = "`g+w`" if command.name == "chmod" else f"`-m {mode[:-1]}{0 if mode[-2:-1] == '0' else 5}`"
     message = f"mode `{mode}` lets every user of the system write there; to share with your group only, use {advice}"
+    if command.name == "chmod" and _is_run(job, [shown_text(each) for each in command.argv[at + 1 :]]):
+        message = f"mode `{mode}` lets every user of the system change this program; to make it executable, use `u+x`"
     if command.name == "umask":
         message = "with this mask anyone can change the job's files; write `umask 027`"
     yield Finding(span_of(command.argv[at]), message)
+
+
+def _is_run(job: Job, files: list[str]) -> bool:
+    """Whether all of some files are programs that the script runs, or look like one."""
+    return bool(files) and all(each in _programs(job) or _SCRIPT.search(each) is not None for each in files)
+
+
+@once
+def _programs(job: Job) -> frozenset[str]:
+    """The paths of programs and scripts that the script runs, with and without `./`."""
+    words = [each.words for each in job.invocations if each.argv]
+    found = {word for each in words for word in each[:2] if "/" in word or "." in word}
+    return frozenset(found | {each.removeprefix("./") for each in found})
 
 
 def _is_made_before(job: Job, command: Invocation, field: Pieces) -> bool:

@@ -16,6 +16,13 @@ _RAY = (
 SAID = [
     ("SB726", "#SBATCH -n 1\nmatlab -nodisplay < /home/someone/projects/analysis/run_all.m\n",
      "run('/home/someone/projects/analysis/run_all.m')"),
+    ("SB904", "#SBATCH -n 1\nchmod 777 build.sh\n./build.sh\n", "to make it executable, use `u+x`"),
+    ("SB705", "#SBATCH -o a_%Y%m%d_%H%M%S.log\n./a.out\n", "`%Y%m%d_%H%M%S` stays in the name; write `%j`"),
+    ("SB705", "#SBATCH -o a_%j_%F.log\n./a.out\n", "so `%F` stays in the name; write the name without it"),
+    ("SB219", "#SBATCH -p gpu_short --gres=gpu:1\nconda env create -f a.yml\n", "choose a partition without GPUs"),
+    ("SB312", "#SBATCH -N 4 --ntasks-per-node=1\n$HOME/bin/Linux/STAR --runThreadN 4\n", "if it is an MPI program"),
+    ("SB808", '#SBATCH -n 1\nD="$(dirname "$0")"\nR="$(cd "$D/.." && pwd)"\nmkdir -p "$R/a"\n', "writes beside that"),
+    ("SB711", "#SBATCH -n 1\n./a 1 > x &\n./a 2 > y &\nwait\nsbatch b.sh\n", "|| exit 1` before line 6"),
     ("SB726", "#SBATCH -n 1\nmatlab -nodisplay code/run_all.m\n", "write `-batch \"addpath('code'), run_all\"`"),
     ("SB726", "#SBATCH -n 1\nmatlab -nodisplay < run_all.m\n", "write `-batch run_all` instead of `< run_all.m`"),
     ("SB703", "#SBATCH -o a_%3a_%j.out\n./a.out\n", "so `%3a` in the log's name"),

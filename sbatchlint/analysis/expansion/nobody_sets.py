@@ -261,7 +261,8 @@ def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
     if len(unusual_names(job)) > MOST_STRANGERS:
         return None
     enclosing = enclosing_assignment(job, read.span)
-    candidates = _alike_names(job, read.name) + _longer_names(job, read.name)
+    slips = _slips(job, read)
+    candidates = _alike_names(job, read.name) + _longer_names(job, read.name) + slips
     if is_list(job, read):
         candidates = [name for name in _assigned(job) if name in candidates or _shares_word(name, read.name)]
     for name in candidates:
@@ -272,7 +273,8 @@ def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
             continue
         for assignment in _assigned(job)[name]:
             if (
-                _is_alike(name, read.name)
+                name in slips
+                or _is_alike(name, read.name)
                 or _continues(name, read.name)
                 or job.source.slice(assignment.span).endswith(")")
             ):
@@ -300,6 +302,24 @@ def _assigned(job: Job) -> dict[str, list[VariableAssignment]]:
     for assignment in (each for outer in outer_jobs(job) for each in outer.assignments):
         found.setdefault(assignment.name, []).append(assignment)
     return found
+
+
+def _slips(job: Job, read: VariableRead) -> list[str]:
+    """The short names in small letters that are set and never read, and from which an unset one, the only one in small
+    letters, differs in one letter: `ref` where `$reft` is read."""
+    name = read.name
+    if not name.islower() or len(name) > 2 * _SHORTEST_NAME or not is_lone_lowercase_name(job, read):
+        return []
+    return [
+        each
+        for each in _assigned(job)
+        if each.islower()
+        and min(len(each), len(name)) >= _SHORTEST_START
+        and each[0] == name[0]
+        and each.rstrip("s") != name.rstrip("s")
+        and _one_letter_apart(each, name)
+        and not _is_read(job, each)
+    ]
 
 
 @once

@@ -111,6 +111,20 @@ def _known_as_shown(job: Job) -> dict[tuple[str, int], bool]:
     return {}
 
 
+def is_told(job: Job, read: VariableRead) -> bool:
+    """Whether a read only tells somebody the value where it stands: no program gets it, by an argument or in a file."""
+    command = _reading_command(job, read)
+    if command is None or read.operator == "arithmetic":
+        return False
+    if _is_shown_heredoc(command, read):
+        return True
+    kept = any(
+        redirects_output([each]) and (each.target is None or text_of(each.target) not in ("1", "2"))
+        for each in command.redirects
+    )
+    return not (kept or command.context.captured or command.piped_to) and only_tells(job, command)
+
+
 @once
 def reads_of(job: Job) -> dict[str, list[VariableRead]]:
     """The reads of each variable, once per place."""

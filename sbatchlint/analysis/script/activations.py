@@ -11,6 +11,7 @@ from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
 _STARTUP_FILE = Regex(r"(?:.*/)?(?:\.?bashrc|\.?bash_profile|\.?profile|\.?bash\.bashrc)")
+_OF_CONDA = Regex(r"(?i)conda|mamba|forge")
 _CONDA_ACTIVATE = Regex(r"(?i)(?:.*(?:conda|mamba|forge).*/)?activate")
 
 
@@ -24,6 +25,10 @@ def sources_activate(command: Invocation) -> bool:
     if command.name not in ("source", ".") or len(command.argv) < 2:
         return False
     file = shown_text(command.argv[1])
+    if file.endswith("/bin/activate"):  # `$CONDA_ROOT/bin/activate`
+        written = " ".join(each.name for each in expansions(command.argv[1]))
+        if _OF_CONDA.search(written) is not None:
+            return True
     return _CONDA_ACTIVATE.fullmatch(file) is not None or len(command.argv) > 2 and file.endswith("/bin/activate")
 
 

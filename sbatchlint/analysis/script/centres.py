@@ -61,6 +61,12 @@ _CPUS_WITH_GPUS = Regex(
     r"/ocean/projects/|(?i:(?<![a-z])(?:bridges-?2|csd3|wilkes-?[23]|setonix)(?!\d))"
     r"|/rds/rds-|\brhel[78]/default-(?:amp|gpu)\b"
 )
+# Of Alvis, Berzelius, Baskerville, Isambard-AI, HoreKa and NHR@FAU's clusters, where each GPU brings its part too.
+_CORES_WITH_GPUS = Regex(
+    r"/mimer/NOBACKUP/|/cephyr/|/proj/berzelius|/bask/|/(?:lus|projects)/(?:lfs1aip\d?|brics)\b|/hkfs/"
+    r"|/home/(?:atuin|vault)/|\bnhr\.fau\.de\b"
+    r"|(?i:(?<![a-z])(?:alvis|c3se|berzelius|baskerville|isambard-?ai|horeka|tinygpu)(?![a-z]))"
+)
 # What a centre's own template says beside the request for GPUs.
 _CPUS_OF_GPU = Regex(
     r"(?i)\b(?:cpus?|cores?)\b[^.\n]{0,30}\b(?:per|for (?:each|every)|with (?:each|every))[ -]gpus?\b"
@@ -167,4 +173,4 @@ def gets_cpus_with_gpus(job: Job) -> bool:
 
 @lru_cache(maxsize=4)
 def _names_cpus_with_gpus(text: str) -> bool:
-    return _CPUS_WITH_GPUS.search(text) is not None  # kept as above
+    return any(each.search(text) for each in (_CPUS_WITH_GPUS, _CORES_WITH_GPUS))  # kept as above

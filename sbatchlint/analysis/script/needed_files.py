@@ -21,6 +21,7 @@ from sbatchlint.source.regex import Regex
 
 # Options that name the files that a program writes, or the beginning of their names.
 _WRITTEN = Regex(r"(?i)-{1,2}(?:o|\w*[-_]?(?:out|output|save|dest|result|target|prefix|deffnm|dump|write)(?:[-_]?\w*))")
+_SHORTEST = 5  # of the name of a program that is looked for in those of files
 _MOST_FILES = 200  # in a chain of programs; no more are followed
 # Commands that do not read the files that they name, or create them.
 _MAKING = frozenset({"touch", "mkdir", "mktemp", "echo", "printf", "export", "declare", "kill", "sleep", ":", "true"})
@@ -45,6 +46,9 @@ def needed_producers(job: Job) -> frozenset[int]:
     needed = {each for each in _needed(last) if not each.endswith((".log", ".err", ".out"))}
     if not needed:
         return frozenset()
+    named = [id(each) for each, weight in found.met if weight is not Weight.NONE and _is_named_by(each, last)]
+    if named:
+        return frozenset(named)
     staging = {id(each) for each, weight in found.met if weight is Weight.STAGING}
     for command in job.invocations[: last.index]:
         if (command.name in _BRINGING or id(command) in staging) and not any(_written(command)):
@@ -65,6 +69,15 @@ def needed_producers(job: Job) -> frozenset[int]:
                 _name(field).partition("=")[2] or _name(field) for leaf in command.leaves() for field in leaf.argv[1:]
             )
     return frozenset(tied)
+
+
+def _is_named_by(work: Invocation, last: Invocation) -> bool:
+    """Whether the last command needs files by a pattern that names the program which writes them: `*_fastqc.zip`."""
+    name = (work.name or "").lower()
+    if len(name) < _SHORTEST or last.name not in ("mv", "cp", "ls", "tar", "zip", "cat"):
+        return False
+    patterns = (each.rpartition("/")[2].lower() for each in _needed(last))
+    return any("*" in each and name in each for each in patterns)
 
 
 def _needed(command: Invocation) -> list[str]:
