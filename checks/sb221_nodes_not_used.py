@@ -97,10 +97,15 @@ def check(job: Job) -> Iterator[Finding]:
         # all CPUs of the tasks, for one
         wanted = number * (whole(job.request.value("cpus-per-task")) or 1)
         cpus = str(wanted) if wanted <= _CPUS_OF_NODE else "N, with N at most the CPUs of one node"
+        advice = f"--ntasks=1 --cpus-per-task={cpus}"
+        set_already = job.request.setting("cpus-per-task")  # a second one would override it, or be overridden
+        if set_already is not None and job.line(set_already.span.start) != job.line(tasks.span.start):
+            number_here = cpus if wanted <= _CPUS_OF_NODE else "N (at most the CPUs of one node)"
+            advice = f"--ntasks=1 here, and --cpus-per-task={number_here} on line {job.line(set_already.span.start)}"
         yield Finding(
             tasks.span,
             f"`{tasks.as_written}` may get CPUs on several nodes, but `{name}` on line {line} runs only on the first; "
-            f"write --ntasks=1 --cpus-per-task={cpus}",
+            f"write {advice}",
             None if _is_sure(job, first, number) else "info",
             related=related,
         )

@@ -53,7 +53,7 @@ def _message(job: Job, found: UnsharedAddress) -> str:
             "shell, and export it"
         )
     if found.kind == "loopback":
-        happens = f"so line {job.line(found.world.span.start)} cannot reach the first node"
+        happens = f"and line {job.line(found.world.span.start)} then cannot reach the first node"
         asked = _HOSTNAME.search(found.words)
         address = address if asked is None else f"`{asked[0].strip()}`"
         return f"{address} may return 127.0.1.1 (from /etc/hosts), {happens}; use the name of the node"

@@ -62,6 +62,8 @@ def check(job: Job) -> Iterator[Finding]:
                 happens = "this cuts fixed positions out of a list such as `node[01-02]`"
             place = next((each for pattern, each in _WANTED if pattern.search(string, start, end)), "")
             advice = f'scontrol show hostnames "$SLURM_JOB_NODELIST"{place}'
+            if string[start] == "$":  # in place of an expansion, not of commands
+                advice = f"$({advice})"
             yield Finding(text.span(start, end), f"{happens}; use `{advice}`")
             break
 

@@ -68,7 +68,7 @@ def check(job: Job) -> Iterator[Finding]:
         if command.phase is Phase.SUBMIT or command.state.option("nounset") is not False or not _takes_options(command):
             continue
         for lost in _lost_values(command):
-            if lost.read in reads:
+            if lost.read in reads and not _OPTIONS.fullmatch(reads[lost.read].name):
                 found.setdefault(reads[lost.read].name, (reads[lost.read], lost))
     if not found:
         return
@@ -96,6 +96,10 @@ def _is_filled_in(job: Job) -> bool:
 def _takes_options(command: Invocation) -> bool:
     """Whether a command is a program with options of its own, which the words of the script are for."""
     return not command.children and not has_trait(command.name, "prints", "minor") and not command.calls_function
+
+
+# Variables that hold options of their own: the option before them takes no value.
+_OPTIONS = Regex(r"(?i)(?:\w*_)?(?:args?|opts?|options?|flags?|params?|arguments)\d*|extra\w*")
 
 
 class _Lost(NamedTuple):

@@ -429,6 +429,8 @@ def _no_array(job: Job) -> Iterator[Finding]:
         use = use_of(job, read)
         if use.kind in ("print", "guard") or _asks_for_array(use) or _is_unused(job, read):
             continue
+        if use.command is not None and any(each.startswith("--wrap") for each in use.command.words):
+            continue  # it is meant for the job that this command submits (submit-time-expansion)
         if strict is not None and read.span.end > strict:
             continue
         written = job.source.slice(read.span)
@@ -442,9 +444,10 @@ def _no_array(job: Job) -> Iterator[Finding]:
             title = "use 0 if the job is not an array" if default else "stop if the job is not an array"
             fix = Fix(title, [replace(read.span, guarded)], safe=False)
         instead = f"write `${{{_ID}:-0}}`" if default else stopping(read)
-        begin = f"{_ID} is empty{_consequence(use)} without --array; add `#SBATCH --array=FIRST-LAST`, or {instead}"
-        ends = ("",) if default else (" to stop the job if it is empty", " to stop the job", "")
-        message = next((each for end in ends if len(each := f"{begin}{end}") <= MOST), begin)
+        begin = f"{_ID} {_consequence(use)} without --array; add `#SBATCH --array=FIRST-LAST`, or {instead}"
+        ends = ("",) if default else (" to stop the job if it is empty", " to stop the job")
+        message = next((each for end in ends if len(each := f"{begin}{end}") <= MOST), f"{begin}{ends[-1]}")
+        message = message if len(message) <= MOST else message.replace(" before this command", " above")
         yield Finding(
             read.span,
             message,
@@ -480,12 +483,12 @@ def _stop_before(job: Job, place: Span) -> Fix | None:
 
 
 def _consequence(use: Use) -> str:
-    """What becomes of an empty index, as the end of a clause."""
+    """What holds of an index that is not set, and what becomes of it."""
     words = [] if use.command is None or use.kind != "test" else use.command.words
     numeric = _NUMERIC.search(" ".join(words)) is not None
     if use.kind == "arithmetic" or numeric and words[0] == "[[":
-        return " (counts as 0)"
-    return " (an error here)" if numeric else ""
+        return "counts as 0"
+    return "is empty (an error here)" if numeric else "is empty"
 
 
 _HARMLESS = frozenset({"print", "guard", "test"})

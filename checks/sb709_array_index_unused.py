@@ -33,8 +33,8 @@ from sbatchlint.analysis.launch.serial_programs import is_serial
 from sbatchlint.analysis.script.threads import is_tool
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, VariableAssignment
-from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.bash.values import Phase, expansions, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, shortened
 from sbatchlint.job.argv import program_options
 from sbatchlint.job.python.program import python_program
 from sbatchlint.programs import has_trait
@@ -123,6 +123,8 @@ def check(job: Job) -> Iterator[Finding]:
         code = next((word for word in work.words[1:] if word in _CODE.get(work.name or "", ())), None)
         if code is not None:
             advice = f"unless the code after `{code}` reads {INDEX} itself, use `${INDEX}` in it"
+        elif (input_ := _input_of_matlab(job, work)) is not None:
+            advice = f"unless `{input_}` reads {INDEX} itself, use `getenv('{INDEX}')` in it"
         yield Finding(
             span,
             f"{all_of(array.tasks, 'array task')} run the same command; {advice}",
@@ -137,6 +139,14 @@ def check(job: Job) -> Iterator[Finding]:
             "warning",
             related,
         )
+
+
+def _input_of_matlab(job: Job, command: Invocation) -> str | None:
+    """The m-file that MATLAB or Octave reads as its input, to which no word can be passed."""
+    if command.name not in ("matlab", "octave"):
+        return None
+    found = [each for each in command.redirects if each.operator == "<" and each.target is not None]
+    return shortened(job.source.slice(span_of(found[-1].target or ())).rpartition("/")[2]) if found else None
 
 
 def _overwritten(job: Job, tasks: int) -> Iterator[Finding]:

@@ -461,12 +461,14 @@ def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str
     begin = f"a failure of {name}{many} is ignored: only the status of `{filter_name}` counts; "
     if job.interpreter_line[0] not in _SHELLS:
         return begin + f"run the script with bash and `set -{'e' * is_lost_with_pipefail(job, loss)}o pipefail`", None
+    first = job.line(loss.by.start)
+    above = "above" if first == job.line(_place(job, loss).start) else f"above line {first}"
     if not is_lost_with_pipefail(job, loss):
-        return begin + "add `set -o pipefail` above", _pipefail(job, found)
+        return begin + f"add `set -o pipefail` {above}", _pipefail(job, found)
     begin = f"a failure of {name}{many} is ignored: the pipeline returns the status of `{filter_name}`; "
     if not found.risky and not _expects_failures(job):
         return begin + "add `set -eo pipefail` near the top", None
-    return begin + f"add `set -o pipefail` above and {leave.removeprefix('add ')}", None
+    return begin + f"add `set -o pipefail` {above} and {leave.removeprefix('add ')}", None
 
 
 def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:

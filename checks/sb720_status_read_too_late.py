@@ -31,6 +31,7 @@ from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, shortened
 from sbatchlint.job.argv import shown_program
 from sbatchlint.programs import has_trait
+from sbatchlint.source.regex import Regex
 
 CARD = Card("SB720", "status-read-too-late", severity="warning", fix="never", since="0.1.0", batch=True)
 
@@ -61,6 +62,9 @@ def check(job: Job) -> Iterator[Finding]:
         line = job.line(late.by.start)
         kept = "rc" if job.interpreter_line[0] == "zsh" else "status"  # which nobody can set in zsh
         instead = f"write `{kept}=$?` below line {last_line(job, late.work)}, and {test} `${kept}`"
+        row = job.source.line_of(late.read.start)
+        if _KEEPS.fullmatch(job.source.slice(row)):  # it would replace the status that is kept above
+            instead = f"move `{job.source.slice(row).strip()}` up, directly below line {last_line(job, late.work)}"
         by = f"line {line}"
         if line == job.line(late.read.start):
             by = f"`{shortened(job.source.slice(late.by), 25)}`"
@@ -73,6 +77,9 @@ def check(job: Job) -> Iterator[Finding]:
             severity,
             related=[(late.work.place, "the intended status"), (late.by, "the status that is read")],
         )
+
+
+_KEEPS = Regex(r"\s*\w+=\$\?\s*")
 
 
 def _decides_on_report(job: Job, read: Span) -> bool:

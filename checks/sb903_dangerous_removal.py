@@ -122,9 +122,12 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     if not found and _EVERYTHING.fullmatch(rest) and "home" not in rest and rest.strip("/*.") == "":
         if command.alternatives > 1 or command.phase is Phase.SUBMIT:
             return None
-        return Finding(
-            command.span, (f"this is `{command.name} … {rest}`, which removes everything it can; name the folder")
-        )
+        words = job.source.slice(command.span).split()
+        written = next((each for each in words if "$" in each and each.strip("\"").endswith(rest)), "")
+        what = f"this is `{command.name} … {rest}`, which"
+        if written:
+            what = f"`{shortened(written)}` is `{rest}` here, so this"
+        return Finding(command.span, f"{what} removes everything it can; name the folder")
     if not found or (field[0].text or "").strip("/") or not _EVERYTHING.fullmatch(rest):
         return None  # below a folder that is named
     if len(found) == 1 and _is_tmpdir(found[0], command) and "TMPDIR" not in _tested(job) and rest.strip("/*.") == "":

@@ -121,6 +121,16 @@ SAID = [
     ("SB902", "#SBATCH -n 1\n. ./keys.sh\ndocker run -e WANDB_API_KEY=$WANDB_API_KEY a wandb agent b\n",
      "as an argument of docker; export it, and write"),
     ("SB221", "#SBATCH -n 256\nR CMD BATCH a.R\n", "--cpus-per-task=N, with N at most the CPUs of one node"),
+    ("SB720", "#SBATCH -n 1\n./a.out\necho done\nrc=$?\nexit $rc\n", "move `rc=$?` up, directly below line 3"),
+    ("SB221", "#SBATCH -n 4 -p a\n#SBATCH -c 2\npython a.py\n", "--ntasks=1 here, and --cpus-per-task=8 on line 3"),
+    ("SB221", "#SBATCH -n 4 -c 2\npython a.py\n", "write --ntasks=1 --cpus-per-task=8"),
+    ("SB710", "#SBATCH -n 1\n# may fail\nsrun ./a.out;\nexit 0\n", "before the `;` that ends line 4"),
+    ("SB710", "#SBATCH -n 1\n(srun ./a.out \\\n  --b \\\n  -c) 2>&1 | tee log\n", "`set -o pipefail` above line 3"),
+    ("SB708", "#SBATCH -n 1\nn=$((SLURM_ARRAY_TASK_ID * 10))\n./a.out $n\n", "counts as 0 without --array"),
+    ("SB708", "#SBATCH -n 1\nn=$((SLURM_ARRAY_TASK_ID * 10))\n./a.out $n\n", "ID:?}` to stop the job"),
+    ("SB441", "#SBATCH -N 2\nexport MASTER_ADDR=${SLURM_NODELIST:0:9}\nsrun ./a.out\n", "use `$(scontrol show"),
+    ("SB903", "#SBATCH -n 1\nw= # the folder\n./a.out\nrm -rf $w/\n", "`$w/` is `/` here, so this removes"),
+    ("SB709", "#SBATCH -a 1-3\nmatlab -nodisplay < /a/run.m\n", "unless `run.m` reads SLURM_ARRAY_TASK_ID itself"),
     ("SB709", "#SBATCH -a 0-9\nmatlab -nodisplay -r \"generate_a\"\n", "unless the code after `-r` reads"),
     ("SB708", "#SBATCH -n 1\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n", "add `#SBATCH --array=FIRST-LAST`"),
     ("SB331", "#SBATCH -n 1\nsrun --partition=a ./a.out\n", "the step runs in the job's partition"),
@@ -161,6 +171,8 @@ SILENT = [
     # a module may set it, or a program that fills in the directives too
     ("SB454", "#SBATCH -n 1\nmodule load spark\nspark-submit --master $SPARKURL --name a a.py\n"),
     ("SB454", "#SBATCH --nodes=${NUM_NODES}\np=${PORT}\npython a.py --port $p --lr 1\n"),
+    ("SB454", "#SBATCH -n 1\njulia a.jl --png $OPTION --lr 1\n"),  # further options
+    ("SB708", "#SBATCH -n 1\nsbatch --array=0-3 --wrap=\"./a.out $SLURM_ARRAY_TASK_ID\"\n"),
     ("SB902", "#SBATCH -n 1\na_password=$(uuidgen)\nsrun bash -c 'ray start --redis-password=$a_password'\n"),
     ("SB902", "#SBATCH -n 1\na_password=$(uuidgen)\nray start --redis-password=$a_password\n"),
     # the last --role counts

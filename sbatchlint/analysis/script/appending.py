@@ -25,6 +25,8 @@ def where_to_append(job: Job, written: str, command: Invocation) -> str:
     place = f"line {job.line(end - 1)}"
     if rest == "\\":
         return f"replace the `\\` that ends {place} with {text}"
+    if rest == ";":
+        return f"add {text} before the `;` that ends {place}"
     if rest and rest[0] == "#":
         return f"add {text} before the comment on {place}"
     return f"append {text} to {place}" if not rest else f"add {text} after this command"

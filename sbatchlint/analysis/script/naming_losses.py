@@ -19,7 +19,7 @@ _REPEATERS = programs_with("repeats")
 _FEW_LINES = 3  # that a message names
 _SHORT = 16  # a second name that it has room for
 _END_OF_WORD = Regex(r"[\s;&|)]|\Z")
-STRANGE = Regex(r"\A\$\(…\)\Z|\A[^\"]*\"[^\"]*\Z|[^!-~… ]")  # a word that names no program to a reader
+STRANGE = Regex(r"\A\$\Z|\A\$\(…\)\Z|\A[^\"]*\"[^\"]*\Z|[^!-~… ]")  # a word that names no program to a reader
 
 
 def word_of(job: Job, loss: Loss) -> Span:
