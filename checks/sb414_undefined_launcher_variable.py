@@ -112,6 +112,7 @@ _COMMENTED = Regex(
 )
 # What a comment says of an assignment that is made where it is wanted.
 _OPTIONAL = Regex(r"(?i)#.*\b(?:un-?comment|optional(?:ly)?|enable)\b")
+_OF_OPTIONS = Regex(r"=[\"']?-")
 _CONSTANTS = frozenset({"true", "false", "null", "none"})
 _COMPARED = Regex(r"[\"}]*[ \t]+-(?:eq|ne|lt|le|gt|ge)[ \t]")
 _OPTION_BEFORE = Regex(r"(?:^|[ \t])(--?[A-Za-z][\w-]*)[ =]\"?$")
@@ -279,11 +280,12 @@ def _commented_out(job: Job) -> Iterator[Finding]:
 
 
 def _is_switch(job: Job, read: VariableRead, commented: re.Match[str]) -> bool:
-    """Whether a comment says that the assignment is optional, and without a value the word is simply not there."""
+    """Whether an assignment is one of options, or optional by a comment, and without it the word is just not there."""
     string = job.text.string
     end = string.rfind("\n", 0, commented.start())
     above = string[string.rfind("\n", 0, max(end, 0)) + 1 : max(end, 0)].lstrip()
-    if not any(_OPTIONAL.search(each) for each in (commented[0], above if above.startswith("#") else "")):
+    optional = any(_OPTIONAL.search(each) for each in (commented[0], above if above.startswith("#") else ""))
+    if not optional and _OF_OPTIONS.search(commented[0]) is None:
         return False
     before = string[max(read.start - 200, 0) : read.start]
     if before[-1:] not in (" ", "\t", "\n") or string[read.end : read.end + 1] not in ("", " ", "\t", "\n", ";"):

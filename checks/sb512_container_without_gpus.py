@@ -97,14 +97,27 @@ class Use(NamedTuple):
 
 def check(job: Job) -> Iterator[Finding]:
     seen: set[Span] = set()
+    by_message: dict[str, list[Finding]] = {}
     for ways in container_starts(job):
         found = _after_image(ways) or (None if ways[0].place in seen else _without_gpus(job, ways))
         if found is not None:
             seen.add(found.span)
-            yield found
+            by_message.setdefault(found.message, []).append(found)
+    yield from map(_as_one, by_message.values())
     for ways in container_starts(job):
         yield from _srun_inside(job, ways[0])
     yield from _masks(job)
+
+
+def _as_one(findings: list[Finding]) -> Finding:
+    """One finding for all containers that lack the same: once one of them has it, the others may be meant."""
+    first, *others = findings
+    fixes = [each.fix for each in findings if isinstance(each.fix, Fix)]
+    related = [*first.related, *((each.span, "here too") for each in others[:4])]
+    if not others or len(fixes) < len(findings):
+        return first._replace(related=related)
+    edits = [edit for each in fixes for edit in each.edits]
+    return first._replace(related=related, fix=Fix(fixes[0].title, edits, safe=all(each.safe for each in fixes)))
 
 
 # --- an option for GPUs that is missing, or too late --------------------------------------------------

@@ -55,6 +55,7 @@ CARD = Card(
 LOGIN = Regex(r"--login\b|-\w*[li]")
 PROVIDERS = Regex(r"(?i)conda|mamba|forge|python|pytorch|torch|tensorflow|jupyter|\bR\b|/r\b|open-?ce\b|powerai|wml")
 DEFINING = Regex(r"(?:^|/)(?:conda|mamba|micromamba)\.sh$|(?i:conda|mamba|forge)")
+_OF_PYTHON = Regex(r"(?i)(?:\w+/)?(?:c?python|anaconda|miniconda)")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -110,14 +111,26 @@ def check(job: Job) -> Iterator[Finding]:
             )
             return
         alone = all(weight(job, each) is Weight.NONE for each in job.invocations[command.index + 1 :])
+        mild = alone or _is_in_path(job, command) or len(command.argv) == 2 and _is_replaced(job, command)
         ends = "the job ends" if command.state.option("errexit") else "the script goes on"
         yield Finding(
             command.span,
             f"`{name} activate` fails because nothing sets conda up in this shell, and {ends}; add `{hook}` {above}",
-            "info" if (alone or _is_in_path(job, command)) and not command.state.option("errexit") else None,
+            "info" if mild and not command.state.option("errexit") else None,
             fix=_with_hook(job, command, hook),
         )
         return
+
+
+def _is_replaced(job: Job, command: Invocation) -> bool:
+    """Whether a module of Python is loaded after the base environment was activated, before any work."""
+    for later in job.invocations[command.index + 1 :]:
+        if later.name in ("module", "ml"):
+            if any(map(_OF_PYTHON.match, later.words[1:])) and "unload" not in later.words:
+                return True
+        elif weight(job, later) is not Weight.NONE:
+            return False
+    return False
 
 
 def _plain_source(job: Job) -> Finding | None:
@@ -160,7 +173,8 @@ def _early_call(job: Job) -> Iterator[Finding]:
             continue
         own = has_trait(command.name, "conda") and "/" in command.words[0] and "hook" in command.words
         if own or _reads_conda(command) or _is_module(command):
-            if first is not None and (own or not context.conditional):
+            named = first is not None and first.words[1:] != ["activate"]  # of the base environment
+            if first is not None and named and (own or not context.conditional):
                 yield Finding(
                     first.name_span,
                     f"`{first.name}` may not be found here: only line {job.line(command.span.start)} adds it to PATH; "
