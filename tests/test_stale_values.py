@@ -12,6 +12,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from sbatchlint.bash.values import text_of
 from shell_programs import INPUTS
 from test_drawn_programs import Turn, pattern, prints_of, run_bash, turns
 
@@ -156,3 +157,26 @@ def test_what_follows_an_error_in_its_line_may_not_run() -> None:
     assert all(each.state.escaped for commands in ours.values() for each in commands)
     (last,) = prints_of(f"# 0 0 0\nN=1; : ${{N:1:-3}}\n{shown('S c')}\n")[0]["@0"]
     assert not last.state.escaped
+
+
+# Which values two variables have together, and what a function makes of one that branches define in several ways.
+TOGETHER = {
+    'A=old; B=old; [ "$u1" = 1 ] && A=new && B=new; S $A $B': {"old old", "new new"},
+    'A=old; B=old; [ "$u1" = 1 ] && { A=new; B=new; } || A=two; S $A $B': {"new new", "two old"},
+    'A=old; B=old; if [ "$u1" = 1 ]; then A=new; B=new; elif [ "$u2" ]; then A=two; B=two; fi; S $A $B': {
+        "old old", "new new", "two two"
+    },
+    'if [ "$u1" ]; then f() { N=2; }; else f() { N=3; }; fi; N=1; f; S $N': {"2", "3"},
+    'f() { N=2; }; N=1; [ "$u1" ] && f() { N=3; }; f; S $N': {"2", "3"},
+    'f() { N=1; }; N=1; [ "$u1" ] && f() { N=3; }; f; S $N': {"1", "3"},
+    'f() { exit; }; N=1; [ "$u1" ] && f() { N=3; }; f; S $N': {"3"},
+}  # fmt: skip
+
+
+def test_values_that_hold_together(tmp_path: Path) -> None:
+    for program, expected in TOGETHER.items():
+        texts = [f"# {number} {number} 0\n{shown(program)}\n" for number in range(len(INPUTS))]
+        found = run_bash(texts, tmp_path)
+        assert not [fault for text, told in zip(texts, found, strict=True) if (fault := unlike(text, told))], program
+        ours = prints_of(texts[0])[0]["@0"]
+        assert {" ".join(text_of(field) or "" for field in each.argv[3:]) for each in ours} == expected, program

@@ -52,13 +52,33 @@ _UNSET = (Alternative(None),)
 
 
 class ShellFunction(NamedTuple):
-    """A function: its body, the text in which the body's positions count, and the definition as it is written."""
+    """A function: its body, the text in which the body's positions count, and the definition as it is written.
+
+    `others`: those that other branches define instead. `uncertain`: in another branch there is none, or there are more.
+    """
 
     body: Statement
     text: Text
     source: Pieces
     exported: bool = False
-    uncertain: bool = False  # another branch defines another one, or none
+    uncertain: bool = False
+    others: "tuple[ShellFunction, ...]" = ()
+
+
+# So many definitions of one function are told apart.
+MOST_DEFINITIONS = 4
+
+
+def _either(versions: Sequence[ShellFunction | None]) -> ShellFunction:
+    """One of these functions, which branches define, or none."""
+    found: dict[tuple[int, int], ShellFunction] = {}
+    for version in versions:
+        for each in (version, *version.others) if version is not None else ():
+            found.setdefault((id(each.body), id(each.text)), each._replace(others=()))
+    first, *others = found.values()
+    uncertain = len(found) > MOST_DEFINITIONS or any(each is None or each.uncertain for each in versions)
+    exported = all(each is not None and each.exported for each in versions)
+    return first._replace(uncertain=uncertain, exported=exported, others=tuple(others[: MOST_DEFINITIONS - 1]))
 
 
 class State:
@@ -145,8 +165,7 @@ class State:
     def join_shell(self, branches: Sequence["State"]) -> None:
         """Joins branches into this state, which is a copy of the first, all but their variables and files."""
         for name, usual, others in versions([state.functions for state in branches]):
-            function = self.functions.get(name) or next(each for each in (usual, *others.values()) if each is not None)
-            self.set_function(name, function._replace(uncertain=True))
+            self.set_function(name, _either((self.functions.get(name), usual, *others.values())))
         first = branches[0]
         for other in branches[1:]:
             if other.options is not first.options:
@@ -340,9 +359,10 @@ def _join_variable(name: str, arms: list[tuple[int, Variable | None, Guards]], p
     guarded: list[Alternative] = []
     is_same = bool(iterations_of(arms[0][2])) and all(_are_same(each, choices[0]) for each in choices[1:])
     for (_, _, guard), alternatives in zip(arms, choices, strict=True):
-        for alternative in alternatives:
-            guards = merge_guards(alternative.guards, NO_GUARDS if is_same else guard)
-            guarded.append(alternative if guards is None else alternative._replace(guards=guards))
+        own = [(each, merge_guards(each.guards, NO_GUARDS if is_same else guard)) for each in alternatives]
+        # what contradicts the branch does not come here
+        possible = [each._replace(guards=guards) for each, guards in own if guards is not None]
+        guarded.extend(possible or alternatives)
     span = known[0].span
     flags = "".join([version.flags for version in known])
     if "r" in flags and not all(version is not None and "r" in version.flags for _, version, _ in arms):

@@ -130,6 +130,8 @@ class Interpreter(Substituter):
         self.keys = 0
         # of the last test whose words have several values: its exit status for each, and the guards of the value
         self.outcomes: Sequence[tuple[int | None, Guards]] = ()
+        # of each `condition && X=1`, by its identity: the guard of the condition, which holds where all of it does
+        self.implied: dict[int, Hashable] = {}
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
         """Walks a statement. Returns the state after it, None where the flow ends there."""

@@ -273,10 +273,30 @@ def with_variables(invocation: Invocation, scope: Scope, walk: Callable[[], Stat
 
 
 def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: str) -> State | None:
-    """Calls a function: its body runs in this shell, with its own arguments."""
+    """Calls a function: its body runs in this shell, with its own arguments. Of several, each may be the one."""
     function = scope.state.functions[name]
+    if not function.uncertain and not function.others:
+        return _call(interpreter, invocation, scope, name, function)
+    inner = scope.context.replace(conditional=True)
+    ends = [
+        _call(interpreter, invocation, Scope(scope.state.copy(), scope.text, inner), name, each)
+        for each in (function, *function.others)
+    ]
+    if function.uncertain:
+        without = scope.state
+        without.status = None
+        without.doubtful = True
+        ends.append(without)
+    result = interpreter.merge(ends, scope.context.phase)
+    if result is not None and None in ends:
+        result.escaped = True
+    return result
+
+
+def _call(
+    interpreter: Interpreter, invocation: Invocation, scope: Scope, name: str, function: ShellFunction
+) -> State | None:
     state = scope.state
-    without = state.copy() if function.uncertain else None
     positional, restored, mixed, stdin = state.positional, state.restored, state.mixed, state.stdin
     outer, hidden = state.outer, {name for name, _ in invocation.variables}
     state.positional, state.restored, state.mixed = invocation.argv[1:], {}, frozenset()
@@ -285,9 +305,9 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
     if invocation.stdin is not None:
         state.stdin = invocation.stdin.field
     context = scope.context.replace(calls=(*scope.context.calls, name))
-    if function.uncertain:
-        context = context.replace(conditional=True)
-    if _calls_itself(interpreter, name, state.functions):  # its commands run again, with what the calls inside leave
+    if _calls_itself(
+        interpreter, name, function.body, state.functions
+    ):  # its commands run again, with what the calls inside leave
         state.positional, state.doubtful = None, True
         context = context.replace(conditional=True)
     loops, interpreter.loops = interpreter.loops, []
@@ -305,14 +325,10 @@ def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: s
         result.positional, result.restored, result.mixed, result.outer = positional, restored, mixed, outer
         if invocation.stdin is not None:
             result.stdin = stdin
-    if without is not None:
-        without.status = None
-        without.doubtful = True
-        result = interpreter.merge([result, without], scope.context.phase)
     return result
 
 
-def _calls_itself(interpreter: Interpreter, name: str, functions: LayeredDict[ShellFunction]) -> bool:
+def _calls_itself(interpreter: Interpreter, name: str, body: Statement, functions: LayeredDict[ShellFunction]) -> bool:
     """Whether a function calls itself, or another one that does."""
 
     def called(body: Statement) -> frozenset[str]:
@@ -328,7 +344,7 @@ def _calls_itself(interpreter: Interpreter, name: str, functions: LayeredDict[Sh
             inner == name or (last := functions.get(inner)) is not None and name in called(last.body)
             for inner in called(other.body)
         )
-        for each in called(functions[name].body)
+        for each in called(body)
     )
 
 

@@ -230,6 +230,7 @@ class ScriptInterpreter(Interpreter):
     def on_and_or(self, node: AndOr, scope: Scope) -> State | None:
         tested = scope.context.copy()
         tested.tested = tested.unheeded = True
+        self.implied.pop(id(node), None)
         restricted = restricted_variables(self, node.left, scope)
         guard = condition_key(self, node.left, scope)
         answers = self.environment.answers_of_jobs
@@ -237,6 +238,8 @@ class ScriptInterpreter(Interpreter):
         if left is None:
             return None
         place, wanted = id(node), node.operator == "&&"
+        # `condition && X=1` succeeds where the condition does
+        guard = self.implied.pop(id(node.left), guard)
         truth = self.decided(place, None if left.status is None else (left.status == 0) == wanted, scope)
         if truth is not None and answers != self.environment.answers_of_jobs and not scope.context.tested:
             self.outside_of_job(node, left, scope)
@@ -266,6 +269,8 @@ class ScriptInterpreter(Interpreter):
         right = self.arm(place, True, left.copy(), scope)
         if right is not None:
             right = self.statement(node.right, Scope(right, scope.text, context))
+        if wanted and right is not None and right.status == 0:
+            self.implied[place] = guard
         left = self.arm(place, False, left, scope)
         skipped, taken = frozenset(((guard, 1 - arm),)), frozenset(((guard, arm),))
         return join([(left, skipped), (right, taken)], scope.context.phase)
