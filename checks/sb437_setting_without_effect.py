@@ -47,6 +47,7 @@ CARD = Card(
 )  # fmt: skip
 
 _NAME = Regex(r"[A-Za-z0-9_]+")
+_OLD_TOKEN = "HUGGING_FACE_HUB_TOKEN"  # the name before HF_TOKEN
 _COMPOUND = Regex(r"\w_\w")
 _PLURALS = frozenset(
     {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "JULIA_NUM_THREADS"}
@@ -105,6 +106,8 @@ def check(job: Job) -> Iterator[Finding]:
         if meant is not None and _mentions(job)[each.name] == 1:
             message = f"no program reads `{each.name}` because names are case-sensitive; write `{meant}`"
             message = message if meant == each.name.upper() else f"no program reads `{each.name}`; write `{meant}`"
+            if meant == _OLD_TOKEN:
+                message = f"huggingface_hub does not read `{each.name}`; write `HF_TOKEN`"
             yield Finding(each.name_span, message)
     plain = {
         job.span(word.start, word.end).start

@@ -51,7 +51,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     place = command.name_span
     written = place.start == command.span.start and job.source.slice(place).endswith("curl")
     late = _opens_late(job)
-    such = "" if late else ", such as 503 from a server not yet ready"
+    such = "" if late else ", such as 503 from a server that is not ready"
     yield Finding(
         place,
         f"without `-f` curl succeeds even on an error answer{such}; write `curl -f`",

@@ -23,6 +23,7 @@ SAID = [
     ("SB312", "#SBATCH -N 4 --ntasks-per-node=1\n$HOME/bin/Linux/STAR --runThreadN 4\n", "if it is an MPI program"),
     ("SB808", '#SBATCH -n 1\nD="$(dirname "$0")"\nR="$(cd "$D/.." && pwd)"\nmkdir -p "$R/a"\n', "writes beside that"),
     ("SB711", "#SBATCH -n 1\n./a 1 > x &\n./a 2 > y &\nwait\nsbatch b.sh\n", "|| exit 1` before line 6"),
+    ("SB437", "#SBATCH -n 1\nexport HUGGINGFACE_HUB_TOKEN=$(cat t)\npython a.py\n", "write `HF_TOKEN`"),
     ("SB726", "#SBATCH -n 1\nmatlab -nodisplay code/run_all.m\n", "write `-batch \"addpath('code'), run_all\"`"),
     ("SB726", "#SBATCH -n 1\nmatlab -nodisplay < run_all.m\n", "write `-batch run_all` instead of `< run_all.m`"),
     ("SB703", "#SBATCH -o a_%3a_%j.out\n./a.out\n", "so `%3a` in the log's name"),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.status_records import ExitStatuses
 from sbatchlint.analysis.script.work import Weight
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import Invocation
@@ -54,7 +55,8 @@ def needed_producers(job: Job) -> frozenset[int]:
         if (command.name in _BRINGING or id(command) in staging) and not any(_written(command)):
             needed.difference_update(map(_name, command.argv[1:]))
         needed.difference_update(_name(redirect.target) for redirect in command.redirects if redirect.target)
-    tied = set()
+    plain = last.name == "rm" and not any(each.startswith("-") for each in last.words[1:])
+    tied = _makers_of_removed(job, found, last, needed) if plain else set()
     for command, weight in reversed(found.met):
         if (
             command is not last
@@ -69,6 +71,23 @@ def needed_producers(job: Job) -> frozenset[int]:
                 _name(field).partition("=")[2] or _name(field) for leaf in command.leaves() for field in leaf.argv[1:]
             )
     return frozenset(tied)
+
+
+def _makers_of_removed(job: Job, found: ExitStatuses, last: Invocation, needed: set[str]) -> set[int]:
+    """The work that names first an intermediate file: one that the script's last command removes, `rm` without `-f`.
+
+    A later command that names it reads it, or writes it anew. What may have been copied there is no such file.
+    """
+    makers = set()
+    places = [_name(each.argv[-1]) for each in job.invocations[: last.index] if has_trait(each.name, "places")]
+    folders = tuple(f"{each.rstrip('/')}/" for each in places if each)
+    removed = {each for each in needed if "*" not in each and "/" in each and not each.startswith(folders)}
+    for command, weight in found.met:
+        named = {_name(field) for leaf in command.leaves() for field in leaf.argv[1:]} & removed
+        removed -= named
+        if named and command is not last and weight is not Weight.NONE:
+            makers.add(id(command))
+    return makers
 
 
 def _is_named_by(work: Invocation, last: Invocation) -> bool:
