@@ -5,6 +5,8 @@ changing it changes nothing, and nobody notices. The same goes for an option tha
 line (`-g) GPUS=$OPTARG`), and then sets itself: `sbatch job.sh -g 2` runs as if `-g` were not there. `MODEL=small`
 followed by `MODEL=$1` is not a default: without an argument MODEL is empty.
 
+CMake knows no `CMAKE_CC_COMPILER`: it says so in a line at the end, and takes the compiler that it finds.
+
 No program reads `omp_num_threads`, `CUDA_VISIBLE_DEVICE` or `PYTHONBUFFERED` either, whatever it is set to.
 
 Nor does NCCL know each level: `NCCL_DEBUG=DEBUG` prints nothing at all, not even warnings; it is advice.
@@ -33,15 +35,18 @@ from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
+from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import is_templated
-from sbatchlint.triggers import Variables
+from sbatchlint.triggers import Commands, Variables
 
 CARD = Card(
-    "SB437", "setting-without-effect", severity="warning", fix="never", since="0.1.0", when=Variables("*"), batch=True,
+    "SB437", "setting-without-effect", severity="warning", fix="never", since="0.1.0", batch=True,
+    when=Variables("*") | Commands("cmake"),
     whole_script=True, seen="a review of public scripts",
     unseen="Nothing: the job runs with a value other than the one that was set.",
 )  # fmt: skip
@@ -65,6 +70,9 @@ _LEAST_UNUSED = 4
 # The levels of NCCL_DEBUG, in any case, and those of others with the one that was probably meant.
 _LEVELS = frozenset({"VERSION", "WARN", "INFO", "ABORT", "TRACE", "NONE", "OFF"})
 _MEANT = {"WARN": "WARN", "ERR": "WARN", "FATAL": "WARN", "CRIT": "WARN"}
+# Names that are taken for variables of CMake, by the language that it calls otherwise.
+_LANGUAGES = {"CC": "C", "CPP": "CXX", "C++": "CXX", "FC": "Fortran", "F90": "Fortran", "FORTRAN": "Fortran"}
+_OF_CMAKE = Regex(r"(?:-D)?CMAKE_(CC|CPP|C\+\+|FC|F90|FORTRAN)_(COMPILER|FLAGS)(?::\w+)?=.+")
 _LEVEL = Regex(r"=[\"']?([A-Za-z]+)[\"']?$")
 
 
@@ -72,6 +80,7 @@ def check(job: Job) -> Iterator[Finding]:
     text = job.source.text
     if not (job.program.errors or is_templated(text)):
         yield from _unknown_levels(job)
+        yield from _unknown_to_cmake(job)
     if job.program.errors or is_templated(text) or job.is_embedded:
         return
     assignments = [each for each in job.assignments if each.context.parent is None and not each.context.handler]
@@ -140,6 +149,20 @@ def check(job: Job) -> Iterator[Finding]:
             else:
                 message = f"this value is never used: line {line} sets `{later.name}` again; remove this assignment"
                 yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "set again here")])
+
+
+def _unknown_to_cmake(job: Job) -> Iterator[Finding]:
+    """Findings on compilers and flags that a name gives to CMake which it does not know, as it calls C and C++ so."""
+    for command in commands_named(job, "cmake"):
+        words = [shown_text(each) for each in command.argv]
+        for field, word in zip(command.argv, words, strict=True):
+            match = _OF_CMAKE.fullmatch(word)
+            name = "" if match is None else f"CMAKE_{_LANGUAGES[match[1]]}_{match[2]}"
+            # a project that has such a variable of its own gets the other one, too
+            if match is not None and not any(name in each for each in words):
+                written = f"CMAKE_{match[1]}_{match[2]}"
+                what = "compiler stays the default" if match[2] == "COMPILER" else "flags are not used"
+                yield Finding(span_of(field), f"CMake knows no `{written}`, so the {what}; write `{name}`", "warning")
 
 
 def _unknown_levels(job: Job) -> Iterator[Finding]:
