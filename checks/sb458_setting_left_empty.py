@@ -88,7 +88,8 @@ def check(job: Job) -> Iterator[Finding]:
     (first, happens), *others = harmed
     assigned = assignments_by_name(job)[first][0]
     more = f", and so are {len(others)} more" if len(others) > 1 else f", as is {others[0][0]}" if others else ""
-    message = f"{first} is empty{more}: {happens}; set it, or write `${{{first}:?}}` to stop"
+    there = "" if others else "there "
+    message = f"{first} is empty{more}: {happens}; set it, or write `${{{first}:?}}` {there}to stop the job"
     is_form = len(names & read_names(job) - filled) > _FEW or _is_to_be_written(job, assigned)
     severity = "info" if is_sample(job) else "warning" if is_form else "error"
     related = [(assignments_by_name(job)[name][0].span, "empty as well") for name, _ in others[:5]]

@@ -41,27 +41,31 @@ https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/n
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from sbatchlint.analysis.outcome.last_commands import cancels_itself, cleans_up_after, is_idle_wait, removes_data_after
+from sbatchlint.analysis.outcome.last_commands import (
+    cancels_itself,
+    cleans_up_after,
+    is_idle_wait,
+    may_fail_with,
+    removes_data_after,
+)
 from sbatchlint.analysis.outcome.main_work import told_of_main_work
 from sbatchlint.analysis.outcome.state_readers import Reader, state_reader
-from sbatchlint.analysis.script.appending import append, last_line, where_to_append
+from sbatchlint.analysis.script.appending import append, last_line, where_to_append, where_to_set
 from sbatchlint.analysis.script.dead_ends import dead_ends
 from sbatchlint.analysis.script.endless import endless_command
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.giving_up import giving_up
+from sbatchlint.analysis.script.keeping_status import keeping, returning
 from sbatchlint.analysis.script.naming_losses import STRANGE, and_others, word_of
 from sbatchlint.analysis.script.needed_files import last_shown, needed_producers
 from sbatchlint.analysis.script.pipefail import is_lost_with_pipefail, is_pipefail_safe, place_for_options
-from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
-from sbatchlint.analysis.script.status_uses import STATUS, exit_with_kept
+from sbatchlint.analysis.script.status_uses import exit_with_kept
 from sbatchlint.analysis.script.traps import exit_of_error_trap, exiting_trap, status_before
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
-from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Heredoc, Parameter, Simple, While, Word
-from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.trace import Invocation, PipelineRun
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text, text_of
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove, replace, shortened
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove, replace, shortened
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.programs import has_trait
@@ -81,6 +85,9 @@ _DECEIVING = frozenset({"pipeline", "overwritten", "again", "trap"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
 _SHELLS = ("bash", "ksh", "zsh")  # which have pipefail, and a trap for ERR
 _LEAVING = ("break", "continue", "exit", "return")
+_TESTED = Regex(r"\[|if\b[^\n]*\[")  # a test of files, mostly
+_SHORT = 20  # code that a message quotes whole
+_MOST_PLACES = 12  # that a finding marks
 _FEW = 9  # commands to which something can be added by hand
 _PROGRAM_WORDS = 3  # of a command, that tell which program it is: `python -m train`
 _VARIABLE = Regex(r"\$\{?(\w+)")
@@ -155,7 +162,7 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     others = {_place(job, each): each for rank, each in reversed(ranked) if rank[0] == best[0] and each is not main}
     others.pop(place, None)
     others = dict(reversed(others.items()))
-    message, fix = _advice(job, found, main, [*others.values()], _outcome(job, main, best[0]))
+    message, fix = _advice(job, found, main, [*others.values()], *_outcome(job, found, main, best[0]))
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
     if main.how == "replaced" and found.last is not None and cancels_itself(found.last):
@@ -177,14 +184,34 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
         related[:1] = [*([] if one_line or again else related[:1]), (end, "the script ends with this status")]
     reader = _reader(job, main) if best[0] and main.how not in _DECEIVING else None
     if reader is not None and reader.place is not None:
-        related.insert(1, (reader.place, "treats the job as a success"))
-    return Finding(place, message, severity="warning" if best[0] else "info", related=related[:4], fix=fix)
+        related.insert(1, (reader.place, reader.label))
+    return Finding(place, message, severity="warning" if best[0] else "info", related=related[:_MOST_PLACES], fix=fix)
 
 
-def _outcome(job: Job, loss: Loss, loud: bool) -> str:
-    """What happens though the work fails, as a clause after "if it fails,"."""
+def _outcome(job: Job, found: ExitStatuses, loss: Loss, loud: bool) -> tuple[str, str]:
+    """What surely happens though the work fails, as a clause after "if it fails,"; and as far as its last command may
+    fail with it."""
     reader = _reader(job, loss) if loud and loss.how not in _DECEIVING else None
-    return "the job still ends COMPLETED" if reader is None else reader.outcome
+    if reader is None:
+        reader = Reader("the job still ends COMPLETED", "the job may still end COMPLETED", None)
+    return reader.outcome, reader.possible if _may_fail_at_end(job, found, loss) else reader.outcome
+
+
+def _may_fail_at_end(job: Job, found: ExitStatuses, loss: Loss) -> bool:
+    """Whether the command that sets the exit status needs files that the work may not have written."""
+    if loss.how not in ("replaced", "tested"):
+        return False
+    end = _ending(job, found)
+    if end is not None:
+        return may_fail_with(end) or weight(job, end) > Weight.NONE
+    return found.end is not None and _TESTED.match(job.source.slice(found.end)) is not None
+
+
+def _ending(job: Job, found: ExitStatuses) -> Invocation | None:
+    """The command whose status the script returns; None where that is not a plain command."""
+    if found.end is None:
+        return found.last
+    return next((each for each in reversed(job.invocations) if each.span == found.end), None)
 
 
 _LABELS = {
@@ -321,8 +348,10 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
 # --- advice --------------------------------------------------------------------------------------------
 
 
-def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], outcome: str) -> tuple[str, Fix | None]:
-    """The message on a loss, and its fix. `same`: others of its kind. `outcome`: what happens though the work fails."""
+def _advice(
+    job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], surely: str, outcome: str
+) -> tuple[str, Fix | None]:
+    """The message on a loss, and its fix. `same`: others of its kind. `surely`, `outcome`: see `_outcome`."""
     others = len(same)
     word = shortened(job.source.slice(word_of(job, loss)), 20)
     strange = STRANGE.search(word) is not None
@@ -334,19 +363,20 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], outcome
         return f"append `{written}` {many_places}" if others else where_to_append(job, written, loss.command)
 
     fails = f"if {name}{many} fails, {outcome}"
-    leave = after("|| exit") if found.risky or _expects_failures(job) else "add `set -e` near the top"
+    top = where_to_set(job, [each.command for each in (loss, *same)])
+    leave = after("|| exit") if found.risky or _expects_failures(job) else f"add `set -e` {top}"
     # an iteration needs no other, but what follows may take each for done
     goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
     if others and _are_independent(found) or cleans_up_after(job, loss.command) or goes_on:
         leave = f"{after('|| rc=1')} and end with `{exit_with_kept(loss.command)}`"
         if others > _FEW and job.interpreter_line[0] in _SHELLS and not loss.command.context.depth:
-            leave = f"add `trap 'rc=1' ERR` near the top and end with `{exit_with_kept(loss.command)}`"
+            leave = f"add `trap 'rc=1' ERR` {top} and end with `{exit_with_kept(loss.command)}`"
     if loss.how != "pipeline" and any(each.how == "pipeline" for each in same) and job.interpreter_line[0] in _SHELLS:
         # in a pipeline what is appended would see the status of its last command
-        near = "add `set -e` near the top"
-        leave = "add `set -eo pipefail` near the top" if leave == near else f"add `set -o pipefail`, and {leave}"
+        only = leave.startswith("add `set -e`")
+        leave = f"add `set -eo pipefail` {top}" if only else f"add `set -o pipefail` {top}, and {leave}"
     if loss.how == "pipeline":
-        return _of_pipeline(job, found, loss, name, many, leave)
+        return _of_pipeline(job, found, loss, name, many, leave, top)
     if loss.how == "overwritten":
         text = job.source.slice(loss.by).strip()
         happens = f"`{text}` in the loop keeps only the last iteration's status"
@@ -376,7 +406,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], outcome
             advice = leave if others else f"end with `exit ${kept}`"
             if local not in ("", "export") and not others:
                 advice = f"write `{kept}=$?` without `{local}`, and end with `exit ${kept}`"
-            return f"{fails}, although `{kept}` holds its status; {advice}", _return(job, found, kept)
+            return f"{fails}, although `{kept}` holds its status; {advice}", returning(job, found, kept)
         return f"{fails}, although the script tests the status; put `exit 1` in the failure branch", None
     if loss.command.context.parent is not None:
         return f"{fails}: a later command in the same shell sets the exit status; {after('|| exit')}", None
@@ -407,7 +437,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], outcome
         advice = f"{sets}; remove it (nothing runs in the background)"
         return f"{fails}: {advice}", Fix("remove `wait`", [edit], safe=False)
     goes_on = outcome.startswith("line ")  # as if the work had succeeded, before the script ends
-    fix = None if last is None else _keep(job, loss, last)
+    fix = None if last is None else keeping(job, loss.command, last)
     advice = leave
     if fix is not None and goes_on:
         fix, advice = append(job, "|| exit", loss.command), after("|| exit")
@@ -417,7 +447,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], outcome
         advice = f"add `{kept}=$?` below line {last_line(job, loss.command)} and end with `exit ${kept}`"
     begins = [fails]
     if found.last is not None and id(loss.command) in needed_producers(job):
-        begins.insert(0, f"if {name}{many} fails after writing what `{found.last.name}` needs, {outcome}")
+        begins.insert(0, f"if {name}{many} fails after writing what `{found.last.name}` needs, {surely}")
     reasons = [""] if goes_on else [f": {reason}" for reason in _last_line(job, found, loss)]
     messages = [f"{begin}{reason}; {advice}" for begin in begins for reason in reasons]
     return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
@@ -444,6 +474,14 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
     last = found.last
     if last is None or found.end is not None or last.index <= loss.command.index:
         end = found.end or loss.by
+        by = _ending(job, found)
+        if end == found.end:
+            text = job.source.slice(end)
+            begin = f"`{text}` on " if len(text) <= _SHORT and "`" not in text and "\n" not in text else ""
+            if by is not None and by.name is not None:
+                tests = by.name in ("[", "[[", "test")
+                begin = "the test on " if tests else f"`{shortened(by.name)}` on " if by.name not in _LEAVING else ""
+            return [f"{each}line {job.line(end.start)} sets the exit status" for each in dict.fromkeys((begin, ""))]
         if end.start < loss.by.start < end.end and _LOOP.match(job.source.slice(end)):
             return [f"the loop on line {job.line(end.start)} sets the exit status"]
         return [f"line {job.line(max(end.start, loss.by.start))} sets the exit status"]
@@ -455,7 +493,9 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
     return [f"{each}line {line} sets the exit status" for each in (*what, "")]
 
 
-def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str) -> tuple[str, Fix | None]:
+def _of_pipeline(
+    job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str, top: str
+) -> tuple[str, Fix | None]:
     """The message and fix for a status lost in a pipeline; pipefail alone helps only where the status is used."""
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
     begin = f"a failure of {name}{many} is ignored: only the status of `{filter_name}` counts; "
@@ -463,12 +503,14 @@ def _of_pipeline(job: Job, found: ExitStatuses, loss: Loss, name: str, many: str
         return begin + f"run the script with bash and `set -{'e' * is_lost_with_pipefail(job, loss)}o pipefail`", None
     first = job.line(loss.by.start)
     above = "above" if first == job.line(_place(job, loss).start) else f"above line {first}"
+    if loss.command.context.parent is not None:  # another shell has its own options
+        above = "in the shell of the pipeline"
     if not is_lost_with_pipefail(job, loss):
         return begin + f"add `set -o pipefail` {above}", _pipefail(job, found)
     begin = f"a failure of {name}{many} is ignored: the pipeline returns the status of `{filter_name}`; "
     if not found.risky and not _expects_failures(job):
-        return begin + "add `set -eo pipefail` near the top", None
-    return begin + f"add `set -o pipefail` {above} and {leave.removeprefix('add ')}", None
+        return begin + f"add `set -eo pipefail` {top}", None
+    return begin + f"add `set -o pipefail` {top} and {leave.removeprefix('add ')}", None
 
 
 def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:
@@ -480,87 +522,6 @@ def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:
     if at is None:
         return None
     return Fix("set -o pipefail", [insert(at, "set -o pipefail\n")], safe=is_pipefail_safe(job, hidden))
-
-
-def _names_of_status(job: Job) -> tuple[str, ...]:
-    """Names for a variable that keeps a status, the best first; zsh has a `status` that nobody can set."""
-    return ("rc", "srun_status") if job.interpreter_line[0] == "zsh" else ("status", "rc", "srun_status")
-
-
-def _keep(job: Job, loss: Loss, last: Invocation) -> Fix | None:
-    """The fix that keeps the status on a line after the work, and ends the script with it."""
-    source, work = job.source.own, loss.command
-    run = next(iter(runs_of(job, work)), None)
-    if run is None or run.span.end > len(source.text):
-        return None  # in a sourced file
-    name = next((each for each in _names_of_status(job) if each not in source.text), None)
-    if name is None or not _is_alone(job, run, work, last):
-        return None
-    start = source.line_of(run.span.start).start
-    indent = source.text[start : run.span.start]
-    line = source.line_of(run.span.end)
-    reads = _read_next(job, run)
-    if reads is None:
-        return None
-    edits: list[Edit] = [insert(line.end, f"\n{indent}{name}=$?"), *(replace(each, f"${name}") for each in reads)]
-    if last.name == "exit":
-        if source.slice(last.span) != "exit 0":
-            return None
-        edits.append(replace(last.span, f'exit "${name}"'))
-    else:
-        edits.append(_exit_at_end(job, name))
-    return Fix("keep the status and exit with it", edits)
-
-
-def _return(job: Job, found: ExitStatuses, name: str) -> Fix | None:
-    """The fix that ends the script with the status that a variable keeps of one command, where nothing else ends it."""
-    last = found.last
-    one = len({each.index for each in found.kept.get(name, ())}) == 1
-    if not one or last is None or last.name == "exit" or last.context.depth or last.span.end > len(job.source.own.text):
-        return None
-    return Fix("exit with the kept status", [_exit_at_end(job, name)])
-
-
-def _exit_at_end(job: Job, name: str) -> Edit:
-    newline = "" if job.source.own.text.endswith("\n") else "\n"
-    return insert(len(job.source.own.text), f'{newline}exit "${name}"\n')
-
-
-def _read_next(job: Job, run: PipelineRun) -> list[Span] | None:
-    """Each `$?` of the next command, which a line between them would change; None where it is not a plain one."""
-    below = (each for each in job.program.statements if job.span(each.start, each.end).start >= run.span.end)
-    following = next(below, None)
-    reads = [] if following is None else [each for each in nodes_of(following, Parameter) if each.name in STATUS]
-    if not reads:
-        return []
-    words = [each for each in following.words if isinstance(each, Word)] if isinstance(following, Simple) else []
-    plain = [each for word in words for each in word.parts if isinstance(each, Parameter) and each.name == "?"]
-    return [job.span(each.start, each.end) for each in plain] if len(plain) == len(reads) else None
-
-
-def _is_alone(job: Job, run: PipelineRun, work: Invocation, last: Invocation) -> bool:
-    """Whether the work has its own lines and runs exactly once, so that its status can be kept after it."""
-    context, source = run.context, job.source
-    if context.conditional or context.may_repeat or context.calls or context.shell.depth:
-        return False
-    if job.is_embedded or run.tested or context.guards or any(each.stdin is not None for each in run.elements[0]):
-        return False  # the body of a heredoc follows the line
-    program = job.program
-    loops: list[For | ArithmeticFor | While] = [
-        *nodes_of(program, For), *nodes_of(program, ArithmeticFor), *nodes_of(program, While)
-    ]  # fmt: skip
-    if any(job.span(node.start, node.end).contains(run.span) for node in loops):
-        return False  # also one of a single turn, which nobody sees to be one
-    exits = [each for each in job.invocations if each.name == "exit" and each.index > work.index]
-    if any(each is not last for each in exits):
-        return False
-    if any(not node.closed for node in nodes_of(job.program, Heredoc)):
-        return False
-    if any(each.context.background is not None for each in job.invocations[work.index :]):
-        return False  # of what runs there no status would be kept
-    before = source.text[source.line_of(run.span.start).start : run.span.start]
-    after = source.text[run.span.end : source.line_of(run.span.end).end].strip()
-    return not before.strip() and (not after or after.startswith("#"))
 
 
 CASES = [

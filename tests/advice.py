@@ -33,6 +33,7 @@ _REMOVE = re.compile(r"; (?:remove it|leave it out|delete it)$")
 _BLANK = re.compile(
     r"…|\bN\b|\b(?:FILE|DIR|NAME|PATH|PROGRAM|FOLDER|COMMAND|HOST|URL|IMAGE|ID|VALUE|GPUS|NODE|SRC|DEST|YOURS?)\b|<\w"
 )
+_ABOVE = re.compile(r"above line (\d+)")
 _AND_MORE = re.compile(r"[ \t]+[^\s#\\-]|[ \t]*[;&|]")
 _DIRECTIVE = re.compile(r"(?m)^#SBATCH[^\n]*\n")
 _OPTION = re.compile(r"(--?[A-Za-z][\w-]*)")
@@ -99,8 +100,9 @@ def followed(source: Source, found: Diagnostic) -> Followed | None:
     if rest in ("before it", "before") and not text[line : span.start].strip(" \t"):
         indent = text[line : span.start]
         return Followed([insert(line, f"{indent}{words}\n")], "", None)
-    if rest == "near the top":
-        return Followed([insert(_below_directives(text), f"{words}\n")], "", None)
+    if row := _ABOVE.fullmatch(rest):
+        lines = text.splitlines(keepends=True)
+        return Followed([insert(len("".join(lines[: int(row[1]) - 1])), f"{words}\n")], "", None)
     if rest == "after it" and words.startswith("||") and text[end - 1] != "\\":
         return Followed([insert(end, f" {words}")], "", None)
     if words.startswith("-") and marked == "srun" and rest in ("", "to the srun", "to it", "to srun"):

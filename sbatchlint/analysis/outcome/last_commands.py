@@ -8,10 +8,27 @@ from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
+# Commands at the end of a script that tell nothing of its work, and do not fail.
+CANNOT_FAIL = frozenset(
+    (
+        *(":", ".", "cd", "conda", "date", "deactivate", "echo", "exit", "export", "hostname", "make", "ml", "module"),
+        *("my-job-stats", "popd", "printf", "sacct", "scontrol", "seff", "sleep", "source", "sstat", "times", "true"),
+        *("unset", "uptime", "wait"),
+    )
+)
+# Commands that fail without the files that they name, which the work may have written.
+_NEEDS_FILES = frozenset(
+    (
+        *("[", "[[", "awk", "cat", "chgrp", "chmod", "cmp", "cp", "diff", "du", "egrep", "find", "grep", "gunzip"),
+        *("gzip", "head", "ln", "ls", "md5sum", "mv", "pigz", "rm", "rmdir", "rsync", "scp", "sed", "sha256sum"),
+        *("sort", "stat", "tail", "tar", "test", "unzip", "wc", "zcat", "zip"),
+    )
+)
 _CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e")
 _ENDING_CONTAINERS = frozenset({"kill", "rm", "stop"})  # `docker stop NAME`
 _TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
 _RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
+_FORCED = Regex(r"-\w*f\w*|--force")
 _STARTS_UNSEEN = Regex(r"[<>]\(|\bcoproc\b")  # what runs beside the script without an `&`
 
 
@@ -23,6 +40,14 @@ def cleans_up_after(job: Job, work: Invocation) -> bool:
 def _cleans_up(command: Invocation) -> bool:
     ends = has_trait(command.name, "container") and not _ENDING_CONTAINERS.isdisjoint(command.words[1:2])
     return ends or _CLEANING.search(command.name or "") is not None
+
+
+def may_fail_with(last: Invocation) -> bool:
+    """Whether a last command fails, and the job with it, where work has not written the files that it names."""
+    words = [shown_text(each) for each in last.argv[1:]]
+    if last.name == "rm" and any(_FORCED.fullmatch(each) is not None for each in words):
+        return False
+    return last.name in _NEEDS_FILES and any(not each.startswith("-") for each in words)
 
 
 def removes_data_after(work: Invocation, last: Invocation) -> bool:

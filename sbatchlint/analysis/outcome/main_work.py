@@ -1,5 +1,6 @@
 """Whether mail that many ask for out of habit tells something untrue of a job's main program."""
 
+from sbatchlint.analysis.outcome.last_commands import CANNOT_FAIL
 from sbatchlint.analysis.outcome.state_readers import Reader, told_by_mail
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.work import Weight
@@ -7,14 +8,6 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.job import Job
 from sbatchlint.job.launchers import is_python
 
-# Commands at the end of a script that tell nothing of its work, and do not fail.
-_CANNOT_FAIL = frozenset(
-    (
-        *(":", ".", "cd", "conda", "date", "deactivate", "echo", "exit", "export", "hostname", "make", "ml", "module"),
-        *("my-job-stats", "popd", "printf", "sacct", "scontrol", "seff", "sleep", "source", "sstat", "times", "true"),
-        *("unset", "uptime", "wait"),
-    )
-)
 _LANGUAGES = frozenset({"Rscript", "R", "julia", "matlab", "octave", "perl"})
 
 
@@ -23,7 +16,7 @@ def told_of_main_work(job: Job, work: Invocation, weight: Weight) -> Reader | No
     becomes of it; None elsewhere."""
     found = exit_statuses(job)
     last = found.last
-    if found.decisive or work.context.conditional or last is None or last.name not in _CANNOT_FAIL:
+    if found.decisive or work.context.conditional or last is None or last.name not in CANNOT_FAIL:
         return None
     languages = (each.name in _LANGUAGES or bool(each.argv) and is_python(each.argv[0]) for each in work.leaves())
     return told_by_mail(job) if weight is Weight.STEP or any(languages) else None

@@ -28,19 +28,22 @@ _OWN_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
 class Reader(NamedTuple):
     """Something that takes a job that ends COMPLETED for a success.
 
-    `outcome`: what it makes of that, as a clause after "if … fails,". `place`: where it is written, None for another
-    file.
+    `outcome`: what it makes of that, as a clause after "if … fails,", and `possible` where the job may end otherwise.
+    `place`: where it is written, None for another file; `label`: what it does, for that place.
     """
 
     outcome: str
+    possible: str
     place: Span | None
+    label: str = ""
 
 
 def state_reader(job: Job, work: Invocation) -> Reader | None:
     """What takes the job for a success though this work failed; None if nothing does that the script shows."""
     found = _of_whole_job(job) or _after(job, work)
     if found is None and names_dependent(job):
-        return Reader("jobs that depend on this one still start", None)
+        dependents = "jobs that depend on this one"
+        return Reader(f"{dependents} still start", f"{dependents} may still start", None)
     return found
 
 
@@ -56,8 +59,10 @@ def told_by_mail(job: Job) -> Reader | None:
     if _ENDINGS.isdisjoint(events) or find_placeholder("mail-user", job.request.value("mail-user") or "") is not None:
         return None
     setting = job.request.setting("mail-type")
-    outcome = "the mail still says COMPLETED" if "END" in events else "no FAIL mail is sent"
-    return Reader(outcome, setting.span if setting is not None else None)
+    place = setting.span if setting is not None else None
+    if "END" in events:
+        return Reader("the mail still says COMPLETED", "the mail may still say COMPLETED", place, "asks for this mail")
+    return Reader("no FAIL mail is sent", "there may be no FAIL mail", place, "asks for this mail")
 
 
 def _mail_type(job: Job) -> str:
@@ -74,14 +79,20 @@ def _of_whole_job(job: Job) -> Reader | None:
             return told
     for command in job.invocations:
         if command.name == "sbatch" and _depends_on(command, _OWN_IDS):
-            return Reader(f"the job on line {job.line(command.span.start)} still starts", command.span)
+            return _starting(job, command)
     outer, submission = job.outer, job.submission
     if outer is not None and submission is not None and submission.command is not None:
         dependents = _dependents(outer)
         later = bisect_right(dependents, submission.command.index, key=lambda each: each.index)
         for command in dependents[later : later + 1]:
-            return Reader(f"the job on line {job.line(command.span.start)} still starts", command.span)
+            return _starting(job, command)
     return None
+
+
+def _starting(job: Job, command: Invocation) -> Reader:
+    """A job that starts where this one ends COMPLETED."""
+    name = f"the job on line {job.line(command.span.start)}"
+    return Reader(f"{name} still starts", f"{name} may still start", command.span, "this job starts all the same")
 
 
 @once
@@ -104,8 +115,10 @@ def _after(job: Job, work: Invocation) -> Reader | None:
     first = bisect_right(continuing, work.index, key=lambda each: each.index)
     for command in continuing[first : first + _FAR]:
         if not depends_on_test(command, work) and not _ends_before(work, command):
-            does = "still submits a job" if command.name == "sbatch" else "still marks the work as done"
-            return Reader(f"line {job.line(command.span.start)} {does}", command.span)
+            submits = command.name == "sbatch"
+            does = "submits a job" if submits else "marks the work as done"
+            outcome = f"line {job.line(command.span.start)} still {does}"
+            return Reader(outcome, outcome, command.span, f"{does} all the same")
     return None
 
 

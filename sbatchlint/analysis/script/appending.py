@@ -1,5 +1,8 @@
 """Where `|| exit` and the like go: at the end of a command, which may be on a later line than its beginning."""
 
+from bisect import bisect_right
+from collections.abc import Iterable
+
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.diagnostics import Fix
@@ -30,6 +33,17 @@ def where_to_append(job: Job, written: str, command: Invocation) -> str:
     if rest and rest[0] == "#":
         return f"add {text} before the comment on {place}"
     return f"append {text} to {place}" if not rest else f"add {text} after this command"
+
+
+def where_to_set(job: Job, commands: Iterable[Invocation]) -> str:
+    """Where an option of the shell is set for some commands, but for as little else as can be: above their line."""
+    statements, length = job.program.statements, len(job.source.own.text)
+    starts = [job.span(each.start, each.end).start for each in statements]
+    first = min(each.span.start for each in commands)
+    at = bisect_right(starts, first) - 1
+    if at >= 0 and first < length and starts == sorted(starts):
+        return f"above line {job.line(starts[at])}"
+    return "below the #SBATCH lines"
 
 
 def append(job: Job, written: str, command: Invocation) -> Fix | None:

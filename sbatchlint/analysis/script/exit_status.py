@@ -13,7 +13,7 @@ from typing import Any
 
 from sbatchlint.analysis.script.pipeline_runs import work_before_tee
 from sbatchlint.analysis.script.status_records import Arm, Choice, DeadRead, EmptyStatus, ExitStatuses, LateRead, Loss
-from sbatchlint.analysis.script.status_uses import StatusUses, is_status, last_that_runs
+from sbatchlint.analysis.script.status_uses import StatusUses, end_of_script, is_status
 from sbatchlint.analysis.script.statuses import GOOD, Process, Status, joined
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.interpreter.builtins import DECLARATIONS
@@ -140,7 +140,7 @@ class _Walk:
             decisive=[*(each for each in decisive if self.weights[id(each)] >= least), *self.inner],
             work=[command for command, weight in met if weight >= least] if least > Weight.NONE else [],
             last=self.last,
-            end=self.end(),
+            end=end_of_script(self.job, self.uses, self.last),
             empty=[*empty.values()],
             late=[*late.values()],
             dead=[each for start, each in dead.items() if start not in self.live],
@@ -151,15 +151,6 @@ class _Walk:
             choices=[choice for choice in self.choices if choice.last > self.judged],
             arithmetic=self.arithmetic,
         )
-
-    def end(self) -> Span | None:
-        """Where the status of the script is made, if that is not its last command that always runs."""
-        statements = self.job.program.statements
-        last, node = self.last, last_that_runs(statements)
-        if node is None or last is not None and (last.name == "exit" or self.span(node).contains(last.span)):
-            return None
-        final = self.uses.final(statements)
-        return self.span(final) if final is not None else None
 
     # --- the position of the walk ---------------------------------------------------------------------
 

@@ -59,7 +59,7 @@ def and_others(job: Job, loss: Loss, same: list[Loss]) -> str:
     here, *lines = [job.line(each.command.span.start) for each in (loss, *same)]
     shown = _ranges(sorted({*lines}))
     if len(shown) > _FEW_LINES:
-        return f" (or {len(lines)} others, lines {min(lines)}-{max(lines)})"
+        return f" (or one of {len(lines)} others, lines {min(lines)}-{max(lines)})"
     if len({here, *lines}) <= len(lines):  # several on one line
         return f" (or {other_things(len(lines), 'command')} on {at_lines(shown, 'and')})"
     if len(shown) < len(lines):

@@ -31,8 +31,10 @@ from sbatchlint.bash.syntax.tree import (
 )
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
+from sbatchlint.job import Job
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Span
 
 STATUS = frozenset({"?", "PIPESTATUS"})
 _NOTHING = frozenset({"true", ":"})
@@ -271,6 +273,26 @@ class StatusUses:
         if not self.only_reports(body if succeeds else rest):
             self._choosing.append((test.start, test.end))
         return True
+
+
+def end_of_script(job: Job, uses: StatusUses, last: Invocation | None) -> Span | None:
+    """Where the status of a script is made, if that is not `last`, the last command that always runs."""
+    statements, text = job.program.statements, job.text
+    node = last_that_runs(statements)
+    if node is None:
+        return None
+    span = text.span(node.start, node.end)
+    if last is not None and last.name == "exit":
+        if len(last.argv) > 1 or span != last.span:
+            return None
+        at = next(at for at, each in enumerate(statements) if each is node)
+        before = uses.final(statements[:at])  # a bare `exit` passes on the status before it
+        return None if before is None else text.span(before.start, before.end)
+    final = uses.final(statements) or node
+    end = text.span(final.start, final.end)
+    # what stands in the condition of a loop does not set its status
+    of_loop = isinstance(node, While) and final is not node
+    return None if last is not None and (end if of_loop else span).contains(last.span) else end
 
 
 def _tests(program: Program) -> Iterator[tuple[Statement, Sequence[Statement], Sequence[Statement]]]:
