@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.script.work import weight
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.job.once import once
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal
 from sbatchlint.source.regex import Regex
@@ -74,7 +75,7 @@ def check(job: Job) -> Iterator[Finding]:
         title = "remove " + ", ".join(each.written for each in same)
         fix = Fix(title, removal(directives, same)) if setting in same else None
         severity = "info" if harmless else "warning"
-        if setting.name == "wrap" and not any(weight(job, each) for each in job.invocations):
+        if setting.name == "wrap" and _runs_nothing(job):
             effect, instead = "has no effect in a directive, and the script runs nothing", "write its command below"
             severity, fix = "error", None
         last = setting
@@ -84,6 +85,11 @@ def check(job: Job) -> Iterator[Finding]:
             last = other
         span = Span(setting.span.start, last.span.end)
         yield Finding(span, f"{setting.written} {effect}; {instead}", severity, fix=fix)
+
+
+@once
+def _runs_nothing(job: Job) -> bool:
+    return not any(weight(job, each) for each in job.invocations)
 
 
 def _dependency(job: Job) -> Iterator[Finding]:

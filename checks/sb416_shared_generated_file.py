@@ -141,9 +141,18 @@ def _is_alone(job: Job, writing: Invocation) -> bool:
     nodes, listed = job.request.exact_nodes(), hosts(job.request.value("nodelist"))
     if nodes is not None and listed is not None and len(listed) == nodes:
         return True
-    later = [each for each in job.invocations[writing.index + 1 :] if weight(job, each) >= Weight.PROGRAM]
-    results = [each for command in later for each in command.redirects if each.operator in (">", ">|", "&>")]
-    return any(each.fd != "2" and _is_fixed(job, each.target or (), moved=False) for each in results)
+    return writing.index < _last_result(job)
+
+
+@once
+def _last_result(job: Job) -> int:
+    """The last command that does work and writes what it prints to a fixed name; -1 without one."""
+    for command in reversed(job.invocations):
+        results = [each for each in command.redirects if each.operator in (">", ">|", "&>") and each.fd != "2"]
+        if any(_is_fixed(job, each.target or (), moved=False) for each in results):
+            if weight(job, command) >= Weight.PROGRAM:
+                return command.index
+    return -1
 
 
 def _are_told_apart(job: Job) -> bool:

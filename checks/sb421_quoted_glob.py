@@ -22,6 +22,7 @@ Moves only the wildcard out of the quotes: `"$DIR/"*.txt`; writes `$HOME` for `~
 bash(1), "Pathname Expansion" and "QUOTING".
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import read_names
@@ -81,7 +82,8 @@ def _homes(job: Job) -> Iterator[Finding]:
     for assigned in nodes_of(job.program, Assignment):
         if isinstance(assigned.value, Word) and _is_home(assigned.value) and assigned.name in read_names(job):
             place = job.span(assigned.value.start, assigned.value.end)
-            lost = next((each for start, each in _lost_homes(job) if place.start <= start < place.end), None)
+            at = bisect_left(_lost_homes(job), (place.start, ""))
+            lost = next((each for start, each in _lost_homes(job)[at : at + 1] if start < place.end), None)
             happens = "programs get it literally" if lost is None else f"{lost} finds nothing"
             yield _home(job, assigned.value, happens, "warning" if lost is None else None)
 
@@ -100,7 +102,7 @@ def _lost_homes(job: Job) -> list[tuple[int, str]]:
             if needed and word.startswith("~/") and command.argv[number][0].text:
                 name = f"`{command.name}` (line {job.line(command.span.start)})" if number else "bash"
                 found.setdefault(command.argv[number][0].start, name)
-    return list(found.items())
+    return sorted(found.items())
 
 
 def _is_home(word: Word) -> bool:

@@ -28,6 +28,7 @@ DEFAULTS = frozenset({":-", "-", ":=", "=", ":?", "?", ":+", "+"})
 _NAME_OF_SLURM = Regex(r"S[A-Z]{2,6}_[A-Z]")
 # How many commands after a read are searched for the one that it belongs to.
 _AHEAD = 12
+_FAR_AHEAD = 200  # for one of the same shell
 # How many variables a value is followed through.
 _MOST_HANDED_ON = 4
 # How many assignments may begin after the one that encloses a place, in substitutions of its value.
@@ -45,7 +46,7 @@ def nounset_at(job: Job, read: VariableRead) -> bool | None:
     """Whether `set -u` holds in the command that reads a variable, so that bash stops there; None where it may."""
     command = use_of(job, read).command
     if command is None:
-        later = job.invocations[read.order :]
+        later = job.invocations[read.order : read.order + _FAR_AHEAD]
         command = next((each for each in later if each.context.shell is read.context.shell), None)
     return False if command is None else command.state.option("nounset")
 
