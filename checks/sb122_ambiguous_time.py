@@ -53,6 +53,7 @@ LONGEST = 14 * 24 * 60
 # Numbers that only make sense as hours: one day, two days, and so on.
 WHOLE_DAYS = frozenset({24, 36, 48, 72, 96, 120, 144, 168, 240})
 
+_SHORT = "which is short for a job"  # evidence of what the job requests
 # The evidence in `00:05`: few jobs need only seconds.
 _SECONDS = "only seconds"
 # A number up to which minutes may have been meant as hours.
@@ -159,6 +160,9 @@ def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str
         number = parse_integer((setting.text or "").partition(":")[2])
         message = f"`{setting.text}` is {counted(number, 'second')}, rounded up to {duration}; "
         message += f"for {counted(number, 'minute')} write {instead}"
+    elif evidence.startswith(_SHORT):
+        hours = counted(parse_integer((setting.text or "").partition(":")[0]), "hour")
+        message = f"`{setting.text}` is {duration}, {evidence}; for {hours} write {instead}"
     elif evidence:
         message = f"`{setting.text}` is {duration}, but {evidence}; write {instead}"
     else:
@@ -193,9 +197,9 @@ def _hours_without_comment(job: Job, setting: Setting, first: int, second: str, 
         return ""
     request = request_of(job, setting)
     if request.asks_for_gpus:
-        return "the job requests GPUs"
+        return f"{_SHORT} with GPUs"
     nodes = node_count(request.value("nodes"), job.versions.last)
-    return f"the job requests {nodes.minimum} nodes" if nodes is not None and nodes.minimum > 1 else ""
+    return f"{_SHORT} of {nodes.minimum} nodes" if nodes is not None and nodes.minimum > 1 else ""
 
 
 CASES = [

@@ -94,7 +94,7 @@ def _are_fewer(ids: tuple[int, ...], available: int) -> bool:
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is Phase.BATCH and not job.request.has_option("exclusive"):
+    if job.phase is Phase.BATCH and not job.request.may_have_all_gpus:
         yield from _computed(job)
     available = job.request.gpus_per_node()
     if not available or job.request.heterogeneous or job.phase is not Phase.BATCH:
@@ -108,7 +108,7 @@ def check(job: Job) -> Iterator[Finding]:
         number = "one" if len(ids) == 1 else f"{len(ids)}"
         background = context.background or choice.command is not None and choice.command.context.background
         severity, meant = None, False
-        if context.conditional or job.request.has_option("exclusive") and not _are_fewer(ids, available):
+        if context.conditional or job.request.may_have_all_gpus and not _are_fewer(ids, available):
             continue
         if _only_steps(job) and not _are_all(ids, available):
             option = f"pass --gpus-per-node={len(ids)} to srun, or " if len(ids) < available else ""
@@ -165,7 +165,7 @@ def _starts_workers(job: Job) -> bool:
 
 def _in_loops(job: Job, available: int) -> Iterator[Finding]:
     """Findings on a loop that gives each program a GPU of its own, and has more iterations than there are GPUs."""
-    if job.request.has_option("exclusive"):
+    if job.request.may_have_all_gpus:
         return
     for command in job.invocations:
         if command.phase is not Phase.BATCH or not command.context.loops or command.name == "srun":

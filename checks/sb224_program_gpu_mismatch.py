@@ -56,7 +56,7 @@ _VARIABLE = Regex(r"[ =]\$\{?\w{1,20}\}?(?!\S)")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.request.asks_for_gpus is not True or is_submitted_with_gpus(job) or job.request.has_option("exclusive"):
+    if job.request.asks_for_gpus is not True or is_submitted_with_gpus(job) or job.request.may_have_all_gpus:
         return
     if any(each.launcher.is_a("per-gpu", "by-variables") for each in job.launches):
         return

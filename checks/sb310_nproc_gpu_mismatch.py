@@ -113,7 +113,7 @@ def _seen_gpus(job: Job, world: LaunchWorld) -> int | None:
         gpus = step_gpus(job, world.step)
         # gpu-binding-mismatch reports tasks that are bound to GPUs of their own
         return gpus.per_task if gpus.meant is None else None
-    if not world.in_batch_shell or job.request.has_option("exclusive"):
+    if not world.in_batch_shell or job.request.may_have_all_gpus:
         return None  # an exclusive job's batch shell sees all GPUs of the node
     return job.request.gpus_per_node()
 

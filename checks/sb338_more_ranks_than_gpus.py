@@ -40,7 +40,7 @@ _KINDS = {"jax": "error", "lightning": "error", "rank-variables": "warning", "sl
 
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
     tasks = step.geometry.tasks_per_node
-    if tasks is None or tasks < 2 or not step.certain or step.request.has_option("exclusive"):
+    if tasks is None or tasks < 2 or not step.certain or step.request.may_have_all_gpus:
         return
     sharing = step_gpus(job, step)
     gpus = sharing.on_node

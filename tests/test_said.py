@@ -128,6 +128,7 @@ SAID = [
     ("SB902", "#SBATCH -n 1\n. ./keys.sh\ndocker run -e WANDB_API_KEY=$WANDB_API_KEY a wandb agent b\n",
      "as an argument of docker; export it, and write"),
     ("SB221", "#SBATCH -n 256\nR CMD BATCH a.R\n", "--cpus-per-task=N, with N at most the CPUs of one node"),
+    ("SB122", "#SBATCH -t 24:00 --gres=gpu:4\n./a.out\n", "short for a job with GPUs; for 24 hours write 24:00:00"),
     ("SB720", "#SBATCH -n 1\n./a.out\necho done\nrc=$?\nexit $rc\n", "move `rc=$?` up, directly below line 3"),
     ("SB221", "#SBATCH -n 4 -p a\n#SBATCH -c 2\npython a.py\n", "--ntasks=1 here, and --cpus-per-task=8 on line 3"),
     ("SB221", "#SBATCH -n 4 -c 2\npython a.py\n", "write --ntasks=1 --cpus-per-task=8"),

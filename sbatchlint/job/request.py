@@ -249,6 +249,14 @@ class Request:
         return "" if value in ("", "exclusive") else None if value == "oversubscribe" else value
 
     @cached_property
+    def may_have_all_gpus(self) -> bool:
+        """Whether --exclusive gives the batch shell all GPUs of its nodes, or may do so; steps get those requested.
+
+        `user` and `mcs` only keep others out, and bring no GPU (live runs of 22.05).
+        """
+        return self.has_option("exclusive") and self.exclusive not in ("user", "mcs")
+
+    @cached_property
     def requeue(self) -> bool | None:
         """Whether the job may be requeued; None where the site's default decides."""
         order = list(self._values)

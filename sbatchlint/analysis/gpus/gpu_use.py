@@ -119,7 +119,7 @@ def gpu_need(job: Job) -> GpuNeed | None:
 
 def _seems_whole(request: Request) -> bool:
     """Whether a job requests whole nodes, or all of their memory; --exclusive=user only keeps other users out."""
-    return request.has_option("exclusive") and request.exclusive not in ("user", "mcs") or request.value("mem") == "0"
+    return request.may_have_all_gpus or request.value("mem") == "0"
 
 
 def _is_alone(signs: list[Sign], request: Request) -> bool:

@@ -45,7 +45,7 @@ def too_many_gpus(job: Job, step: Step) -> TooManyGpus | None:
     request = job.request
     if job.phase is not Phase.BATCH or not job.directives.every_setting or not job.directives.certain:
         return None
-    if request.heterogeneous or request.has_option("exclusive") or request.has_option("gpus-per-socket"):
+    if request.heterogeneous or request.may_have_all_gpus or request.has_option("gpus-per-socket"):
         return None  # an exclusive job has all GPUs of its nodes
     if not step.certain or step.in_other_job or "het-group" in step.options:
         return None
