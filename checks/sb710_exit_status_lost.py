@@ -439,7 +439,9 @@ def _advice(
     goes_on = outcome.startswith("line ")  # as if the work had succeeded, before the script ends
     fix = None if last is None else keeping(job, loss.command, last)
     advice = leave
-    if fix is not None and goes_on:
+    # what moves the results fails without them, and `exit $status` would hide another failure of it
+    needed = last is not None and has_trait(last.name, "places") and id(loss.command) in needed_producers(job)
+    if fix is not None and (goes_on or needed):
         fix, advice = append(job, "|| exit", loss.command), after("|| exit")
     elif fix is not None:
         # zsh has a `status` that nobody can set
