@@ -7,6 +7,9 @@ terminal of `ttyd` without a login, and databases that are told to listen everyw
 An error where the server runs commands and certainly asks for no login; a warning for databases, and where Jupyter has
 an empty token, but may ask for a password that `jupyter server password` has saved.
 
+The scheduler of Dask runs the code that a client sends. It asks for no certificate unless it has the options for them:
+advice, as most clusters use it so.
+
 A server that listens on 127.0.0.1 alone can still be reached by other users of its node: that is not reported.
 
 ## Fix
@@ -44,9 +47,12 @@ _EVERYWHERE = Regex(
     r"(?:--ip|--\w+\.ip|--bind-addr|--bind|--host|--bind_ip)[= ](?:0\.0\.0\.0|::|\*|\ue000)(?::\S*)?|--bind_ip_all"
 )
 _NO_PASSWORD = Regex(r"--\w+\.(?:hashed_)?password=(?:''|\"\")?")
+_SCHEDULERS = frozenset({"dask-scheduler", "dask"})
+_LOCAL = frozenset({"127.0.0.1", "localhost", "--host=127.0.0.1", "--host=localhost", "lo", "--interface=lo"})
 _DATABASES = frozenset({"redis-server", "mongod"})
 CARD = Card(
-    "SB906", "server-without-login", severity="error", fix="never", since="0.1.0", when=Commands(*_SERVERS),
+    "SB906", "server-without-login", severity="error", fix="never", since="0.1.0",
+    when=Commands(*_SERVERS, *sorted(_SCHEDULERS)),
     seen="the documentation of Jupyter Server",
     unseen="Nothing; others may use the server.",
 )  # fmt: skip
@@ -54,6 +60,9 @@ CARD = Card(
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     name = command.name or ""
+    if name in _SCHEDULERS:
+        yield from _of_dask(command)
+        return
     opening, demanding, everywhere = _SERVERS[name]
     words = command.words
     # each option with the word after it, as both spellings occur
@@ -72,6 +81,17 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     saved = name.startswith("jupyter") and not any(map(_NO_PASSWORD.fullmatch, words))
     severity = "warning" if saved or name in _DATABASES else "error"
     yield Finding(span_of(word), f"{message}; remove the option, or set a password", severity)
+
+
+def _of_dask(command: Invocation) -> Iterator[Finding]:
+    """The advice on a scheduler of Dask without certificates: it runs whatever a client sends to it."""
+    words = command.words[1:]
+    if command.name == "dask" and words[:1] != ["scheduler"]:
+        return
+    if any(each.startswith(("--tls", "--preload", "--help", "--version")) for each in words) or _LOCAL & set(words):
+        return
+    message = "anyone who reaches the node can run code as you through this Dask scheduler; give it --tls-ca-file"
+    yield Finding(command.name_span, f"{message}, --tls-cert and --tls-key", "info")
 
 
 CASES = [
