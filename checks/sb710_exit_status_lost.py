@@ -14,10 +14,11 @@ A warning where the failure is hidden: a filter at the end of a pipeline replace
 cannot see the failure, and no later command replaces the status anyway; a loop or trap keeps the status of something
 else; a loop of such pipelines ends the script; or something takes the job for a success: the mail that
 `--mail-type=FAIL` names, a job that depends on it or that it submits after the work, a file that marks the work as
-done. So does the mail for END and ALL, where the job's main program (a step, Python, R, Julia) is lost and the script
-ends with a command that cannot fail (`date`, `conda deactivate`). Otherwise only advice, and likewise where later work
-decides how the job ends or reads the output of this one (`align | sort`), where the last command needs a file that the
-work should have written (`./solver -o result.h5; ls result.h5`), or where the status is ignored on purpose (`|| true`).
+done. So does the mail for END and ALL, where the job's main program (a step, or its only one, in Python) is lost and
+the script ends with a command that cannot fail (`date`, `conda deactivate`). An `exit 0` after a message that says
+ERROR is one, too. Otherwise only advice, and likewise where later work decides how the job ends or reads the output of
+this one (`align | sort`), where the last command needs a file that the work should have written (`./solver -o
+result.h5; ls result.h5`), or where the status is ignored on purpose (`|| true`).
 
 Nothing is reported where a failure ends the script (`set -e`, `|| exit`, a trap for ERR), where the script keeps the
 status and uses it, or where it checks the results and ends with a status of its own. What runs in the background is the
@@ -54,7 +55,7 @@ from sbatchlint.analysis.script.appending import append, last_line, where_to_app
 from sbatchlint.analysis.script.dead_ends import dead_ends
 from sbatchlint.analysis.script.endless import endless_command
 from sbatchlint.analysis.script.exit_status import exit_statuses
-from sbatchlint.analysis.script.giving_up import giving_up
+from sbatchlint.analysis.script.giving_up import contradicts_itself, giving_up
 from sbatchlint.analysis.script.keeping_status import keeping, returning
 from sbatchlint.analysis.script.naming_losses import STRANGE, and_others, word_of
 from sbatchlint.analysis.script.needed_files import last_shown, needed_producers
@@ -322,10 +323,11 @@ def _giving_up(job: Job, found: ExitStatuses) -> Iterator[Finding]:
     plain = [each for each in places if job.source.slice(each) in ("exit", "exit 0")]
     # who calls the script without its arguments reads that it wants some
     usage = any("usage" in word.lower() for word in message.words[1:])
+    read = state_reader(job, first) is not None or contradicts_itself(message, first)
     yield Finding(
         first.span,
         f"the script stops here with {status}, so the job ends COMPLETED; write `exit 1`",
-        "warning" if state_reader(job, first) is not None and not usage else "info",
+        "warning" if read and not usage else "info",
         related=[(message.span, "the message"), *((each, "also here") for each in [*places][1:])][:4],
         fix=Fix("exit 1", [replace(each, "exit 1") for each in plain], safe=False) if plain else None,
     )

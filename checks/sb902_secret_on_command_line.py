@@ -43,7 +43,7 @@ from sbatchlint.source.secret_names import is_secret, is_short_lived
 from sbatchlint.source.secrets import secrets_in
 
 CARD = Card(
-    "SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0",
+    "SB902", "secret-on-command-line", severity="warning", fix="sometimes", since="0.1.0", lasting=True,
     unseen="Nothing; others may read the secret while the command runs.",
 )  # fmt: skip
 

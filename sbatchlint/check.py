@@ -53,6 +53,7 @@ class Card(NamedTuple):
     options the directives set. `homogeneous`: not to heterogeneous jobs.
     `sized`: it compares what the job has with what it starts: advice where the command line of sbatch says how large
     the job is.
+    `lasting`: what it reports is not repaired by filling in a placeholder, not even one on the same line.
     `whole_script`: it reports something missing, so it is silent if the analysis stopped before the end of the script.
     `absent`: it reports that the script does not ask for something, so it is silent where a program fills in parts.
     `alone`: it judges a line or a command by itself, so it also applies to a fragment of a script in a document.
@@ -77,6 +78,7 @@ class Card(NamedTuple):
     certain: bool = False
     homogeneous: bool = False
     sized: bool = False
+    lasting: bool = False
     whole_script: bool = False
     absent: bool = False
     alone: bool = False

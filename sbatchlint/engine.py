@@ -227,7 +227,7 @@ class _Prepared:
         level = finding.severity or self.card.severity
         if level == "info" or is_dated(finding, job):
             return "info"
-        if not self.have_run and may_be_right_later(job, finding.span):
+        if not self.have_run and may_be_right_later(job, None if self.card.lasting else finding.span):
             return "info"
         if is_in_idle_branch(job, finding.span):
             return "info"

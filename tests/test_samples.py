@@ -76,6 +76,11 @@ def test_what_no_filling_in_repairs_is_said_in_a_form(tmp_path: Path, wrong: str
     assert severities(f"{FORM}{wrong}srun ./a.out\n", str(tmp_path / "a.sh")) & {"error", "warning"}
 
 
+def test_no_filling_in_hides_a_secret(tmp_path: Path) -> None:
+    login = "TOKEN=<your token>\nwandb login $TOKEN\n"
+    assert "warning" in severities(f"{FORM}{login}srun ./a.out\n", str(tmp_path / "a.sh"))
+
+
 @pytest.mark.parametrize(
     "wrong",
     ["#SBATCH --nodes=NODES\n", "#SBATCH ...\n#SBATCH --tme=1\n", "PATH=/path/to/bin\n", "cd <folder> && ./run.sh\n"],

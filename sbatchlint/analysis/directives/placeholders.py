@@ -56,6 +56,8 @@ _WORD = Regex(
     r"|edit_?(?:me|this)|set_?me|todo|fixme|tbd|placeholder|.+_(?:goes_)?here|x{3,}|\.{3}|…|\?{2,}|.+_your_.+"
     # In the manuals of the Alliance (Canada), and copied from there.
     r"|(?:def|rrg)_(?:some(?:user|prof|pi|acct|account)|your.*)"
+    # Made up, with a number that counts.
+    r"|(?:acc(?:oun)?t?|abc|xyz|proj(?:ect)?)_?(?:123(?:4(?:56?)?)?|0{4})"
 )
 # Words that are not names of folders either.
 _FOLDER = Regex(r"your_.*|change_?me|replace_?me|replace_with_.*|.+_(?:goes_)?here|x{3,}")

@@ -14,6 +14,8 @@ from sbatchlint.source.regex import Regex
 _MESSAGES = frozenset({"echo", "printf", "cat"})
 # What may stand between a message and the end.
 _BETWEEN = frozenset({*_MESSAGES, "date", "sleep", "hostname"})
+# What also may, as the `exit 0` then gives the status.
+_TIDYING = frozenset({"rm", "touch", "cd", "popd"})
 # Functions that end the script because of an error.
 _DYING = Regex(r"(?i)(?:\w*_)?(?:die|fail|failed|abort|bail|error|err|fatal|usage|panic)(?:_\w+)?")
 # Tests that succeed where something is missing or went wrong, and those that succeed where it is there.
@@ -25,6 +27,8 @@ _MISSING = Regex(
 _THERE = Regex(
     r"^\s*(?:test|\[\[?)\s+(?:-[defrsxn]\s|\$\{?#\}?[\"']?\s*(?:-eq|-ge|-gt|==?)|\$\?[\"']?\s*(?:-eq|==?)\s*0)"
 )
+# A message that says of itself that it is about an error.
+_SAYS_ERROR = Regex(r"\W*(?:ERROR|FATAL|FAILED)\b|\W*(?i:error|fatal|failed):")
 # An argument that asks for help.
 _HELP = Regex(r"(?<![\w-])--?h(?:elp)?\b")
 
@@ -37,6 +41,11 @@ def giving_up(job: Job) -> Iterator[tuple[Invocation, Invocation]]:
             yield message, command
 
 
+def contradicts_itself(message: Invocation, end: Invocation) -> bool:
+    """Whether a script says ERROR, and that nothing failed: `echo "ERROR: no input"; exit 0`."""
+    return len(end.argv) > 1 and any(_SAYS_ERROR.match(word) for word in message.words[1:2])
+
+
 def _message(job: Job, command: Invocation) -> Invocation | None:
     """The message after which an `exit` gives up; None where the script succeeds or fails there."""
     context = command.context
@@ -47,7 +56,8 @@ def _message(job: Job, command: Invocation) -> Invocation | None:
         return None
     messages: list[Invocation] = []
     for each in reversed(job.invocations[: command.index]):
-        if each.name not in _BETWEEN or _branches(each) != branches or each.context.calls != context.calls:
+        among = each.name in _BETWEEN or len(command.argv) > 1 and each.name in _TIDYING
+        if not among or _branches(each) != branches or each.context.calls != context.calls:
             break
         if each.name in _MESSAGES:
             messages.append(each)

@@ -77,9 +77,12 @@ def is_unfinished(job: Job) -> bool:
     return is_template(job) or is_form(job)
 
 
-def may_be_right_later(job: Job, span: Span) -> bool:
-    """Whether what is wrong in a script may be right once it is completed: all of a template, and a form's blanks."""
-    return is_template(job) or is_form(job) and rests_on_blank(job, span)
+def may_be_right_later(job: Job, span: Span | None) -> bool:
+    """Whether what is wrong in a script may be right once it is completed: all of a template, and a form's blanks.
+
+    `span`: where that is; None where no blank repairs it.
+    """
+    return is_template(job) or span is not None and is_form(job) and rests_on_blank(job, span)
 
 
 @once

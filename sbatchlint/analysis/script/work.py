@@ -50,6 +50,7 @@ _ENDS_CONTAINER = frozenset(
 _TELLING = Regex(
     r"(?i)(?:\w*_)?(?:log|print|echo|say|msg|info|warn|debug|banner|notify|note|usage|help|title)"
     r"(?:[-_]\w+|info|err|error|msg|line|ing)?|\w+_(?:load|unload|init|setup|activate|env)|(?:enable|setup|activate)_\w+"
+    r"|(?:\w+[-_])?quota"
 )
 # Words of the shell by their letters, which a slip of the fingers puts in another order.
 _LETTERS = {"".join(sorted(word)): word for word in ("echo", "export", "source", "module", "mkdir", "conda")}
