@@ -102,6 +102,7 @@ PIPEFAIL_TRIED = re.compile(r"\(\s*set\s+-\w*o\s+pipefail\b[^()]*\)")
 # Variables that a script tests to find out whether it runs in bash.
 GUARDS = ("BASH", "BASH_VERSION", "BASH_VERSINFO")
 
+_BRACES_SAID = "brace expansion"  # the name of no command
 # A construct: its start and end, its name (`[[ … ]]`), what dash does with it, and FATAL or WRONG.
 Bashism = tuple[int, int, str, str, str]
 
@@ -173,7 +174,8 @@ def _shell_name_end(line: str) -> int:
 
 
 def _quoted(what: str) -> str:
-    return what if what.startswith(("a ", "an ", "the ")) or " in " in what else f"`{what}`"
+    is_said = what == _BRACES_SAID or what.startswith(("a ", "an ", "the ")) or " in " in what
+    return what if is_said else f"`{what}`"
 
 
 # --- what dash does not understand ---------------------------------------------------------------
@@ -256,7 +258,7 @@ def _in_command(command: Simple, names: list[str], string: str, absent: str, def
 def _in_braces(words: Iterable[Word], string: str) -> Iterator[Bashism]:
     for word in words:
         if BRACES.search("".join(_brace_text(part, string) for part in word.parts)):
-            yield _at(word, "brace expansion", "left unchanged", WRONG)
+            yield _at(word, _BRACES_SAID, "left unchanged", WRONG)
 
 
 def _in_node(node: Node, string: str, absent: str) -> Iterator[tuple[str, str, str]]:

@@ -64,6 +64,7 @@ ALTERNATIVE = Regex(
     r"|comment(?:ed)? out|default|fallback|switch)\b",
     re.IGNORECASE,
 )
+_LONG = 40  # of an option that a message shows whole
 _COMMENT_LINE = Regex(r"^#(?!SBATCH).*", re.MULTILINE)
 
 
@@ -131,15 +132,16 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
     is_first = setting is settings[0]
     title = f"remove the first {name}" if is_first else f"remove {name} on line {job.line(setting.span.start)}"
     fix: Fix | None = Fix(title, removal(block, [setting]))
+    shown, kept = _as_it_stands(setting), _as_it_stands(last)
     if setting.name == "mail-type" and not _same_events(settings):
         message, fix = _mail_types(block, settings, place)
         return Finding(setting.span, message, related=related, fix=fix)
     if setting.name == "mail-type" and any(_events(each) != _events(last) for each in settings):
-        message = f"{setting.shown} is redundant: {last.shown} {place} includes its events; remove it"
-        fix = Fix(f"remove {setting.shown}", removal(block, settings[:-1]), safe=True)
+        message = f"{shown} is redundant: {kept} {place} includes its events; remove it"
+        fix = Fix(f"remove {shown}", removal(block, settings[:-1]), safe=True)
         return Finding(setting.span, message, "info", related, fix)
     if setting.name == "gres" and _adds_type(setting, last):
-        message = f"{setting.shown} is redundant: {last.shown} {place} requests as many, of one type; remove it"
+        message = f"{shown} is redundant: {kept} {place} requests as many, of one type; remove it"
         return Finding(setting.span, message, "info", related, fix)
     if _meaning(setting) == _meaning(last):
         message = f"{name} is set again {place} with the same value; remove one of them"
@@ -167,16 +169,24 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
             fix = Fix("write one list", edits)
     elif (slip := _meant_for_other_log(block, setting, last)) is not None:
         option = f"--{OTHER_LOG[setting.name][0]}"
-        message = f"{setting.shown} has no effect: {name} is set again {place}; write `{option}={slip.text}`"
+        message = f"{shown} has no effect: {name} is set again {place}; write `{option}={slip.text}`"
         message += f" {place}" if slip is last and place.startswith("on line") else ""
         fix = Fix(f"write {option}", [replace(slip.option_span, option if slip.written[1] == "-" else option[1:3])])
     else:
         abbreviated = setting.written.startswith("--") and setting.written != name
         why = f"it means {name}, which" if abbreviated else name
-        shown = f"`{setting.as_written}`" if abbreviated else setting.shown
+        shown = f"`{setting.as_written}`" if abbreviated else shown
         message = f"{shown} has no effect: {why} is set again {place}; remove one of them"
     severity = "info" if setting.name in HARMLESS else None
     return Finding(setting.span, message, severity, related, fix)
+
+
+def _as_it_stands(setting: Setting) -> str:
+    """An option for a message, as the script has it: `-n3`, `-n 3`, `--ntasks=3`; its name alone if that is long."""
+    written = setting.token.text
+    if setting.value_token is not None and setting.separate:
+        written = f"{written} {setting.value_token.text}"
+    return f"`{written}`" if written.startswith(setting.written) and len(written) <= _LONG else setting.shown
 
 
 def _meant_for_other_log(block: Directives, setting: Setting, last: Setting) -> Setting | None:

@@ -117,8 +117,10 @@ WANTED = {
     "time": "the time that the job needs",
 }
 OPENING = frozenset("<{[")
+_LONG_OPTION = 25  # an option without a value that a message shows as it stands: `--account=""`
 _FEW_LINES = 4  # that a message names
-# A placeholder that says that it stands for a secret.
+_LOGS = frozenset({"output", "error"})
+_NO_VALUE = "has no value"
 _NO_LOG = "the job fails at the start, as Slurm cannot open its log"
 # What follows from an empty value; Slurm 22.05 and 26.05, live: the other options of a name do without one.
 _EMPTIED = {
@@ -129,6 +131,7 @@ _EMPTIED = {
     "qos": ("Slurm refuses the job if the site checks the QOS", "warning"),
     **dict.fromkeys(("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"), ("the job gets no GPU", "warning")),
 }
+# A placeholder that says that it stands for a secret.
 _SECRET = Regex(r"(?i)(?:key|token|passw(?:or)?d|secret)\b")
 _ASSIGNED = Regex(r"(?:^|\s)([A-Za-z_]\w*|--?[\w-]+)=[\"']?[^\s=]*$")
 # A comment that tells the reader to write something else.
@@ -250,7 +253,11 @@ def _one_of(job: Job, findings: list[Finding]) -> Iterator[Finding]:
         if others:
             advice = f"replace it and {_others(job, first.span, others)}"
             whole = f"{advice} with real values"
-            advice = whole if len(begin) + len(whole) + 2 <= MOST else advice
+            if _NO_VALUE in begin:  # no word that could be replaced
+                rows = sorted({job.line(each.start) for each in (first.span, *others)})
+                advice = f"fill in {at_lines(rows, 'and')}, or remove what is empty"
+            else:
+                advice = whole if len(begin) + len(whole) + 2 <= MOST else advice
         related = [(span, "another placeholder") for span in others[:7]]
         yield first._replace(message=f"{begin}; {advice}", related=related)
 
@@ -301,7 +308,9 @@ def _in_value(
     consequence = "Slurm refuses the script" if refused else CONSEQUENCES.get(setting.name, "Slurm uses it literally")
     certain = refused or CONSEQUENCES.get(setting.name) == REFUSED
     severity = "error" if refused else SEVERITIES.get(setting.name, "error" if certain else "warning")
-    wanted = WANTED.get(setting.name, f"a value for --{setting.name}")
+    wanted = _wanted(job, setting, f"a value for --{setting.name}")
+    if setting.name in _LOGS and right - left < end - start and not refused:  # a part of it, such as a folder
+        wanted = "the real value"
     message = f"`{string[left:right]}` is a placeholder: {consequence}; write {wanted}"
     if setting.name == "mail-user" and not refused and not job.request.has_option("mail-type"):
         consequence, severity = "no mail is sent (no --mail-type)", "info"
@@ -315,6 +324,13 @@ def _in_value(
     # an evident blank, with nothing but mail behind it
     is_template = is_template or setting.name == "mail-user" and string[left] == "<" and not refused
     yield Finding(job.directives.text.span(left, right), message, "info" if is_template else severity)
+
+
+def _wanted(job: Job, setting: Setting, otherwise: str) -> str:
+    """What to write for an option; `otherwise` for one that the table does not have."""
+    wanted = WANTED.get(setting.name, otherwise)
+    # the tasks of an array would share a file without their index
+    return wanted.replace("%j", "%A_%a") if job.request.has_option("array") else wanted
 
 
 @lru_cache(maxsize=4)  # for all jobs in a file
@@ -340,8 +356,10 @@ def _without_value(job: Job, setting: Setting) -> Iterator[Finding]:
         return  # the value follows after a space, which space-around-equals reports
     if job.directives.last(setting.name, setting.component) is setting:
         consequence, severity = _EMPTIED[setting.name]
-        wanted = WANTED.get(setting.name, "how many")
-        message = f"`--{setting.name}=` has no value: {consequence}; write {wanted}, or remove it"
+        wanted = _wanted(job, setting, "how many")
+        written = job.source.slice(setting.span)
+        written = written if len(written) < _LONG_OPTION and written[:2] == "--" else f"--{setting.name}="
+        message = f"`{written}` {_NO_VALUE}: {consequence}; write {wanted}, or remove it"
         yield Finding(setting.span, message, severity)
 
 

@@ -86,15 +86,18 @@ _ON_NODES = Regex(
 )
 _MODEL = Regex(r"(?i) of type .*")
 _GPUS = Regex(
-    r"(?i)(?<![\w.-])(?:(?:a|only) )?(\d{1,4}|single|one|two|three|four|six) (?!not? |of )(?:\w+ )?gpus?\b(?! per task)"
+    r"(?i)(?<![\w.-])(?:(?:a|only) )?(\d{1,4}|single|one|two|three|four|six) (?!not? |of )(?:\w+ )?gpus?\b"
+    r"(?! per (?!node))"
 )
 _OF_GPUS = frozenset({"gpus", "gpus-per-node", "gres"})
 _GPU_VALUE = Regex(r"(?:gpu:(?:[A-Za-z][\w.-]*:)?|(?:[A-Za-z][\w.-]*:)?)(\d{1,4})")
 _CHOICE = Regex(r"(?i)\b(?:if|or|than|was|were|old|e\.?g|example|instead|at (?:least|most)|up to|max\w*|min\w*)\b")
 _OTHER_COUNT = Regex(
     r"(?i)\b(?:partition|queue|max\w*|min\w*|up to|at (?:least|most)|default\w*|has|have|of|or|if|than|was|were|old"
-    r"|e\.?g|example|instead|multiple|total|cluster|about|each|every|request \d+ more)\b|[<>=~x*/]"
+    r"|e\.?g|example|instead|multiple|total|cluster|about|each|every|request \d+ more|there (?:is|are))\b|[<>=~x*/]"
 )
+# What a number is counted by, where that is not the option's own unit: `2 cores per GPU`.
+_PER = Regex(r"(?i)\bper\b")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -186,6 +189,7 @@ def _of_count(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     if (setting.value_line or setting.line).comment is not None:
         found = _COUNTED[setting.name].findall(comment)
         is_clear = not _OTHER_COUNT.search(comment) and sum(each.isdigit() for each in comment.split()) == 1
+        is_clear = is_clear and not _PER.search(_COUNTED[setting.name].sub(" ", comment))
     else:  # a line above tells of the whole request
         found = _ON_NODES.findall(comment) if setting.name == "nodes" else []
         is_clear = not _CHOICE.search(comment)

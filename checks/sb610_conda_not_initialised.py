@@ -172,15 +172,19 @@ def _early_call(job: Job) -> Iterator[Finding]:
         if context.parent is not None or context.phase is not Phase.BATCH:
             continue
         own = has_trait(command.name, "conda") and "/" in command.words[0] and "hook" in command.words
+        if command.words[1:2] in (["unload"], ["rm"], ["del"]):
+            continue  # a module that is taken away adds nothing
         if own or _reads_conda(command) or _is_module(command):
             named = first is not None and first.words[1:] != ["activate"]  # of the base environment
             if first is not None and named and (own or not context.conditional):
+                line = job.line(command.span.start)
+                adds, puts = ("may add", "may put") if _is_module(command) else ("adds", "puts")
                 yield Finding(
                     first.name_span,
-                    f"`{first.name}` may not be found here: only line {job.line(command.span.start)} adds it to PATH; "
+                    f"`{first.name}` may not be found here: only line {line} {adds} it to PATH; "
                     "move that line above this one",
                     "info",
-                    related=[(command.span, "puts it into PATH")],
+                    related=[(command.span, f"{puts} it into PATH")],
                 )
             return
         if may_define_conda_function(command) or sources_startup_file(command) or is_unclear_source(command):

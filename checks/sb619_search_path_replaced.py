@@ -164,10 +164,10 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         if each.name in ("module", "ml") and {"load", "add"} & set(each.words[1:2])
         if not (assignment.name == "LD_LIBRARY_PATH" and all(map(_WITHOUT_LIBRARIES.fullmatch, each.words[2:])))
     ]
-    if not folders or not assignment.exported or may_set_variables(job):
-        return
+    if not folders or not any(folders) or not assignment.exported or may_set_variables(job):
+        return  # also where it is emptied, on purpose: `PYTHONPATH=`
     if not modules:
-        if assignment.name == "LD_LIBRARY_PATH" and any(folders) and not _is_for_one_command(job, assignment):
+        if assignment.name == "LD_LIBRARY_PATH" and not _is_for_one_command(job, assignment):
             yield Finding(
                 assignment.span,
                 "this drops what you or modules put into LD_LIBRARY_PATH before sbatch; append "

@@ -26,6 +26,7 @@ sbatch(1), "Job arrays"; live runs of Slurm 22.05 (tests/slurm); CoBrALab/qbatch
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.limits import comment_on
 from sbatchlint.analysis.expansion.array_elements import INDEX, several_elements
 from sbatchlint.analysis.expansion.reads import TESTS, Use, use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
@@ -60,6 +61,10 @@ _LISTING = frozenset({"ls", "find"})
 _TAKING = frozenset({"mv", "rm", "unlink", "rsync", "tar", "gzip", "flock", "mkdir"})
 # A command with the index that is commented out.
 _COMMENTED = Regex(r"(?m)^[ \t]*#(?!!|SBATCH)[^\n]*\$\{?SLURM_ARRAY_TASK_ID\b[^\n]*")
+# What a comment on the array says where its tasks are meant to do the same.
+_REPEATED = Regex(
+    r"(?i)\b(?:\d+|two|three|five|ten|twenty|several|multiple|many) times\b|\brepe(?:at|tition)|\breplicat"
+)
 _QUEUE = Regex(
     r"(?i)(?:^|[\W_])(?:agents?|workers?|clients?|runners?|celery|dask\w*|optuna|queue|consumer|engine)(?:[\W_]|$)|(?:^|/)orion$"
 )
@@ -85,7 +90,7 @@ def check(job: Job) -> Iterator[Finding]:
     if array.throttle == 1:
         return
     setting = job.request.setting("array")
-    if setting is None or _uses_index(job):
+    if setting is None or _uses_index(job) or _REPEATED.search(comment_on(job, setting)):
         return
     works = [each for each in job.invocations if not each.children and weight(job, each) >= Weight.PROGRAM]
     if not works or any(is_unclear_source(each, personal=False) for each in job.invocations):

@@ -86,6 +86,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         message, severity = told
         if command.name != "scancel" and _is_at_start(job, command):  # no `$!` yet
             message = message.replace(_OWN, "this job has none yet: remove this line")
+        elif all(each.context.background is None for each in job.invocations):  # `$!` is empty
+            message = message.replace(f"{_OWN}, or add", "add")
         yield Finding(span, message, severity)
 
 

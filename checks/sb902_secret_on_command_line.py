@@ -466,7 +466,9 @@ def _traced(secrets: Secrets, printed: dict[str, VariableRead]) -> Iterator[Find
         if found is not None:
             name, use = found
             row = job.line(use.start)
-            advice = "write `set +x` before that line, and `set -x` after it"
+            last = max([row, *(job.line(each.span.start) for each in secrets.reads_by_name.get(name, ()))])
+            advice = "write `set +x` before that line, and `set -x` after "
+            advice += "it" if last == row else f"line {last}, the last one with it"
             if name in printed:
                 other = job.line(printed[name].span.start)
                 advice = f"line {other} prints it, too: remove that, and write `set +x` above line {row}"

@@ -103,6 +103,22 @@ SAID = [
     ("SB710", "#SBATCH -n 1\n# the first may fail\npython a.py\njulia b.jl\ndate\n", "append `|| exit`"),
     ("SB438", "#SBATCH -n 1\nfiles=()\nfor f in files; do ./a.out $f; done\n", "and fill in the list on line 3"),
     ("SB222", "#SBATCH -n 256 -N 1\npython a.py\n", "add -c N if it uses N threads"),
+    ("SB118", "#SBATCH -a 1-5\n#SBATCH -o <your-file>\nsrun ./a.out\n", "write a file such as %x-%A_%a.out"),
+    ("SB118", "#SBATCH -o <your-file>\nsrun ./a.out\n", "write a file such as %x-%j.out"),
+    ("SB118", "#SBATCH -o <your-folder>/%j.out\nsrun ./a.out\n", "Slurm uses it literally; write the real value"),
+    ("SB118", '#SBATCH --account=""\nsrun ./a.out\n', '`--account=""` has no value'),
+    ("SB118", "#SBATCH --account=\n#SBATCH --qos=\n./a.out\n", "fill in lines 2 and 3, or remove what is empty"),
+    ("SB116", "#SBATCH -n2\n#SBATCH -n 4\nsrun ./a.out\n", "`-n2` has no effect: --ntasks is"),
+    ("SB116", "#SBATCH --ntasks=4\nsrun -n3 --ntasks=4 ./a.out\n", "`-n3` has no effect: --ntasks is set again later"),
+    ("SB902", "#SBATCH -n 1\nset -x\n[ -n \"$HF_TOKEN\" ] || exit\nhf auth login --token $HF_TOKEN\nsrun ./a.out\n",
+     "write `set +x` before that line, and `set -x` after line 5, the last one with it"),
+    ("SB610", "#SBATCH -n 1\nconda activate a\nmodule unload python\nsrun ./a.out\n", "because nothing sets conda up"),
+    ("SB610", "#SBATCH -n 1\nconda activate a\nmodule unload python\nmodule load python/3\nsrun ./a.out\n",
+     "only line 5 may add it to PATH"),
+    ("SB437", "#SBATCH -n 1\nexport HUGGINGFACE_HUB_TOKEN=$(cat token)\nsrun ./a.out\n", "write `HF_TOKEN`"),
+    ("SB458", "#SBATCH -n 1\nDATA=\npython a.py --data $DATA --b c\n", "write `${DATA:?}` there to stop the job"),
+    ("SB812", "#SBATCH -n 4\nsrun ./a.out\npkill my_server\n", "in your other jobs too; add --exclusive"),
+    ("SB812", "#SBATCH -n 4\n./server &\nsrun ./a.out\npkill my_server\n", "kill only this job's PIDs (`$!`), or add"),
     # one or several
     ("SB710", "#SBATCH -n 4\nmpirun -np 4 ./a.out\njulia b.jl\necho end\n", "if `mpirun` or `julia` (line 4) fails"),
     ("SB710", "#SBATCH -n 1\npython a.py\npython b.py\necho end\n", "if `python` on line 3 or 4 fails"),
@@ -176,6 +192,8 @@ def test_a_message_fits_its_script(code: str, script: str, part: str) -> None:
 
 
 SILENT = [
+    # a module or the site sets it
+    ("SB414", "#SBATCH -n 1\nmodule load eth_proxy\necho \"${https_proxy}\"\nA=1\nsrun ./a.out $A\n"),
     # a module may set it, or a program that fills in the directives too
     ("SB454", "#SBATCH -n 1\nmodule load spark\nspark-submit --master $SPARKURL --name a a.py\n"),
     ("SB454", "#SBATCH --nodes=${NUM_NODES}\np=${PORT}\npython a.py --port $p --lr 1\n"),
@@ -200,6 +218,12 @@ SILENT = [
 def test_a_message_that_does_not_fit_is_not_said(code: str, script: str) -> None:
     done = lint(f"#!/bin/bash\n{script}", path="job.sh", isolated=True, min_severity="info")
     assert code not in {each.code for each in done.findings}
+
+
+def test_what_is_no_command_is_not_quoted_like_one() -> None:
+    script = "#!/bin/sh\n#SBATCH -n 1\nsource a.sh\nfor i in {1..6}; do ./a.out $i; done\n"
+    (said,) = (each for each in lint(script, path="job.sh", isolated=True).findings if each.code == "SB006")
+    assert "`source` (line 3) and brace expansion (line 4) do not work" in said.message
 
 
 def test_a_command_that_removes_the_other_name_too_was_not_meant_for_it() -> None:
