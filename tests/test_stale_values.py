@@ -180,3 +180,9 @@ def test_values_that_hold_together(tmp_path: Path) -> None:
         assert not [fault for text, told in zip(texts, found, strict=True) if (fault := unlike(text, told))], program
         ours = prints_of(texts[0])[0]["@0"]
         assert {" ".join(text_of(field) or "" for field in each.argv[3:]) for each in ours} == expected, program
+
+
+def test_of_calls_with_several_values_none_is_certain() -> None:
+    program = 'f() { S p; }; N=1; for i in 1 2; do [ "$u1" ] && continue; N=2; done; f $N'
+    calls = prints_of(f"# 0 0 0\n{shown(program)}\n")[0]["@0"]
+    assert len(calls) > 1 and all(each.guards or each.context.conditional for each in calls)
