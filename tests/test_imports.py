@@ -27,6 +27,7 @@ LINT = VERSION | {
     "sbatchlint.cli.arguments",
     "sbatchlint.cli.lint",
     "sbatchlint.cli.outcome",
+    "sbatchlint.cli.output",
     "sbatchlint.cli.process",
     "sbatchlint.configuration",
     "sbatchlint.diagnostics",
