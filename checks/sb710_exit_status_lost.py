@@ -88,6 +88,7 @@ _SHELLS = ("bash", "ksh", "zsh")  # which have pipefail, and a trap for ERR
 _LEAVING = ("break", "continue", "exit", "return")
 _TESTED = Regex(r"\[|if\b[^\n]*\[")  # a test of files, mostly
 _SHORT = 20  # code that a message quotes whole
+_BRINGING = frozenset({"cp", "mv", "rsync", "scp"})
 _MOST_PLACES = 12  # that a finding marks
 _FEW = 9  # commands to which something can be added by hand
 _PROGRAM_WORDS = 3  # of a command, that tell which program it is: `python -m train`
@@ -369,7 +370,10 @@ def _advice(
     leave = after("|| exit") if found.risky or _expects_failures(job) else f"add `set -e` {top}"
     # an iteration needs no other, but what follows may take each for done
     goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
-    if others and _are_independent(found) or cleans_up_after(job, loss.command) or goes_on:
+    # what a failed run has written is still put where its owner looks for it
+    after_it = job.invocations[loss.command.index + 1 :] if not others and loss.how == "replaced" else []
+    brings_back = "line " not in outcome and any(each.name in _BRINGING for each in after_it)
+    if others and _are_independent(found) or cleans_up_after(job, loss.command) or goes_on or brings_back:
         leave = f"{after('|| rc=1')} and end with `{exit_with_kept(loss.command)}`"
         if others > _FEW and job.interpreter_line[0] in _SHELLS and not loss.command.context.depth:
             leave = f"add `trap 'rc=1' ERR` {top} and end with `{exit_with_kept(loss.command)}`"
@@ -409,6 +413,12 @@ def _advice(
             if local not in ("", "export") and not others:
                 advice = f"write `{kept}=$?` without `{local}`, and end with `exit ${kept}`"
             return f"{fails}, although `{kept}` holds its status; {advice}", returning(job, found, kept)
+        if job.source.text[: loss.by.start].rstrip().endswith("||"):  # a message alone: `work || echo "it failed"`
+            said = f"{job.source.slice(loss.by).split()[0]} …"
+            fails_so = f"{fails}, as `{said}` after `||` succeeds"
+            if loss.command.context.loops:
+                return f"{fails_so}; write `|| {{ {said}; rc=1; }}` and end with `{exit_with_kept(loss.command)}`", None
+            return f"{fails_so}; write `|| {{ {said}; exit 1; }}`", None
         return f"{fails}, although the script tests the status; put `exit 1` in the failure branch", None
     if loss.command.context.parent is not None:
         return f"{fails}: a later command in the same shell sets the exit status; {after('|| exit')}", None
@@ -481,7 +491,8 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
         by = _ending(job, found)
         if end == found.end:
             text = job.source.slice(end)
-            begin = f"`{text}` on " if len(text) <= _SHORT and "`" not in text and "\n" not in text else ""
+            begin = "the `if` on " if text.startswith("if") else ""
+            begin = f"`{text}` on " if len(text) <= _SHORT and "`" not in text and "\n" not in text else begin
             if by is not None and by.name is not None:
                 tests = by.name in ("[", "[[", "test")
                 begin = "the test on " if tests else f"`{shortened(by.name)}` on " if by.name not in _LEAVING else ""

@@ -26,6 +26,7 @@ bash(1), wait; live runs on Slurm 22.05 to 26.05; https://github.com/espnet/espn
 from collections.abc import Iterator
 
 from sbatchlint.analysis.outcome.state_readers import state_reader, told_by_mail
+from sbatchlint.analysis.script.appending import where_to_set
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import Loss
@@ -44,6 +45,7 @@ from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands
 
 _NAMES = 16  # characters of two names that a message has room for
+_MOST_PLACES = 12  # that a finding marks
 _OVER_NODES = Regex(r"(?i)node|host")
 
 CARD = Card(
@@ -163,7 +165,7 @@ def check(job: Job) -> Iterator[Finding]:
         place,
         message if len(message) <= MOST else f"{happens}; {advice}",
         severity="info" if reader is None else "warning",
-        related=[(each, "in the background") for each in started][:3],
+        related=[(each, "in the background") for each in started][:_MOST_PLACES],
     )
 
 
@@ -219,7 +221,11 @@ def _for_subshell(job: Job, loss: Loss) -> str:
     group = None if background is None else background.parent
     end = None if group is None else _AFTER_GROUP.match(job.source.own.text, group.span.end)
     if group is not None and end is not None:
-        top = "`set -o pipefail` near the top, " if job.interpreter_line[0] in ("bash", "ksh", "zsh") else ""
+        top = (
+            f"`set -o pipefail` {where_to_set(job, [loss.command])}, "
+            if job.interpreter_line[0] in ("bash", "ksh", "zsh")
+            else ""
+        )
         append = f"{top}`|| rc=1` at the end of line {job.line(group.span.end)}"
         return f"write `wait $p || exit 1` for each PID, {append}, and `exit $rc` at the end"
     return "write `wait $p || exit 1` for each PID, `|| rc=1` after the `)`, and `exit $rc` at the end"

@@ -42,8 +42,7 @@ def check(job: Job) -> Iterator[Finding]:
     for status in exit_statuses(job).empty:
         yield Finding(
             status.read,
-            f"`$?` is 0 here: line {job.line(status.started.start)} only starts the command; "
-            f"{_advice(job, status)}",
+            f"`$?` is 0 here: line {job.line(status.started.start)} only starts the command; {_advice(job, status)}",
             severity="warning" if status.acted_on else "info",
             related=[(status.started, "started in the background")],
         )

@@ -23,6 +23,8 @@ _MOVING = frozenset({"rm", "cp", "rsync", "tar", "grep", "touch", "mv", "ln"})
 
 def marks_success(job: Job, command: Invocation) -> bool:
     """Whether a command creates a file with such a name, or reports success other than by printing it."""
+    if command.calls_function:
+        return False  # the commands in it are looked at themselves
     made = redirected_paths(command) if command.name is None or command.name in _WRITING else []
     if command.name in ("touch", "mv", "ln"):
         made += created_paths(command)

@@ -8,7 +8,11 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job
 from sbatchlint.source.edits import insert
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
+
+_NEAR = 80
+_AFTER_TEST = Regex(r"(?:\s\]\]?|\)\))[ \t]*&&[ \t]*\Z")
 
 
 def where_to_append(job: Job, written: str, command: Invocation) -> str:
@@ -24,6 +28,8 @@ def where_to_append(job: Job, written: str, command: Invocation) -> str:
     if end is None:
         return f"add {text} after this command"
     source = job.source.own
+    if _AFTER_TEST.search(source.text, max(command.span.start - _NEAR, 0), command.span.start):
+        return f"write `{{ … {written}; }}` for what follows the `&&`"  # else it runs where the test fails, too
     rest = source.text[end : source.line_of(end).end].strip()
     place = f"line {job.line(end - 1)}"
     if rest == "\\":

@@ -292,6 +292,10 @@ def end_of_script(job: Job, uses: StatusUses, last: Invocation | None) -> Span |
     end = text.span(final.start, final.end)
     # what stands in the condition of a loop does not set its status
     of_loop = isinstance(node, While) and final is not node
+    if isinstance(node, If) and last is not None and not end.contains(last.span) and span.contains(last.span):
+        return span  # it is 0 where no branch runs
+    if isinstance(node, If) and final is node:
+        return span
     return None if last is not None and (end if of_loop else span).contains(last.span) else end
 
 
