@@ -27,6 +27,11 @@ PROGRAMS = (
     'a=1; b=1; case $u1 in a | b*) let "$u1=9" ;; esac; S $a $b',
     "a=1; case $u1 in a) (( $u1 = 9 )) ;; esac; S $a",
     "a1=1; a7=1; case $u1 in 1 | 7) M=$(( a$u1 = 9 )) ;; esac; S $a1 $a7",
+    # what is sourced from no file
+    "N=3; . <(echo N=2); S $N",
+    'N=3 M=1; source <(printf "N[0]=%s; export M+=4" "$u3"); S $N $M',
+    'N=3; source /dev/stdin <<< "N=$u1"; S "$N"',
+    "N=3 M=2; . /dev/stdin <<< 'M=$N'; S $N $M",
     # references that may be none, or lead to one of several variables
     'C=q; [ "$u1" = a ] && declare -n R=C; R=new; unset -n R; S $C',
     'C=q; if [ "$u1" = a ]; then declare -n R=C; fi; R=new; S $C $R',
@@ -186,3 +191,6 @@ def test_of_calls_with_several_values_none_is_certain() -> None:
     program = 'f() { S p; }; N=1; for i in 1 2; do [ "$u1" ] && continue; N=2; done; f $N'
     calls = prints_of(f"# 0 0 0\n{shown(program)}\n")[0]["@0"]
     assert len(calls) > 1 and all(each.guards or each.context.conditional for each in calls)
+    program = 'f() { S "$1"; }; B="${u1:+set}"; f "${u1,,}" $B'
+    calls = prints_of(f"# 0 0 0\n{shown(program)}\n")[0]["@0"]
+    assert len(calls) > 1 and all(each.context.conditional for each in calls)

@@ -69,14 +69,17 @@ def _refused_value(job: Job, step: Step) -> str | None:
 
 @once
 def _refused_values(job: Job) -> dict[int, str]:
-    """The first such option of each srun, by the offset of the srun."""
+    """The first such option of each srun, by the offset of the srun, where it has one with each of its values."""
     majors = set(job.versions.majors)
-    found: dict[int, str] = {}
+    found: dict[int, str | None] = {}
     for block in command_lines(job):
-        for setting, refusal in block.refused if block.command == "srun" else ():
-            if majors <= set(refusal.versions or majors):
-                found.setdefault(block.lines[0].span.start, setting.as_written)
-    return found
+        if block.command != "srun":
+            continue
+        refused = (setting for setting, refusal in block.refused if majors <= set(refusal.versions or majors))
+        first, start = next(refused, None), block.lines[0].span.start
+        written = None if first is None else first.as_written
+        found[start] = found.get(start, written) and written
+    return {start: written for start, written in found.items() if written is not None}
 
 
 def _refused_option(job: Job, step: Step) -> str | None:

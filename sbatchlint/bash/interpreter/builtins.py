@@ -5,6 +5,7 @@ from itertools import takewhile
 
 from sbatchlint.bash.expansion.arithmetic import status_of
 from sbatchlint.bash.expansion.arrays import is_open
+from sbatchlint.bash.expansion.assignment import widen_one
 from sbatchlint.bash.expansion.printing import echo_output, join_fields, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import programs, reading
@@ -18,6 +19,7 @@ from sbatchlint.bash.state import STDOUT, UNHEEDED, UNKNOWN_OUTPUT, State
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Text, text_of
 from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.regex import Regex
 
 Builtin = Callable[[Interpreter, Invocation, Scope], State | None]
 
@@ -146,10 +148,22 @@ def eval_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     return interpreter.program(text, Scope(scope.state, text, context))
 
 
+_STANDARD_INPUT = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+_SETTING = Regex(r"(?<!\w)([A-Za-z_]\w{0,99})(?:\[[^\]\n]{0,99}\])?\+?=")
+
+
 def source(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`source FILE`: a file that the script wrote, or one beside the script."""
-    text = programs.find_file(interpreter, scope.state, invocation, 1) if len(invocation.argv) > 1 else None
+    """`source FILE`: a file that the script wrote, one beside the script, or what standard input has."""
+    if len(invocation.argv) == 1:
+        return _after_unknown_program(interpreter, scope)
+    file = invocation.argv[1]
+    is_input = text_of(file) in _STANDARD_INPUT
+    text = invocation.stdin if is_input else programs.find_file(interpreter, scope.state, invocation, 1)
     if text is None:
+        # `source <(echo N=2)`: what is written there as a setting is one
+        printed = [piece.expansion.name for piece in file if piece.expansion is not None]
+        for name in dict.fromkeys(_SETTING.findall(" ".join(each for each in printed if each.startswith("<(")))):
+            widen_one(name, invocation.span, scope)
         return _after_unknown_program(interpreter, scope)
     context = scope.context.replace(parent=invocation)
     state, arguments = scope.state, invocation.argv[2:]

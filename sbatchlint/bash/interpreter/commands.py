@@ -26,6 +26,7 @@ from sbatchlint.bash.variables import (
     Variables,
     assumed_defaults,
     changed_names,
+    is_loop,
     merge_guards,
 )
 
@@ -275,7 +276,8 @@ def with_variables(invocation: Invocation, scope: Scope, walk: Callable[[], Stat
 def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: str) -> State | None:
     """Calls a function: its body runs in this shell, with its own arguments. Of several, each may be the one."""
     function = scope.state.functions[name]
-    if invocation.alternatives > 1 and not invocation.guards:  # one of several calls, and nothing says when
+    if invocation.alternatives > 1 and not (invocation.guards and all(is_loop(key) for key, _ in invocation.guards)):
+        # one of several calls, by values and not by iterations
         scope = Scope(scope.state, scope.text, scope.context.replace(conditional=True))
     if not function.uncertain and not function.others:
         return _call(interpreter, invocation, scope, name, function)
