@@ -75,7 +75,6 @@ def test_one_finding_for_one_reason() -> None:
         (f"srun bash -c 'nvidia-smi && {LAUNCHER}'", True),
         (f"srun bash prepare.sh\nsrun {LAUNCHER}", False),
         (f"srun ./prepare\nsrun {LAUNCHER}", False),
-        (f"srun bash -c './prepare; {LAUNCHER}'", False),
         (f"echo $SLURM_NTASKS\nsrun {LAUNCHER}", False),
         (f"mpirun ./prepare\nsrun {LAUNCHER}", False),
         (f"srun -c 4 hostname\nsrun {LAUNCHER}", False),
@@ -85,3 +84,8 @@ def test_the_fix_is_safe_where_nothing_else_needs_the_tasks(body: str, safe: boo
     (found,) = findings(body)
     assert found.fix is not None
     assert found.fix.safe is safe
+
+
+def test_no_fix_takes_the_tasks_of_what_runs_beside_the_launcher() -> None:
+    (found,) = findings(f"srun bash -c './prepare; {LAUNCHER}'")
+    assert found.fix is None
