@@ -4,13 +4,14 @@ import re
 
 from sbatchlint.source.regex import Regex
 
+_GITLAB = "(?:pat|dt|rt|cbt|ptt|soat|agent|ft|imt|ffct|oas)-"
 # Tokens that tell by their form what they are: how they begin, what follows, and what is enough for reports and logs
 # not to show them, where that is less. A text without such a beginning is not searched for the rest.
 _FORMS = (
     ("hf_", "[A-Za-z0-9]{30,}", "[A-Za-z0-9]{16,}"),
     ("gh", "[opsur]_[A-Za-z0-9]{36,}", "[opsur]_[A-Za-z0-9]{16,}"),
     ("github_pat_", r"\w{50,}", r"\w{16,}"),
-    ("gl", r"(?:pat|dt|rt|cbt|ptt|soat|agent)-[\w.-]{20,}", r"(?:pat|dt|rt|cbt|ptt|soat|agent)-[\w.-]{16,}"),
+    ("gl", rf"{_GITLAB}[\w.-]{{20,}}", rf"{_GITLAB}[\w.-]{{16,}}"),
     ("nvapi-", r"[\w-]{40,}", r"[\w-]{16,}"),
     ("AKIA", "[A-Z0-9]{16}", ""),
     ("ASIA", "[A-Z0-9]{16}", ""),
@@ -44,6 +45,8 @@ _FORMS = (
     ("pk-", "", r"[\w-]{16,}"),
     ("rk-", "", r"[\w-]{16,}"),
     *((kind, "(?:live|test)_[A-Za-z0-9]{24,}", "") for kind in ("sk_", "rk_", "pk_")),
+    *((kind, "prod_[A-Za-z0-9]{24,}", "") for kind in ("sk_", "rk_")),
+    ("sk_", "[a-f0-9]{48}", ""),
     ("whsec_", "[A-Za-z0-9+/=]{32,}", ""),
     ("dckr_pat_", r"[\w-]{20,}", ""),
     ("dckr_oat_", r"[\w-]{20,}", ""),
@@ -70,12 +73,78 @@ _FORMS = (
     ("LS0tLS1CRUdJTiB", r"(?!DRVJUSUZJ|QVUJMSU)[A-Za-z0-9+/]{40,}={0,2}", ""),  # a private key in base 64
     ("b3BlbnNzaC1rZXktdjE", "[A-Za-z0-9+/]{40,}={0,2}", ""),
     ("/api/webhooks/", r"\d{15,22}/[\w-]{50,}", r"\d{15,22}/[\w-]{30,}"),
+    # registries of packages, and what builds them
+    ("rubygems_", "[a-f0-9]{48}", "[a-f0-9]{30,}"),
+    ("CLOJARS_", "[a-z0-9]{60}", ""),
+    ("AKCp", "[A-Za-z0-9]{65,73}", ""),
+    ("cmVmd", "[A-Za-z0-9]{59}", ""),
+    ("CCIP", "(?:AT|RJ)_[A-Za-z0-9]{20,24}_[a-f0-9]{40}", ""),
+    ("bk", "(?:ua|aj)_[a-f0-9]{40}", ""),
+    ("sq", "[upa]_[a-f0-9]{40}", ""),
+    ("sgp_", "(?:(?:[a-f0-9]{16}|local)_)?[a-f0-9]{40}", ""),
+    ("BBDC-", "[A-Za-z0-9+/@_-]{44}", ""),
+    ("ATCTT3", r"[\w=-]{100,}", ""),
+    ("CFPAT-", r"[\w-]{43}", ""),
+    ("PMAK-", "[a-f0-9]{24}-[a-f0-9]{34}", ""),
+    ("API-", "(?=[A-Z]*[0-9])[A-Z0-9]{26}", ""),
+    # clouds, clusters and what watches them
+    *((kind, "[A-Z2-7]{16}", "") for kind in ("ABIA", "ACCA")),
+    ("LTAI", "[A-Za-z0-9]{20}", ""),
+    ("AKID", "[A-Za-z0-9]{32}", ""),
+    ("AQVN", r"[\w-]{35,38}", ""),
+    ("sha256~", r"[\w-]{43}", ""),
+    ("pul-", "[a-f0-9]{40}", ""),
+    ("pn", "[ub]_[A-Za-z0-9]{36}", ""),
+    ("fo1_", r"[\w-]{43}", ""),
+    *((kind, r"[A-Za-z0-9+/]{100,}={0,3}", "") for kind in ("fm1a_", "fm1r_")),
+    ("tk-us-", r"[\w-]{48}", ""),
+    ("sb_secret_", r"[\w-]{31}", ""),
+    ("v1.0-", "[a-f0-9]{24}-[a-f0-9]{146}", ""),
+    ("dt0", r"[cs]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}", ""),
+    ("NRII-", r"[\w-]{32}", ""),
+    ("dnkey-", r"[\w=-]{26}-[\w=-]{52}", ""),
+    ("sm_", "(?:aat|pat|sat)_[A-Za-z0-9]{16}", ""),
+    # models
+    ("api_org_", "[A-Za-z]{34}", ""),
+    ("tgp_v1_", r"[\w-]{43}", ""),
+    ("jina_", r"[a-f0-9]{32}[\w-]{28}", ""),
+    ("tvly-", r"(?:dev-|prod-)?[A-Za-z0-9]{32}", ""),
+    ("fc-", "[a-f0-9]{32}", ""),
+    ("csk-", "[a-z0-9]{48}", ""),
+    ("pcsk_", r"\w{50,}", ""),
+    ("e2b_", "[a-f0-9]{40}", ""),
+    ("esecret_", "[A-Za-z0-9]{24,}", ""),
+    # mail, messages, files, payments and others
+    ("key-", "", "[a-f0-9]{32}"),
+    *((kind, "[a-f0-9]{64}-[A-Za-z0-9]{16}", "") for kind in ("xkeysib-", "xsmtpsib-")),
+    ("secret_", "[A-Za-z0-9]{43}", ""),
+    ("pat", r"[A-Za-z0-9]{14}\.[a-f0-9]{64}", ""),
+    *((kind, r"[\w-]{22}\.[a-f0-9]{24}\.[A-Za-z0-9]{20}", "") for kind in ("pat.", "sat.")),
+    ("ops_eyJ", "[A-Za-z0-9+/]{100,}={0,3}", ""),
+    ("A3-", "[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}", ""),
+    ("p8e-", "[A-Za-z0-9]{32}", ""),
+    ("sl.", r"(?:u\.)?[\w=-]{130,}", ""),
+    ("fio-u-", r"[\w=-]{64}", ""),
+    ("tfp_", r"[\w.=-]{59}", ""),
+    ("rdme_", "[a-z0-9]{70}", ""),
+    ("ico-", "[A-Za-z0-9]{32}", ""),
+    ("EAA", "[A-Za-z0-9]{100,}", ""),
+    ("sq0", r"(?:atp-[\w-]{22}|csp-[\w-]{43})", ""),
+    ("access-", "(?:sandbox|development|production)-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}", ""),
+    ("shippo_", "(?:live|test)_[a-f0-9]{40}", ""),
+    ("duffel_", r"(?:live|test)_[\w=-]{43}", ""),
+    *((kind, "[A-Za-z0-9]{54}", "") for kind in ("EZAK", "EZTK")),
+    ("FLWSECK", "(?:_TEST)?-[a-z0-9]{32}-X", ""),
 )
 # Tokens that tell it by what is in their middle, which is looked for first.
 _OTHER_FORMS = (
     (":AA", r"(?:(?<![\w-])|(?<=/bot))\d{8,10}:AA[\w-]{33}(?![\w-])"),
     ("8Q~", r"(?<![\w~.-])[\w~.-]{3}8Q~[\w~.-]{31,34}(?![\w~-])"),
     ("7Q~", r"(?<![\w~.-])[\w~.-]{3}7Q~[\w~.-]{31,34}(?![\w~-])"),
+    (".atlasv1.", r"(?<![\w-])[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}(?![\w-])"),
+    ("_mmk", r"(?<![\w-])[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk(?![\w-])"),
+    ("-us", r"(?<![\w-])[a-f0-9]{32}-us[0-9]{1,2}(?![\w-])"),
+    ("JQQJ99", r"(?<![\w-])[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}(?![\w-])"),
     (".G", r"(?<![\w-])[MNO][\w-]{23,27}\.G[\w-]{5}\.[\w-]{27,40}(?![\w-])"),
 )
 

@@ -1,7 +1,7 @@
-"""What texts say in another form than a command line has it: lists of words, and addresses in parts.
+"""What texts say in another form than a command line has it: lists of words, addresses in parts, quotes within quotes.
 
 `restated` writes such places as a command line or an address, in which places of secrets are known, and says where each
-piece of it came from.
+piece of it came from; `unquoted` does so for a text within quotes.
 """
 
 from bisect import bisect
@@ -27,6 +27,12 @@ _ADDRESSES = (
             r"(?:\\r|\\n|[\s'\">]){1,20}Host: (?P<host>[\w.-]{1,200})"
         ),
     ),
+)
+# A quote within quotes: `'\''`, `'"'"'`, `"'"'"`, `\\\"`, `\x27`; first the longer ones of what is quoted twice.
+_QUOTE_IN_QUOTES = Regex(
+    r"(?P<twice>'\\''\\'\\'''\\''|'\"'\"'\"'\"'\"'\"'\"'\"')"
+    r"|'\\{0,8}\"(?P<single>')\\{0,8}\"'|\\{0,8}\"'\\{0,8}(?P<double>\")'\\{0,8}\"|'\\{1,8}(?P<escaped>['\"])'"
+    r"|\\{1,8}(?:(?P<plain>['\"])|(?:x2|0?4|u002)(?P<number>[27]))"
 )
 
 
@@ -77,3 +83,28 @@ def restated(string: str) -> Restated | None:
             add(match["path"], match.start("path"))
             add("\n\n")
     return Restated("".join(parts), pieces) if pieces else None
+
+
+def unquoted(string: str) -> Restated | None:
+    """A text with the quotes that stand within quotes by themselves; `None` without any."""
+    if "\\" not in string and '"\'"' not in string:
+        return None
+    parts: list[str] = []
+    pieces: list[tuple[int, int, int]] = []
+    size = at = 0
+    for match in _QUOTE_IN_QUOTES.finditer(string):
+        if match.start() > at:
+            parts.append(string[at : match.start()])
+            pieces.append((size, match.start() - at, at))
+            size += match.start() - at
+        if match["twice"]:
+            parts.append("'")
+        elif match["number"]:
+            parts.append('"' if match["number"] == "2" else "'")
+        else:
+            parts.append(match[match.lastgroup or 0])
+        size, at = size + 1, match.end()
+    if not parts:
+        return None
+    pieces.append((size, len(string) - at, at))
+    return Restated("".join((*parts, string[at:])), pieces)

@@ -22,7 +22,7 @@ from sbatchlint.source.secret_keys import private_keys
 from sbatchlint.source.secret_lines import PLACES_OF_LINES
 from sbatchlint.source.secret_names import KEY_NAMES, MORE_NAMES, NAMES, TEXT_TOKENS, is_secret, may_name_secret
 from sbatchlint.source.secret_places import PLACES
-from sbatchlint.source.secret_restatements import restated
+from sbatchlint.source.secret_restatements import restated, unquoted
 from sbatchlint.source.text import Source, Span
 
 COVER = "*"
@@ -239,8 +239,10 @@ def _spans(string: str) -> list[tuple[int, int]]:
 def _found(string: str) -> list[tuple[int, int]]:
     """The same as each sign tells it."""
     found = _found_as_written(string)
-    other = restated(string)
-    return found if other is None else [*found, *other.original(_found_as_written(other.text))]
+    for other in (restated(string), unquoted(string)):
+        if other is not None:
+            found = [*found, *other.original(_found_as_written(other.text))]
+    return found
 
 
 def _found_as_written(string: str) -> list[tuple[int, int]]:
