@@ -141,7 +141,7 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         fix = Fix(f"remove {shown}", removal(block, settings[:-1]), safe=True)
         return Finding(setting.span, message, "info", related, fix)
     if setting.name == "gres" and _adds_type(setting, last):
-        message = f"{shown} is redundant: {kept} {place} requests as many, of one type; remove it"
+        message = f"{shown} has no effect: {kept} {place} replaces it, with the same count; remove {shown}"
         return Finding(setting.span, message, "info", related, fix)
     if _meaning(setting) == _meaning(last):
         message = f"{name} is set again {place} with the same value; remove one of them"
@@ -163,7 +163,8 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
     elif setting.name in LISTS:
         merged = _one_list(setting, last)
         message = f"{name} is set again {place}, and only the last one counts"
-        message += "; write one list" if merged else "; keep one, or write one list"
+        mixed = setting.name == "gres" and _mixes_types(setting, last)  # which sbatch refuses in one list
+        message += "; write one list" if merged else "; keep one" if mixed else "; keep one, or write one list"
         if merged:
             edits = [*removal(block, [setting]), replacement(block, last, merged)]
             fix = Fix("write one list", edits)
@@ -202,6 +203,15 @@ def _adds_type(setting: Setting, last: Setting) -> bool:
     earlier, later = (setting.text or "").split(":"), (last.text or "").split(":")
     count = earlier[1] if len(earlier) > 1 else "1"
     return len(earlier) < 3 and len(later) == 3 and later[0] == earlier[0] and later[2] == count
+
+
+def _mixes_types(setting: Setting, last: Setting) -> bool:
+    """Whether two `--gres` name the same resource with a type and without one: `gpu:4`, `gpu:a100:1`."""
+    typed: dict[str, set[bool]] = {}
+    for item in f"{setting.text or ''},{last.text or ''}".split(","):
+        name, *rest = item.split(":")
+        typed.setdefault(name, set()).add(len(rest) > 1 or bool(rest) and not rest[0][:1].isdigit())
+    return any(len(each) > 1 for each in typed.values())
 
 
 def _mail_types(block: Directives, settings: Sequence[Setting], place: str) -> tuple[str, Fix | None]:

@@ -55,14 +55,15 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
             missing = {each for guess in guesses for each in mail.events(guess or "").events} - {*read.events}
             instead = None if None in guesses else " and ".join(dict.fromkeys(each for each in guesses if each))
             whole = mail.corrected(text)
+            is_lost = instead is None or read.none or bool(missing)
             fix = None
             if instead is not None and whole is not None:
-                fix = Fix(f"write {instead}", [replacement(job.directives, setting, whole)])
+                title = f"write {instead}" if is_lost else f"remove {' and '.join(read.unknown)}"
+                fix = Fix(title, [replacement(job.directives, setting, whole)])
             predicate = "is not a mail event" if len(read.unknown) == 1 else "are not mail events"
             message = f"sbatch silently drops {_quoted(read.unknown)}, which {predicate}"
             if all(each != each.strip() for each in read.unknown):
                 message = f"sbatch silently drops {_quoted(read.unknown)} because of the spaces in the list"
-            is_lost = instead is None or read.none or bool(missing)
             pronoun, verb = "it" if len(read.unknown) == 1 else "them", "are" if " and " in (instead or "") else "is"
             advice = EVENTS if instead is None else f"write {instead}"
             if not is_lost:

@@ -258,15 +258,19 @@ def _tasks_of_one_process(job: Job) -> Finding | None:
     serial = all(each is not None and has_one_thread(each) for each in programs)
     name, line = basename(works[0].argv[0]), job.line(works[0].span.start)
     serial = serial and not request.has_option("mem-per-cpu")
-    one = f"--{setting.name}=1"
     cpus = request.setting("cpus-per-task")
     number = tasks * per_task
     threads = f"{number} threads" if number <= _CPUS_OF_NODE else "N threads"
     more = f"add -c {threads.split()[0]}"
     if cpus is not None:
         more = f"{more.removeprefix('add ')} on line {job.line(cpus.span.start)}"
-    parallel = f"; write {one}, and {more} if it uses {threads} or workers"
-    advice = f", without threads; write {one}" if serial else parallel
+    earlier = next((each for each in job.directives.settings if each.name == setting.name and each.text == "1"), None)
+    one = f"write --{setting.name}=1"
+    if earlier is not None and earlier.span.start < setting.span.start:  # which this overrides
+        one = f"remove `{setting.as_written}` (line {job.line(earlier.span.start)} requests 1)"
+        more = more if more.startswith("add ") else f"write {more}"
+    parallel = f"; {one}, and {more} if it uses {threads} or workers"
+    advice = f", without threads; {one}" if serial else parallel
     return Finding(
         setting.span,
         f"the job has {tasks} tasks, but line {line} starts `{name}` only once{advice}",

@@ -123,10 +123,12 @@ def _work(job: Job) -> Iterator[Finding]:
             before = job.source.text[step.invocation.span.start : inner.start]
             if step.invocation.span.contains(inner) and _ONLY_OPTIONS.fullmatch(before):
                 starts = f"`{command.name}`" if command.name else "the program"
+                # as many as now, and what the function sets must not get out of its subshell
+                call = f"`( {function} )`, without srun and `$( )`"
                 yield Finding(
                     inner,
                     f"the batch shell itself runs `{function}`, and srun gets only its output; "
-                    f"put srun before {starts} in the function, and call it without srun",
+                    f"put `srun -N1 -n1` before {starts} in the function, and call it as {call}",
                     "warning",
                     related=[(command.span, "runs in the batch shell")],
                 )

@@ -116,8 +116,8 @@ def _in_step(job: Job, install: Install, installs: list[Install]) -> Finding | N
             f"{tasks} of the step on line {line} run `{kind}` at once in one environment; {instead}",
             None if warm is None else "info",
         )
-    if not _is_lost(command):
-        return None
+    if not _is_lost(command) or "container-name" in step.options:
+        return None  # pyxis keeps a container with a name
     return _finding(
         install,
         step,

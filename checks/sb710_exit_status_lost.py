@@ -45,9 +45,11 @@ from itertools import chain, islice
 from sbatchlint.analysis.outcome.last_commands import (
     cancels_itself,
     cleans_up_after,
+    follows,
     is_idle_wait,
     may_fail_with,
     removes_data_after,
+    server_before,
 )
 from sbatchlint.analysis.outcome.main_work import told_of_main_work
 from sbatchlint.analysis.outcome.state_readers import Reader, state_reader
@@ -56,7 +58,7 @@ from sbatchlint.analysis.script.dead_ends import dead_ends
 from sbatchlint.analysis.script.endless import endless_command
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.giving_up import contradicts_itself, giving_up
-from sbatchlint.analysis.script.keeping_status import keeping, returning
+from sbatchlint.analysis.script.keeping_status import keeping, returning, without_line
 from sbatchlint.analysis.script.naming_losses import STRANGE, and_others, word_of
 from sbatchlint.analysis.script.needed_files import last_shown, needed_producers
 from sbatchlint.analysis.script.pipefail import is_lost_with_pipefail, is_pipefail_safe, place_for_options
@@ -66,7 +68,7 @@ from sbatchlint.analysis.script.traps import exit_of_error_trap, exiting_trap, s
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove, replace, shortened
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace, shortened
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.programs import has_trait
@@ -204,6 +206,8 @@ def _may_fail_at_end(job: Job, found: ExitStatuses, loss: Loss) -> bool:
     if loss.how not in ("replaced", "tested"):
         return False
     end = _ending(job, found)
+    if end is not None and end.context.background is not None:
+        return False  # it is only started, which succeeds
     if end is not None:
         return may_fail_with(end) or weight(job, end) > Weight.NONE
     return found.end is not None and _TESTED.match(job.source.slice(found.end)) is not None
@@ -382,7 +386,7 @@ def _advice(
         only = leave.startswith("add `set -e`")
         leave = f"add `set -eo pipefail` {top}" if only else f"add `set -o pipefail` {top}, and {leave}"
     if loss.how == "pipeline":
-        return _of_pipeline(job, found, loss, name, many, leave, top)
+        return _of_pipeline(job, found, loss, same, name, many, leave, top)
     if loss.how == "overwritten":
         text = job.source.slice(loss.by).strip()
         happens = f"`{text}` in the loop keeps only the last iteration's status"
@@ -435,6 +439,10 @@ def _advice(
             begin = f"a failure of {name}{many} is ignored: only the status of `{later.name}` counts; {leave}"
             return begin, None
         begin = f"a failure of {name}{many} is ignored: only line {line}"
+        inner = list(later.descendants())
+        if any(each.command in inner for each in same) and inner[-1].name:  # lost in the text that this one runs
+            where = f"`{shortened(inner[-1].name)}` on line {job.line(inner[-1].span.start)}"
+            begin = f"a failure of {name}{many} is ignored: only {where}"
         whole, short = f"{begin} sets the job's exit status; {leave}", f"{begin}'s exit status counts; {leave}"
         return whole if len(whole) <= MOST else short, None
     last = found.last if not others and not found.decisive else None
@@ -443,22 +451,33 @@ def _advice(
         begin = f"if {name} fails, `rm` on line {job.line(last.span.start)} still runs, and {so}"
         return f"{begin}; write `{word}{rest} && rm …`", None
     if last is not None and loss.how == "replaced" and is_idle_wait(job, last, loss.command):
-        row = job.source.own.line_of(last.span.start)
         sets = f"`wait` on line {job.line(last.span.start)} sets the exit status"
-        edit = remove(Span(row.start, min(row.end + 1, len(job.source.own.text))))
-        advice = f"{sets}; remove it (nothing runs in the background)"
-        return f"{fails}: {advice}", Fix("remove `wait`", [edit], safe=False)
+        return f"{fails}: {sets}; remove it (nothing runs in the background)", without_line(job, last)
+    server = server_before(job, last, loss.command) if last is not None and loss.how == "replaced" else None
+    if server is not None and last is not None:
+        waits = f"`wait` on line {job.line(last.span.start)} waits for `{server}`, maybe up to the time limit"
+        return f"if {name}{many} fails, {waits}; {after('|| exit')}", append(job, "|| exit", loss.command)
     goes_on = outcome.startswith("line ")  # as if the work had succeeded, before the script ends
     fix = None if last is None else keeping(job, loss.command, last)
     advice = leave
     # what moves the results fails without them, and `exit $status` would hide another failure of it
     needed = last is not None and has_trait(last.name, "places") and id(loss.command) in needed_producers(job)
-    if fix is not None and (goes_on or needed):
+    ends_with_zero = last is not None and job.source.slice(last.span) == "exit 0"
+    # `exit $status` would hide a failure of the last command, too, which now fails the job
+    also_work = last is not None and found.end is None and last.name not in _BRINGING
+    also_work = also_work and last is not None and weight(job, last) > Weight.NONE and not may_fail_with(last)
+    if fix is not None and last is not None and ends_with_zero and follows(loss.command, last) and not goes_on:
+        because = f"{fails} because of `exit 0` on line {job.line(last.span.start)}; remove that line"
+        if (without := without_line(job, last)) is not None:
+            return because, without
+    if fix is not None and (goes_on or needed or also_work):
         fix, advice = append(job, "|| exit", loss.command), after("|| exit")
     elif fix is not None:
         # zsh has a `status` that nobody can set
         kept = "rc" if job.interpreter_line[0] == "zsh" else "status"
         advice = f"add `{kept}=$?` below line {last_line(job, loss.command)} and end with `exit ${kept}`"
+        if ends_with_zero and last is not None:
+            advice = advice.replace("end with", f"on line {job.line(last.span.start)} write")
     begins = [fails]
     if found.last is not None and id(loss.command) in needed_producers(job):
         begins.insert(0, f"if {name}{many} fails after writing what `{found.last.name}` needs, {surely}")
@@ -501,6 +520,8 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
             return [f"the loop on line {job.line(end.start)} sets the exit status"]
         return [f"line {job.line(max(end.start, loss.by.start))} sets the exit status"]
     line = job.line(last.span.start)
+    if last.context.background is not None and last.context.parent is None:
+        return [f"line {line} starts a background command, whose status is 0", f"the `&` of line {line} gives 0"]
     name = last.name and shortened(job.source.slice(last.span) if last.name == "exit" else last.name)
     if has_trait(last.name, "container"):
         name = " ".join(last.words[:2])
@@ -509,7 +530,7 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
 
 
 def _of_pipeline(
-    job: Job, found: ExitStatuses, loss: Loss, name: str, many: str, leave: str, top: str
+    job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], name: str, many: str, leave: str, top: str
 ) -> tuple[str, Fix | None]:
     """The message and fix for a status lost in a pipeline; pipefail alone helps only where the status is used."""
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
@@ -523,6 +544,8 @@ def _of_pipeline(
     if not is_lost_with_pipefail(job, loss):
         return begin + f"add `set -o pipefail` {above}", _pipefail(job, found)
     begin = f"a failure of {name}{many} is ignored: the pipeline returns the status of `{filter_name}`; "
+    if any(each.how == "replaced" for each in same):  # which no pipeline loses
+        begin = f"a failure of {name}{many} is ignored: {_last_line(job, found, same[-1])[-1]}; "
     if not found.risky and not _expects_failures(job):
         return begin + f"add `set -eo pipefail` {top}", None
     return begin + f"add `set -o pipefail` {top} and {leave.removeprefix('add ')}", None

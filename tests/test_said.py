@@ -14,6 +14,23 @@ _RAY = (
     "export redis_password=$(uuidgen)\nsrun ray start --head {} --redis-password=$redis_password --block &\nwait\n"
 )
 SAID = [
+    ("SB710", "#SBATCH -n 1\n./a x\nnohup ./b &\n",
+     "ends COMPLETED: line 4 starts a background command, whose status is 0;"),
+    ("SB710", "#SBATCH -n 1\nsrun ./a\nexit 0\n", "because of `exit 0` on line 4; remove that line"),
+    ("SB710", "#SBATCH -n 1\nsrun ./a\nsleep 1\nexit 0\n", "and on line 5 write `exit $status`"),
+    ("SB710", "#SBATCH -n 1\nsrun ./a\nkill_monitor\ndate\n", "`|| rc=1`"),
+    ("SB710", "#SBATCH -n 1\ndask scheduler &\npython a.py\nwait\n",
+     "if `python` fails, `wait` on line 5 waits for `dask scheduler`, maybe up to the time limit; append `|| exit`"),
+    ("SB710", "#SBATCH -n 1\npip-review --auto\npip install a\n", "append `|| exit` to line 3"),
+    ("SB710", "#SBATCH -n 1\n./a x\nsingularity exec i.sif bash -c '\npython b.py\npython c.py'\n",
+     "only `python` on line 6"),
+    ("SB710", "#SBATCH -n 1\nvcf-concat a | bgzip -c > b\nRscript c.R\ntabix -p vcf b\n",
+     "line 5 sets the exit status"),
+    ("SB116", "#SBATCH --gres=gpu:4\n#SBATCH --gres=gpu:a100:1\nsrun ./a\n", "only the last one counts; keep one"),
+    ("SB116", "#SBATCH --gres=gpu:1\n#SBATCH --gres=gpu:a100:1\nsrun ./a\n", "remove `--gres=gpu:1`"),
+    ("SB222", "#SBATCH --ntasks=1\n#SBATCH -n 4\n#SBATCH -N 1\npython a.py\n", "remove `-n 4` (line 2 requests 1)"),
+    ("SB403", "#SBATCH -n 4\nwork() { python a.py > log; }\nsrun -N1 $( work )\n",
+     "put `srun -N1 -n1` before `python` in the function, and call it as `( work )`"),
     ("SB726", "#SBATCH -n 1\nmatlab -nodisplay < /home/someone/projects/analysis/run_all.m\n",
      "run('/home/someone/projects/analysis/run_all.m')"),
     ("SB904", "#SBATCH -n 1\nchmod 777 build.sh\n./build.sh\n", "to make it executable, use `u+x`"),
@@ -285,3 +302,9 @@ def test_a_finding_on_options_of_the_settings_names_them(tmp_path: Path, monkeyp
     (tmp_path / "sbatchlint.toml").write_text('[[submit]]\npaths = ["a.sh"]\noptions = "--mail-user=x@y.z"\n')
     done = lint("#!/bin/bash\n#SBATCH -n 1\nsrun ./a.out\n", path="a.sh")
     assert [each.message.endswith(" (from [[submit]] in sbatchlint.toml)") for each in done.findings] == [True]
+
+
+def test_a_fix_that_removes_an_event_is_not_said_to_write_one() -> None:
+    script = "#!/bin/bash\n#SBATCH --mail-type=fail,abort\nsrun ./a.out\n"
+    found = lint(script, path="job.sh", isolated=True, min_severity="info").findings
+    assert [each.fix.title for each in found if each.code == "SB127" and each.fix] == ["remove abort"]

@@ -1,6 +1,7 @@
 """What the last commands of a script do after its work: clean up, remove its input, wait for nothing, or scancel."""
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.job import Job
@@ -24,7 +25,7 @@ _NEEDS_FILES = frozenset(
         *("sort", "stat", "tail", "tar", "test", "unzip", "wc", "zcat", "zip"),
     )
 )
-_CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e")
+_CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e|^(?:kill|stop)[-_]")
 _ENDING_CONTAINERS = frozenset({"kill", "rm", "stop"})  # `docker stop NAME`
 _TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
 _RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
@@ -54,14 +55,14 @@ def removes_data_after(work: Invocation, last: Invocation) -> bool:
     """Whether the script ends by removing folders, or files by a pattern, right after work that may have read them."""
     words = [shown_text(each) for each in last.argv[1:]]
     many = any("*" in each or _RECURSIVE.fullmatch(each) is not None for each in words)
-    return last.name == "rm" and _follows(work, last) and many and not any(map(_TEMPORARY.search, words))
+    return last.name == "rm" and follows(work, last) and many and not any(map(_TEMPORARY.search, words))
 
 
 def is_idle_wait(job: Job, last: Invocation, work: Invocation) -> bool:
     """Whether `last` is a bare `wait` on a line of its own, right after the work, with nothing to wait for."""
     if last.words != ["wait"] or last.redirects or last.context.depth or last.context.conditional:
         return False
-    if not _follows(work, last) or work.context.depth or work.context.loops or last.span.end > len(job.source.own.text):
+    if not follows(work, last) or work.context.depth or work.context.loops or last.span.end > len(job.source.own.text):
         return False
     return job.source.slice(job.source.line_of(last.span.start)).strip() == "wait" and not _runs_in_background(job)
 
@@ -82,5 +83,16 @@ def _runs_in_background(job: Job) -> bool:
     return any(each.context.background is not None or is_unclear_source(each) for each in job.invocations)
 
 
-def _follows(work: Invocation, last: Invocation) -> bool:
+def server_before(job: Job, last: Invocation, work: Invocation) -> str | None:
+    """The server that runs in the background before the work, and for which a bare `wait` at the end waits."""
+    if last.words != ["wait"] or last.context.depth or work.context.depth:
+        return None
+    if any(each.name in ("kill", "pkill", "killall", "scancel") for each in job.invocations[work.index :]):
+        return None
+    before = (each for each in job.invocations[: work.index] if each.context.background is not None)
+    return next((name for each in before if (name := server_name(each)) is not None), None)
+
+
+def follows(work: Invocation, last: Invocation) -> bool:
+    """Whether a command runs right after work, and what that starts."""
     return last.index - work.index - len(list(work.descendants())) == 1

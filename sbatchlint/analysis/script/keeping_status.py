@@ -8,7 +8,7 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job
-from sbatchlint.source.edits import Edit, insert, replace
+from sbatchlint.source.edits import Edit, insert, remove, replace
 from sbatchlint.source.text import Span
 
 
@@ -49,6 +49,15 @@ def returning(job: Job, found: ExitStatuses, name: str) -> Fix | None:
     if not one or last is None or last.name == "exit" or last.context.depth or last.span.end > len(job.source.own.text):
         return None
     return Fix("exit with the kept status", [_exit_at_end(job, name)])
+
+
+def without_line(job: Job, command: Invocation) -> Fix | None:
+    """The fix that removes the line of a command, if that is all the line has."""
+    source = job.source.own
+    row, written = source.line_of(command.span.start), source.slice(command.span)
+    if source.slice(row).strip() != written:
+        return None
+    return Fix(f"remove `{written}`", [remove(Span(row.start, min(row.end + 1, len(source.text))))], safe=False)
 
 
 def _exit_at_end(job: Job, name: str) -> Edit:
