@@ -1,7 +1,8 @@
 """`%u` or `%j` stays as it is: Slurm replaces patterns only in the names of logs.
 
 Slurm replaces `%j`, `%x`, `%u` and the like only in --output, --error and --input. `--mail-user=%u@example.org` sends
-mail to an address that does not exist, and `--job-name=run_%a` is the name of all tasks, as it is written.
+mail to an address that does not exist (advice beside `--mail-type=NONE`), and `--job-name=run_%a` is the name of all
+tasks, as it is written.
 `--chdir=/scratch/%u` is the folder `%u`, which does not exist. With an absolute `--output` the job runs in /tmp.
 Without one the log is opened in that folder first: before 23.02 the job fails without a log; from 23.02 on Slurm
 creates the folder for the log, and the job runs in it, or fails where it may not create it.
@@ -118,6 +119,9 @@ def _in_options(job: Job) -> Iterator[Finding]:
             setting = job.directives.last(name, component)
             match = _PATTERN.search(setting.text or "") if setting is not None else None
             if setting is not None and match is not None:
+                types = job.directives.last("mail-type", component)
+                if name == "mail-user" and types is not None and (types.text or "").lower() == "none":
+                    severity = "info"  # no mail is wanted
                 yield Finding(
                     setting.value_span or setting.span,
                     f"Slurm replaces `{match[0]}` only in --output, --error and --input, so {happens}; {advice}",

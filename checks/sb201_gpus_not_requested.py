@@ -35,7 +35,14 @@ from collections.abc import Iterator, Sequence
 from sbatchlint.analysis.directives.turned_off import is_turned_off
 from sbatchlint.analysis.expansion.array_elements import rests_on_array
 from sbatchlint.analysis.gpus.gpu_signs import COMMUNICATION, Sign
-from sbatchlint.analysis.gpus.gpu_use import GpuNeed, allocation_needs, component_needs, gpu_need, unseen_gpus
+from sbatchlint.analysis.gpus.gpu_use import (
+    GpuNeed,
+    allocation_needs,
+    component_needs,
+    gpu_need,
+    is_told_gpus,
+    unseen_gpus,
+)
 from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.submit_lines import is_sized_elsewhere
 from sbatchlint.analysis.site.defaults import in_whole_nodes, partitions_with_gpus
@@ -92,7 +99,7 @@ def check(job: Job) -> Iterator[Finding]:
         advice = advice or is_sized_elsewhere(job) and not job.request.has_option("partition")
         # options that mean nothing without those of the command line
         advice = advice or is_turned_off(job, *GPU_OPTIONS) or job.request.has_option("gres-flags")
-        by_command_line = rests_on_array(job)  # which may request the GPUs as well
+        by_command_line = rests_on_array(job) or is_told_gpus(job)  # which may request the GPUs as well
         advice = advice or by_command_line or all(_is_in_docker(job, each.span) for each in need.signs)
         edits = [insertion(job.directives, option, need.place.component)]
         yield Finding(

@@ -290,11 +290,14 @@ def _first_assigned(job: Job) -> dict[str, int]:
 def _awk_fields(job: Job) -> set[Span]:
     """`$1` and the like in awk's programs."""
     found: set[Span] = set()
+    submission = job.submission
     for field in [field for each in job.invocations if each.name in _AWK for field in each.argv[1:]]:
         for number, piece in enumerate(field):
             expansion = piece.expansion
             if expansion is not None and (is_number(expansion.name) or expansion.name in ("NF", "NR")):
-                if _AWK_PLACE.search(shown_text(field[:number])):
+                # an operand alone: the value of a variable that the submitting script sets
+                operand = len(field) == 1 and submission is not None and not submission.span.contains(expansion.span)
+                if not operand and _AWK_PLACE.search(shown_text(field[:number])):
                     found.add(expansion.span)
     return found
 

@@ -54,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
     if request.has_option("open-mode") or request.has_option("no-requeue") or job.directives.unread:
         return
     paths = [request.value(name) or "" for name in ("output", "error") if request.has_option(name)]
-    if any(patterns.uses(path, "r") or path in ("none", "/dev/null") for path in paths):
+    if any(patterns.uses(path, "r") or path.lower() in ("none", "/dev/null") for path in paths):
         return
     setting = request.setting("requeue")
     again = next(filter(_requeues, commands_named(job, "scontrol")), None)

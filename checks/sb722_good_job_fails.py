@@ -65,11 +65,12 @@ _STORING = Regex(r"(?:^|[;\n]|\bdo\b|\bthen\b)\s*\w+=\"?\$\(\s*$")
 
 def check(job: Job) -> Iterator[Finding]:
     found = exit_statuses(job)
-    work = max((command.index for command, weight in found.met if weight >= Weight.PROGRAM), default=-1)
+    programs = [command.index for command, weight in found.met if weight >= Weight.PROGRAM]
+    work, begun = max(programs, default=-1), min(programs, default=-1)
     yield from _counters(job, found.arithmetic)
     for run in job.pipelines:
         if run.errexit and not run.tested and not run.context.handler:
-            yield from _under_errexit(job, run, work)
+            yield from _under_errexit(job, run, work, begun)
     if work >= 0:
         yield from _last_test(job)
         yield from _last_kill(job, found.met)
@@ -98,7 +99,7 @@ def _text(fields: object) -> str | None:
     return text_of(fields[0]) if isinstance(fields, tuple) and len(fields) == 1 else None
 
 
-def _under_errexit(job: Job, run: PipelineRun, work: int) -> Iterator[Finding]:
+def _under_errexit(job: Job, run: PipelineRun, work: int, begun: int) -> Iterator[Finding]:
     first = run.elements[0][0] if run.elements and run.elements[0] else None
     if first is None:
         return
@@ -115,6 +116,8 @@ def _under_errexit(job: Job, run: PipelineRun, work: int) -> Iterator[Finding]:
         return
     if first.context.shell.kind == "substitution" or first.context.captured:
         stored = _STORING.search(job.source.text[max(run.span.start - 80, 0) : run.span.start])
+        if not 0 <= begun < grep.index:
+            return  # before any work, nothing to work on may well end the job
         if stored and any(_COUNTS.fullmatch(word) for word in grep.words[1:]):
             finding = _finding(grep, "`grep -c` returns 1 when it counts 0")
             # the queue has at least the job that asks

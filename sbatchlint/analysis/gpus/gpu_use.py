@@ -8,6 +8,7 @@ from sbatchlint.analysis.directives.continuations import continuations
 from sbatchlint.analysis.directives.invisible_characters import invisible_characters
 from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import swallowed, typo
+from sbatchlint.analysis.expansion.reads import DEFAULTS, nounset_at
 from sbatchlint.analysis.gpus.gpu_signs import (
     COMMUNICATION,
     GPU_IMAGE,
@@ -114,6 +115,17 @@ def gpu_need(job: Job) -> GpuNeed | None:
         any(sign.strength != _LOOK for sign in found),
         _is_alone(signs, request),
         _seems_whole(request),
+    )
+
+
+@once
+def is_told_gpus(job: Job) -> bool:
+    """Whether the job ends without a number of GPUs from its environment: who submits it passes that to sbatch, too."""
+    set_here = {each.name for each in job.assignments}
+    return any(
+        _COUNT_NAME.fullmatch(each.name) and each.name not in set_here and each.variable is None
+        for each in job.trace.reads
+        if each.operator in (":?", "?") or each.operator not in DEFAULTS and nounset_at(job, each)
     )
 
 
