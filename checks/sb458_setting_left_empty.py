@@ -121,13 +121,16 @@ def _harm(job: Job, read: VariableRead) -> str:
     command = use.command
     if use.kind != "argument" or command is None or read.operator or has_trait(command.name, "prints"):
         return ""
+    # the program behind `timeout 3h` and the like
+    started = [each.name for each in command.descendants() if each.name in _CONTAINERS or each.name in _FOLDERS]
+    program = command.name if command.name in _CONTAINERS or not started else started[0]
     text, span = job.source.text, read.span
     before, after = text[max(span.start - _AROUND, 0) : span.start], text[span.end : span.end + _AROUND]
     line = job.line(span.start)
     path = _PATH_AFTER.match(after)
-    if path is not None and before[-1:] in (" ", "\t", '"') and command.name in _FOLDERS:
+    if path is not None and before[-1:] in (" ", "\t", '"') and program in _FOLDERS:
         if path[1] not in _ROOTS or after[1:2] == "$" and _OF_PATH.fullmatch(read.name):
-            verb = "makes" if command.name == "mkdir" else "enters"
+            verb = "makes" if program == "mkdir" else "enters"
             return f"line {line} {verb} `/{path[1]}…`, at the root"
         return ""
     if not _WORD_AFTER.match(after) or before[-1:] not in (" ", "\t"):
@@ -135,7 +138,7 @@ def _harm(job: Job, read: VariableRead) -> str:
     if command.name == "cd" and before.rstrip().endswith("cd"):
         return f"line {line} goes to the home folder"
     option = _OPTION_BEFORE.search(before)
-    if command.name in _CONTAINERS and _OF_IMAGE.fullmatch(read.name):
+    if program in _CONTAINERS and _OF_IMAGE.fullmatch(read.name):
         if option is None or option[1] in _FLAGS:
             return f"line {line} takes the next word for the image"
     elif option is not None:

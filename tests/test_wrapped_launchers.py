@@ -31,6 +31,7 @@ EVERY = 3
 OTHERWISE = {
     ("SB318", "apptainer"): "an mpirun in a container need not know Slurm",
     ("SB616", "apptainer"): "an mpirun in a container need not know Slurm",
+    ("SB342", "apptainer"): "the mpirun of the image need not be that of Open MPI",
     ("SB414", "apptainer"): "the image may set the variable",
     ("SB508", "apptainer"): "a container in the container",
     ("SB603", "apptainer"): "the folder need not be mounted",

@@ -311,6 +311,12 @@ def _slips(job: Job, read: VariableRead) -> list[str]:
     name = read.name
     if not name.islower() or len(name) > 2 * _SHORTEST_NAME or not is_lone_lowercase_name(job, read):
         return []
+    return _one_letter_off(job, name)
+
+
+@once
+def _one_letter_off(job: Job, name: str) -> list[str]:
+    """The names in small letters that are set and never read, and differ from another one in one letter."""
     return [
         each
         for each in _assigned(job)
