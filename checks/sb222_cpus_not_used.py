@@ -135,13 +135,14 @@ def _of_serial_tools(job: Job) -> Iterator[Finding]:
     """The finding on a job that only copies, packs, or configures a build: one process, and one CPU, does that."""
     request = job.request
     tasks = request.effective_tasks() if request.has_any_option(("ntasks", "ntasks-per-node")) else 1
-    each = whole(request.value("cpus-per-task") or "1")
+    per_task = whole(request.value("cpus-per-task") or "1")
     setting = max(
         (found for name in ("ntasks", "ntasks-per-node", "cpus-per-task") if (found := request.setting(name))),
         key=lambda found: whole(found.value or "1") or 0,
         default=None,
     )
-    if setting is None or not tasks or not each or tasks * each < _MANY_CPUS or (request.exact_nodes() or 1) != 1:
+    cpus = (tasks or 0) * (per_task or 0)
+    if setting is None or cpus < _MANY_CPUS or (request.exact_nodes() or 1) != 1:
         return
     works = [each for each in job.invocations if not each.children and weight(job, each) is not Weight.NONE]
     if not works or job.program.errors or job.limits.exhausted or not all(map(_is_serial_tool, works)):
@@ -149,7 +150,7 @@ def _of_serial_tools(job: Job) -> Iterator[Finding]:
     if any(each.context.background is not None for each in works) or any(job.submits):
         return
     names = list(dict.fromkeys(each.name for each in works))
-    message = f"`{names[0]}` uses one CPU of the {tasks * each} that the job requests; write --{setting.name}=1"
+    message = f"`{names[0]}` uses one CPU of the {cpus} that the job requests; write --{setting.name}=1"
     yield Finding(setting.span, message, "warning", related=[(works[0].name_span, "one process")])
 
 

@@ -23,7 +23,7 @@ bash(1), "QUOTING"; LUMI-AI-Guide, pull request 115; seen with bash 5.2.
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.labels import is_label
+from sbatchlint.analysis.expansion.labels import is_in_label
 from sbatchlint.analysis.expansion.literal_dollars import is_only_logged, literal_dollars
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces
@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
             if dollar.shell is not None or not printed:
                 fix = Fix("remove the backslash", [remove(extra)], safe=True)
                 advice = f"write `{file[extra.end : span.end]}`"
-        told = printed and is_only_logged(dollar.command) or is_label(job, span)
+        told = printed and is_only_logged(dollar.command) or is_in_label(job, span)
         shell = "the batch shell" if dollar.step is None else "the shell in the task"
         yield Finding(
             span,

@@ -23,7 +23,7 @@ prime-rl pull request 3225; `export` in the bash manual.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.program_variables import is_for_programs
-from sbatchlint.analysis.expansion.reads import DEFAULTS, enclosing_assignment, is_told, reads_of, use_of
+from sbatchlint.analysis.expansion.reads import DEFAULTS, enclosing_assignment, is_told_in_place, reads_of, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
@@ -238,7 +238,7 @@ def _is_read(name: str) -> bool:
 
 def _prints(job: Job, name: str) -> int:
     """At how many places the script only prints a variable: in a label, a program gets its value."""
-    return sum(is_told(job, read) for read in reads_of(job).get(name, ()))
+    return sum(is_told_in_place(job, read) for read in reads_of(job).get(name, ()))
 
 
 def _times(name: str, text: str, most: int = 2) -> int:

@@ -25,7 +25,7 @@ sbatch(1), "--wrap" and the example with a heredoc; seen with Slurm 22.05 and 26
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.labels import is_label
+from sbatchlint.analysis.expansion.labels import is_in_label
 from sbatchlint.analysis.expansion.program_variables import is_for_programs
 from sbatchlint.analysis.expansion.reach import is_for_absent_program
 from sbatchlint.analysis.expansion.reads import enclosing_assignment, read_names
@@ -126,7 +126,7 @@ def _all(job: Job) -> Iterator[tuple[str, Finding]]:
         is_message = _is_message(job, line, rest)
         # what is wrong misleads, and a list lacks a line; of a message that lacks a word nothing depends
         told = is_message and kind in ("slurm", "own") and ">>" not in line + rest
-        told = told or is_label(job, expansion.span, empty=True)
+        told = told or is_in_label(job, expansion.span, empty=True)
         severity = "info" if told else "warning" if inside or is_message or kind in ("once", "time") else "error"
         if inside and kind == "slurm":
             happens = f"the job that submits this one expands {_shown(cause)}, so it is that of the first job"

@@ -122,8 +122,8 @@ def _harm(job: Job, read: VariableRead) -> str:
     if use.kind != "argument" or command is None or read.operator or has_trait(command.name, "prints"):
         return ""
     # the program behind `timeout 3h` and the like
-    started = [each.name for each in command.descendants() if each.name in _CONTAINERS or each.name in _FOLDERS]
-    program = command.name if command.name in _CONTAINERS or not started else started[0]
+    started = (each.name for each in (command, *command.descendants()))
+    program = next((each for each in started if each in _CONTAINERS or each in _FOLDERS), None)
     text, span = job.source.text, read.span
     before, after = text[max(span.start - _AROUND, 0) : span.start], text[span.end : span.end + _AROUND]
     line = job.line(span.start)

@@ -58,7 +58,7 @@ from sbatchlint.analysis.script.dead_ends import dead_ends
 from sbatchlint.analysis.script.endless import endless_command
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.giving_up import contradicts_itself, giving_up
-from sbatchlint.analysis.script.keeping_status import keeping, returning, without_line
+from sbatchlint.analysis.script.keeping_status import keeping, name_of_status, returning, without_line
 from sbatchlint.analysis.script.naming_losses import STRANGE, and_others, word_of
 from sbatchlint.analysis.script.needed_files import last_shown, needed_producers
 from sbatchlint.analysis.script.pipefail import is_lost_with_pipefail, is_pipefail_safe, place_for_options
@@ -460,30 +460,32 @@ def _advice(
     goes_on = outcome.startswith("line ")  # as if the work had succeeded, before the script ends
     fix = None if last is None else keeping(job, loss.command, last)
     advice = leave
-    # what moves the results fails without them, and `exit $status` would hide another failure of it
-    needed = last is not None and has_trait(last.name, "places") and id(loss.command) in needed_producers(job)
-    ends_with_zero = last is not None and job.source.slice(last.span) == "exit 0"
-    # `exit $status` would hide a failure of the last command, too, which now fails the job
-    also_work = last is not None and found.end is None and last.name not in _BRINGING
-    also_work = also_work and last is not None and weight(job, last) > Weight.NONE and not may_fail_with(last)
-    if fix is not None and last is not None and ends_with_zero and follows(loss.command, last) and not goes_on:
-        because = f"{fails} because of `exit 0` on line {job.line(last.span.start)}; remove that line"
-        if (without := without_line(job, last)) is not None:
-            return because, without
-    if fix is not None and (goes_on or needed or also_work):
-        fix, advice = append(job, "|| exit", loss.command), after("|| exit")
-    elif fix is not None:
-        # zsh has a `status` that nobody can set
-        kept = "rc" if job.interpreter_line[0] == "zsh" else "status"
-        advice = f"add `{kept}=$?` below line {last_line(job, loss.command)} and end with `exit ${kept}`"
-        if ends_with_zero and last is not None:
-            advice = advice.replace("end with", f"on line {job.line(last.span.start)} write")
+    if fix is not None and last is not None:
+        end, ends_with_zero = job.line(last.span.start), job.source.slice(last.span) == "exit 0"
+        without = without_line(job, last) if ends_with_zero and follows(loss.command, last) and not goes_on else None
+        if without is not None:
+            return f"{fails} because of `exit 0` on line {end}; remove that line", without
+        if goes_on or _may_fail_too(job, found, loss, last):
+            fix, advice = append(job, "|| exit", loss.command), after("|| exit")
+        else:
+            kept = name_of_status(job)
+            where = f"on line {end} write" if ends_with_zero else "end with"
+            advice = f"add `{kept}=$?` below line {last_line(job, loss.command)} and {where} `exit ${kept}`"
     begins = [fails]
     if found.last is not None and id(loss.command) in needed_producers(job):
         begins.insert(0, f"if {name}{many} fails after writing what `{found.last.name}` needs, {surely}")
     reasons = [""] if goes_on else [f": {reason}" for reason in _last_line(job, found, loss)]
     messages = [f"{begin}{reason}; {advice}" for begin in begins for reason in reasons]
     return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
+
+
+def _may_fail_too(job: Job, found: ExitStatuses, loss: Loss, last: Invocation) -> bool:
+    """Whether the last command may fail, and the job with it, which an `exit $status` of the work would hide: it moves
+    the results, or is work itself."""
+    if has_trait(last.name, "places") and id(loss.command) in needed_producers(job):
+        return True
+    brings = last.name in _BRINGING or may_fail_with(last)
+    return found.end is None and not brings and weight(job, last) > Weight.NONE
 
 
 def _expects_failures(job: Job) -> bool:

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from sbatchlint.analysis.outcome.markers import marks_success
+from sbatchlint.analysis.script.keeping_status import name_of_status
 from sbatchlint.analysis.script.traps import traps_of
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import Function
@@ -71,7 +72,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(
                 command.span,
                 f"line {row} runs however the script ends, so failed work is also marked as done; start the handler "
-                f"with `{'rc' if job.interpreter_line[0] == 'zsh' else 'status'}=$?`, and do this only if it is 0",
+                f"with `{name_of_status(job)}=$?`, and do this only if it is 0",
                 related=[(invocation.span, "marks the work as done")],
             )
             return

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.script.appending import last_line
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.keeping_status import name_of_status
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import If, Simple
@@ -60,7 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
                 )
             continue
         line = job.line(late.by.start)
-        kept = "rc" if job.interpreter_line[0] == "zsh" else "status"  # which nobody can set in zsh
+        kept = name_of_status(job)
         instead = f"write `{kept}=$?` below line {last_line(job, late.work)}, and {test} `${kept}`"
         row = job.source.line_of(late.read.start)
         if _KEEPS.fullmatch(job.source.slice(row)):  # it would replace the status that is kept above

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -25,12 +26,19 @@ SCRIPT = (
 
 
 def run(
-    folder: Path, arguments: list[str | bytes], locale: Mapping[str, str], **others: object
+    folder: Path,
+    arguments: list[str | bytes],
+    locale: Mapping[str, str],
+    stdout: IO[bytes] | int = subprocess.PIPE,
+    stdin: IO[bytes] | None = None,
+    sent: bytes | None = None,
 ) -> tuple[int, bytes, str]:
     command = [sys.executable, "-m", "sbatchlint", *arguments]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "SBATCHLINT_NO_CACHE": "1", **locale}
-    settings: dict[str, object] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **others}
-    done = subprocess.run(command, cwd=folder, env=environment, check=False, timeout=60, **settings)  # type: ignore[call-overload]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, stdout=stdout, stderr=subprocess.PIPE, stdin=stdin, input=sent,
+        check=False, timeout=60,
+    )  # fmt: skip
     return done.returncode, done.stdout, done.stderr.decode(errors="replace")
 
 
@@ -87,5 +95,5 @@ def test_of_a_wrong_message_a_server_says_one_line(wrong: bytes | dict[str, obje
         for each in (begin, wrong, *end)
     ]
     sent = b"".join(b"Content-Length: %d\r\n\r\n%s" % (len(body), body) for body in bodies)
-    code, _, said = run(tmp_path, ["server"], LOCALES[1], input=sent)
+    code, _, said = run(tmp_path, ["server"], LOCALES[1], sent=sent)
     assert (code, said.count("\n")) == (0, 1), said

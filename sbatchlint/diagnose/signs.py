@@ -12,8 +12,7 @@ from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.answers import Answer, Picture
 from sbatchlint.diagnose.evidence import spans_of
 from sbatchlint.diagnose.printed import before, found_by_shell, left_behind, shown_name
-from sbatchlint.diagnose.subjects import named
-from sbatchlint.diagnose.symptom import Cause, Confidence, Shown, Where
+from sbatchlint.diagnose.symptom import Cause, Confidence, Where
 from sbatchlint.programs import has_trait
 from sbatchlint.source.text import Span
 
@@ -55,14 +54,6 @@ def _answer(
 ) -> Answer:  # fmt: skip
     cause = Cause(key, where, says, advice)
     return Answer(first.event, cause, sure, says, advice, spans, proven=bool(spans))
-
-
-def _naming(first: Answer, picture: Picture | None) -> tuple[Span, ...]:
-    """The places of the script with a word of the message."""
-    if picture is None:
-        return ()
-    verdicts = (named(job, first.event) for job in picture.jobs)
-    return next((each.spans for each in verdicts if isinstance(each, Shown)), ())
 
 
 def _unseen_character(first: Answer, picture: Picture | None) -> Answer | None:

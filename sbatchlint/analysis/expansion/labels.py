@@ -42,7 +42,7 @@ _REPORTING = frozenset(
 _TELLING = _REPORTING | {"date", "tee", "cat", "[", "[[", "test", "shift", "return", "hostname", "local", "tput"}
 
 
-def is_label(job: Job, span: Span, *, empty: bool = False) -> bool:
+def is_in_label(job: Job, span: Span, *, empty: bool = False) -> bool:
     """Whether a place in the script is in a label. `empty`: nothing may be there, which is a label only beside other
     text, or where the empty word is still the option's value."""
     text = job.source.text

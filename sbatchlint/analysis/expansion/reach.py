@@ -72,10 +72,11 @@ def is_told(job: Job, use: Use) -> bool:
     targets = [shown_text(each.target) for each in command.redirects if ">" in each.operator and each.target]
     if not all(each.isdigit() or each.startswith(("/dev/", "&")) or _LOG.search(each) for each in targets):
         return False
+    if not command.piped_to:
+        return True
     elements = [element for run in runs_of(job, command) for element in run.elements]
     others = [each for element in elements for each in element if each is not command]
-    shown = all(each.name in _PASSING or has_trait(each.name, "prints") for each in others)
-    return shown if command.piped_to else True
+    return all(each.name in _PASSING or has_trait(each.name, "prints") for each in others)
 
 
 def is_for_absent_program(job: Job, name: str) -> bool:

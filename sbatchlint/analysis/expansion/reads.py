@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from sbatchlint.analysis.expansion.labels import is_label, only_tells
+from sbatchlint.analysis.expansion.labels import is_in_label, only_tells
 from sbatchlint.bash.interpreter.redirects import redirects_output
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
@@ -112,7 +112,7 @@ def _known_as_shown(job: Job) -> dict[tuple[str, int], bool]:
     return {}
 
 
-def is_told(job: Job, read: VariableRead) -> bool:
+def is_told_in_place(job: Job, read: VariableRead) -> bool:
     """Whether a read only tells somebody the value where it stands: no program gets it, by an argument or in a file."""
     command = _reading_command(job, read)
     if command is None or read.operator == "arithmetic":
@@ -163,7 +163,7 @@ def _direct_use(job: Job, read: VariableRead) -> Use:
     if command is not None:
         if command.name in TESTS:
             return Use(read, "guard" if command.index in _guards(job) else "test", command)
-        if not command.context.captured and (only_tells(job, command) or is_label(job, read.span, empty=True)):
+        if not command.context.captured and (only_tells(job, command) or is_in_label(job, read.span, empty=True)):
             return Use(read, "print", command)
         if _is_shown_heredoc(command, read):
             return Use(read, "print", command)
@@ -171,7 +171,7 @@ def _direct_use(job: Job, read: VariableRead) -> Use:
     assigned = enclosing_assignment(job, read.span)
     if assigned is None:
         return Use(read, "other")
-    if is_label(job, read.span, empty=True):
+    if is_in_label(job, read.span, empty=True):
         return Use(read, "print")
     before = job.source.text[assigned.span.start : read.span.start]
     return Use(read, "arithmetic" if before.rfind("$((") > before.rfind("))") else "assignment")

@@ -12,9 +12,9 @@ from sbatchlint.source.edits import Edit, insert, remove, replace
 from sbatchlint.source.text import Span
 
 
-def _names_of_status(job: Job) -> tuple[str, ...]:
-    """Names for a variable that keeps a status, the best first; zsh has a `status` that nobody can set."""
-    return ("rc", "srun_status") if job.interpreter_line[0] == "zsh" else ("status", "rc", "srun_status")
+def name_of_status(job: Job) -> str:
+    """The name for a variable that keeps a status; zsh has a `status` that nobody can set."""
+    return "rc" if job.interpreter_line[0] == "zsh" else "status"
 
 
 def keeping(job: Job, work: Invocation, last: Invocation) -> Fix | None:
@@ -23,7 +23,7 @@ def keeping(job: Job, work: Invocation, last: Invocation) -> Fix | None:
     run = next(iter(runs_of(job, work)), None)
     if run is None or run.span.end > len(source.text):
         return None  # in a sourced file
-    name = next((each for each in _names_of_status(job) if each not in source.text), None)
+    name = next((each for each in (name_of_status(job), "rc", "srun_status") if each not in source.text), None)
     if name is None or not _is_alone(job, run, work, last):
         return None
     start = source.line_of(run.span.start).start

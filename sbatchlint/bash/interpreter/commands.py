@@ -309,9 +309,8 @@ def _call(
     if invocation.stdin is not None:
         state.stdin = invocation.stdin.field
     context = scope.context.replace(calls=(*scope.context.calls, name))
-    if _calls_itself(
-        interpreter, name, function.body, state.functions
-    ):  # its commands run again, with what the calls inside leave
+    # where it calls itself, its commands run again, with what the calls inside leave
+    if _calls_itself(interpreter, name, function.body, state.functions):
         state.positional, state.doubtful = None, True
         context = context.replace(conditional=True)
     loops, interpreter.loops = interpreter.loops, []
