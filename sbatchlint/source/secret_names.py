@@ -7,7 +7,7 @@ from sbatchlint.source.regex import Regex
 
 _SERVICES = (
     "WANDB|HF|HUGGING_?FACE|OPENAI|ANTHROPIC|GEMINI|COHERE|MISTRAL|REPLICATE|TOGETHER|COMET|NEPTUNE|NGC|AZURE|AWS|S3"
-    "|GITHUB|GITLAB|STORAGE|ACCOUNT|ENCRYPTION|SIGNING|LICENSE"
+    "|GITHUB|GITLAB|STORAGE|ACCOUNT|ENCRYPTION|SIGNING|LICENSE|MASTER|CONSUMER|DEPLOY|SUBSCRIPTION"
 )
 # Words run together count as those with underscores between them.
 NAMES = Regex(
@@ -52,20 +52,39 @@ def is_short_lived(name: str) -> bool:
     return _SHORT_LIVED.fullmatch(name) is not None
 
 
-# Names that may hold a secret, besides those of `is_secret`; a bare `token` or `auth` is one of many things.
+# Names that may hold a secret, besides those of `is_secret`; a bare `token` is one of many things.
 MORE_NAMES = Regex(
     r"\w*(?:password|passwd|passphrase|secret|api_?key|access_?token|auth_?token|account_?key|accesskey|private_?key)"
-    r"|\w*pass|\w+pwd|(?:\w+_)?kaggle_key|\w+_auth|\w+_dsn|private_token|\w+_pat",
+    r"|\w*(?:pass_?code|pswd|passwrd|passwort|kennwort|motdepasse|mot_de_passe|contrasen?a|senha|wachtwoord|parola)"
+    r"|(?:secret|api|access)_?keys|(?:\w+_)?(?:passwords|secrets)"
+    r"|\w*pass|\w*pwd|(?:\w+_)?kaggle_key|(?:\w+_)?o?auth|\w+_dsn|private_token|\w+_pat",
     re.IGNORECASE,
 )
 # Words that end like a name of these, and mean something else.
 _OTHER_WORDS = Regex(
     r"(?:\w*_)?(?:by|(?:en)?com|tres|sur|over|under|high|low|band|all|first|second|last|one|two|multi|single|sub|pre|post"
-    r"|forward|backward|render|num|max|min|n)pass|(?:old|no)_?pwd|no_?passw(?:or)?d",
+    r"|forward|backward|render|num|max|min|n)_?pass|(?:old|no)_?pwd|no_?passw(?:or)?d|\w*pull_?secrets",
     re.IGNORECASE,
 )
 # Names of which only what was drawn may be a secret: the key of some service, and none that is public or sorts.
-KEY_NAMES = Regex(r"(?!\w*(?:PUBLIC|PUB|CACHE|SORT|PRIMARY|FOREIGN|HOST|GROUP|PARTITION)_?KEY)\w*KEY", re.IGNORECASE)
+KEY_NAMES = Regex(
+    r"(?!\w*(?:PUBLIC|PUB|CACHE|SORT|PRIMARY|FOREIGN|HOST|GROUP|PARTITION)_?KEY)\w*KEY"
+    r"|(?:\w+_)?(?:COOKIE|SESSION_?ID|HMAC|(?:ACCESS|AUTH)_?CODE|PAT|DSN)",
+    re.IGNORECASE,
+)
+# How one logs in, where `--auth` and `REDIS_AUTH` may as well have what one logs in with.
+METHODS = Regex(
+    r"(?i)(?:any|none|anonymous|anyauth|api[_-]?key|basic|bearer|cas|cert\w{0,20}|default|digest|disabled|enabled|external|file|gssapi"
+    r"|hostbased|htpasswd|https?|iam|ident|keyboard-interactive|kerberos|krb5?\w?|ldaps?|local|login|md5|mfa|mtls|munge|negotiate"
+    r"|ntlm|oauth\d?|off|oidc|on|optional|pam|passw\w{0,20}|peer|plain|public-?key|radius|required|saml|sasl|simple|slurm|ssh"
+    r"|ssl|sso|system|tls|token|trust|user|x509|[\w-]{0,20}?(?:md5|sha-?\d+|sigv?4|v\d|v?\d\.\d))(?:[_/+-](?:auth|login|plain|plus|only))?:?"
+)
+_CAMEL = Regex("(?<=[a-z0-9])(?=[A-Z])")
+
+
+def words_of_name(written: str) -> str:
+    """A name with underscores between its words, however an option, a property or a variable writes it."""
+    return _CAMEL.sub("_", written.lstrip("-").replace("-", "_"))
 
 
 def may_name_secret(name: str) -> bool:

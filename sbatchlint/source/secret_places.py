@@ -115,6 +115,7 @@ PLACES = tuple(
     (sign, Regex(pattern, re.IGNORECASE if fold else 0))
     for sign, pattern, fold in (
         ("authorization", rf"authorization\\?['\"]?\]?[ \t]*[:=,][ \t]*\\?['\"]?{_SCHEME}", True),
+        ("authorization", rf"--?authorization[ \t]+['\"]?{_SCHEME}(?=[^\s-])", True),
         ("bearer", r"\bbearer[ \t:]+(?=[\w.~+/=-]{0,60}\d)(?=[\w.~+/=-]{8})", True),
         ("basic ", r"\bbasic[ \t]+(?=[\w.~+/=-]{0,60}\d)(?=[\w.~+/=-]{12})", True),
         ("token ", r"\btoken[ \t]+(?=[\w.~+/=-]{0,60}\d)(?=[\w.~+/=-]{12})", True),

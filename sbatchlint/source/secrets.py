@@ -20,7 +20,16 @@ from sbatchlint.source.secret_forms import LOOSE_TOKENS, TOKENS
 from sbatchlint.source.secret_hooks import in_hooks
 from sbatchlint.source.secret_keys import private_keys
 from sbatchlint.source.secret_lines import PLACES_OF_LINES
-from sbatchlint.source.secret_names import KEY_NAMES, MORE_NAMES, NAMES, TEXT_TOKENS, is_secret, may_name_secret
+from sbatchlint.source.secret_names import (
+    KEY_NAMES,
+    METHODS,
+    MORE_NAMES,
+    NAMES,
+    TEXT_TOKENS,
+    is_secret,
+    may_name_secret,
+    words_of_name,
+)
 from sbatchlint.source.secret_places import PLACES
 from sbatchlint.source.secret_restatements import restated, unquoted
 from sbatchlint.source.text import Source, Span
@@ -34,16 +43,24 @@ MASK = "***"
 _AFTER_UNDERSCORE = Regex("_[A-Za-z0-9]{12}")
 
 # How the names of secrets end, in small letters, and what is in each of these.
-_END_OF_NAME = Regex(
-    r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|credentials?|jwt|[_-]pat|pw|pwd|_auth|_dsn)"
-    r"(?:[_-]?[0-9]{1,2}|[_-](?:db|prod|dev|staging|read|write|ro|rw))?(?=['\"\\\s=:+\]\[,<>}])"
+_KIND = (
+    r"db|prod|dev|staging|read|write|ro|rw|base|value|b64|base64|new|old|live|plain|primary|secondary|github|gitlab|hf|wandb"
+    r"|openai|anthropic|aws|gcp|azure|slack|docker|npm|pypi|mysql|postgres|redis|mongo|smtp|ldap"
 )
-_IN_NAMES = ("token", "key", "secret", "pass", "credential", "jwt", "_pat", "-pat", "pw", "_auth", "_dsn")
+_END_OF_NAME = Regex(
+    r"(?:token|keys?|secrets?|pass(?:w(?:or)?ds?|phrase|[_-]?code|wrd|wort)?|credentials?|jwt|pat|pw|p?s?wd|auth|dsn|cookie"
+    r"|session[_-]?id|hmac|(?:access|auth)[_-]?code|kennwort|mot[_-]?de[_-]?passe|contrasen?a|senha|wachtwoord|parola)"
+    rf"(?:[_-]?[0-9]{{1,2}}|[_.-]?(?:{_KIND}))?(?=['\"\\\s=:+\]\[,<>}}])"
+)
+_IN_NAMES = (
+    *("token", "key", "secret", "pass", "credential", "jwt", "pat", "pw", "wd", "auth", "dsn", "cookie", "session"),
+    *("hmac", "code", "kennwort", "contrase", "senha", "wachtwoord", "parola"),
+)
 # What is set to such a name, or follows such an option.
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
 # A `$` before it is a slip: `KEY=$17a1…` expands $1, and most of the key is there.
 _SET = Regex(rf"(?P<sign>['\"]?\s?(?::[=-]|[=:])\s?|[ \t]+)\$?['\"]?\$?(?P<value>{_VALUE}{{16,400}})")
-_NUMBERED = Regex(r"(?i)(?:_?[0-9]{1,2}|_(?:db|prod|dev|staging|read|write|ro|rw))\Z")
+_NUMBERED = Regex(rf"(?i)(?:_?[0-9]{{1,2}}|_(?:{_KIND}))\Z")
 _NAME = Regex(r"(?:--)?[A-Za-z_][\w-]*\Z")
 _OTHERS = (
     ("wandb", Regex(r"wandb[ \t]+login(?:[ \t]+--\w+)*[ \t]+['\"]?(?P<value>[a-f0-9]{40})\b")),
@@ -209,9 +226,16 @@ _ELSEWHERE = Regex(
 )
 _NO_VALUE = Regex(
     r"(?i)[~@].*|-.*|\.{1,3}(?:/.*)?|none|null|false|true|auto|yes|no|empty|.*(?:your|example|changeme|\*\*\*|x{5}).*|(?:.*[\W_])?xxx+(?:[\W_].*)?"
-    r"|(?:os|config|args|self|cfg|opts|options|params|settings|env)\.\w.*|\w+(?:\.\w+)*[(\[].*"
+    r"|(?:os|config|args|self|cfg|opts|options|params|settings|env)\.\w.*|\w+(?:\.\w+)*[(\[].*|(?:id|type)=[\w.-]+"
 )
 _PATH = Regex(r"\.{0,2}/.*|[\w.-]+(?:/[\w.-]+)*/?")
+# The name of a file that has a secret, or is written to; `--pwd` is a folder as well, and `--auth` a way to log in.
+_FILE = Regex(
+    r"(?:[\w-]{1,60}\.){1,3}(?:pem|key|crt|cer|pub|ppk|p12|pfx|jks|asc|gpg|age|json|txt|ya?ml|conf|cfg|ini|env|toml|sh|py"
+    r"|log|csv|tsv|token|secret|dat)|id_(?:rsa|dsa|ecdsa|ed25519)"
+)
+_BARE_NAME = Regex(r"(?i)o?auth|pwd")
+_WIDTH = Regex(r"(?i)pw")  # or the width of a patch
 _FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
 # So many characters each value of a script has that is looked for elsewhere.
 _LEAST = 4
@@ -341,9 +365,10 @@ def _given_to_functions(string: str) -> Iterator[tuple[int, int]]:
 
 def _name_of(written: str) -> str | None:
     """The part of a name that tells a secret, which is '' where only its end does; `None` if nothing tells one."""
-    parts = _NUMBERED.sub("", written.lstrip("-").replace("-", "_")).split(".")
-    names = (parts[-1], "_".join(parts[-2:]))  # `fs.s3a.secret.key`
-    name = next(filter(is_secret, names), None) or next(filter(may_name_secret, names), "")
+    parts = _NUMBERED.sub("", words_of_name(written)).split(".")
+    names = ("_".join(parts[-2:]), parts[-1])  # `fs.s3a.secret.key`
+    name = next(filter(is_secret, names), None) or next(filter(MORE_NAMES.fullmatch, names), "")
+    name = name if name and may_name_secret(name) else next(filter(may_name_secret, names), "")
     is_none = not name and not written.endswith(".token") or TEXT_TOKENS.fullmatch(name or parts[-1]) is not None
     return None if is_none else name
 
@@ -396,12 +421,18 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
         return False
     if name[-4:].lower() == "_pat" and NAMES.fullmatch(name) is None and _DRAWN.fullmatch(value) is None:
         return False
+    if name[-4:].lower() == "auth" and METHODS.fullmatch(value) is not None or _FILE.fullmatch(value) is not None:
+        return False
+    if _BARE_NAME.fullmatch(name) is not None and _UNLIKE_WORDS.fullmatch(value) is None:
+        return False
     if not (NAMES.fullmatch(name) or MORE_NAMES.fullmatch(name)) and KEY_NAMES.fullmatch(name) is not None:
         longest = max(re.split(r"[-_.:]", value), key=len)
         return _UUID.search(value) is not None or any(len(each) >= 16 and _is_random(each) for each in (value, longest))
     if not NAMES.fullmatch(name) and name[-5:-4].isalpha() and _NUMBER.fullmatch(value) is not None:
         return False  # `HIGHPASS=0.001`
     if _PASSWORDS.fullmatch(name) is None and (len(value) < 4 or value.isdigit() and len(value) < 6):
+        return False
+    if _WIDTH.fullmatch(name) is not None and value.isdigit() and len(value) < 4:
         return False
     if "/" in value and value[0] == "$" and _PATH.fullmatch(_ELSEWHERE.sub("", value)) is not None:
         return False
