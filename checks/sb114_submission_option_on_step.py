@@ -17,7 +17,7 @@ srun(1), sbatch(1); `common_options[]` in src/common/slurm_opt.c, Slurm 20.11 to
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.submission_options import submission_options
+from sbatchlint.analysis.directives.unknown_options import submission_options
 from sbatchlint.bash.values import span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.steps import Step

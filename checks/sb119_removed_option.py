@@ -24,8 +24,8 @@ src/slurmctld/job_scheduler.c, 23.02.
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.missing_options import MissingOption, missing_options, missing_step_options
 from sbatchlint.analysis.directives.typos import typo
+from sbatchlint.analysis.directives.unknown_options import MissingOption, missing_options, missing_step_options
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.regex import Regex

@@ -21,7 +21,7 @@ sbatch(1), srun(1); release notes of Slurm 22.05 to 26.05; `common_options[]` in
 
 from collections.abc import Collection, Iterator
 
-from sbatchlint.analysis.directives.missing_options import missing_options, missing_step_options
+from sbatchlint.analysis.directives.unknown_options import missing_options, missing_step_options
 from sbatchlint.analysis.directives.wrong_values import wrong_values
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.triggers import Problems, Refused

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from sbatchlint.analysis.directives.limits import comment_on, plain_limits, request_of
+from sbatchlint.analysis.directives.plain_settings import comment_on, plain_limits, request_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.grammar import times
 from sbatchlint.slurm.grammar.numbers import node_count

@@ -19,7 +19,7 @@ src/plugins/task/cgroup/task_cgroup_memory.c, 22.05 to 26.05
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.limits import comment_on, plain_limits, request_of
+from sbatchlint.analysis.directives.plain_settings import comment_on, plain_limits, request_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.containers import Container
 from sbatchlint.job.request import Request

@@ -16,8 +16,8 @@ sbatch(1).
 import re
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.near_misses import turned_off
 from sbatchlint.analysis.directives.placeholders import find_placeholder
-from sbatchlint.analysis.directives.turned_off import turned_off
 from sbatchlint.analysis.directives.typos import BLANK_AT_EQUALS, PLACEHOLDER, raw_value, typo
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.slurm.rewriting import insertion

@@ -32,7 +32,7 @@ sbatch(1), --gpus-per-node; runs on Slurm 22.05 to 26.05: CUDA_VISIBLE_DEVICES i
 
 from collections.abc import Iterator, Sequence
 
-from sbatchlint.analysis.directives.turned_off import is_turned_off
+from sbatchlint.analysis.directives.near_misses import is_turned_off
 from sbatchlint.analysis.expansion.array_elements import rests_on_array
 from sbatchlint.analysis.gpus.gpu_signs import COMMUNICATION, Sign
 from sbatchlint.analysis.gpus.gpu_use import (

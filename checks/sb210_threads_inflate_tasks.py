@@ -17,7 +17,7 @@ None: set the intended number of tasks with `--ntasks` or `--ntasks-per-node`.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import task_counts
-from sbatchlint.analysis.script.step_programs import step_programs
+from sbatchlint.analysis.script.work import step_programs
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.environment import TASK_FACTORS
 from sbatchlint.job.steps import Step

@@ -20,7 +20,7 @@ sbatch(1), `--mem`, `--mem-per-cpu`
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.limits import comment_on, plain_limits, request_of
+from sbatchlint.analysis.directives.plain_settings import comment_on, plain_limits, request_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.request import Request
 from sbatchlint.slurm.grammar import sizes

@@ -23,8 +23,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.analysis.launch.serial_programs import SERIAL
 from sbatchlint.analysis.script.servers import server_name
-from sbatchlint.analysis.script.step_programs import UTILITIES
-from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.script.work import UTILITIES, Weight, weight
 from sbatchlint.bash.syntax.tree import Heredoc
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation

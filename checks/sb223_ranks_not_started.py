@@ -22,7 +22,7 @@ srun(1), mpirun(1); docs.lammps.org, "Run_options"; a review of public scripts.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.mpi_programs import is_lone_mpi_rank
+from sbatchlint.analysis.launch.first_node import is_lone_mpi_rank
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert

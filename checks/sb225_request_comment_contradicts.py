@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sbatchlint.analysis.directives.limits import comment_on, plain_limits
+from sbatchlint.analysis.directives.plain_settings import comment_on, plain_limits
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.slurm.grammar import times
 from sbatchlint.slurm.model import Setting

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_step_option, knows_all_steps
 from sbatchlint.analysis.script.conditionals import depends_on_test
-from sbatchlint.analysis.script.step_programs import step_programs
+from sbatchlint.analysis.script.work import step_programs
 from sbatchlint.bash.values import expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.geometry import is_node_count

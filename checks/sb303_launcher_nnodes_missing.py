@@ -23,13 +23,13 @@ and 2.13 on two hosts
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_launcher_options, replace_words
-from sbatchlint.analysis.launch.literal_counts import literal_digits
-from sbatchlint.analysis.launch.node_counts import (
+from sbatchlint.analysis.launch.duplicate_launchers import (
     WORLD_LAUNCHERS,
     fills_node,
     has_job_node_count,
     is_started_by_whole_step,
 )
+from sbatchlint.analysis.launch.literal_counts import literal_digits
 from sbatchlint.analysis.launch.rendezvous import common_address, lacks_address
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds, from_submission

@@ -22,15 +22,15 @@ from functools import lru_cache
 
 from sbatchlint.analysis.editing.options import replace_words
 from sbatchlint.analysis.editing.words import commands_with
-from sbatchlint.analysis.launch.duplicate_launchers import counts_tasks
-from sbatchlint.analysis.launch.literal_counts import literal_digits
-from sbatchlint.analysis.launch.lone_ranks import sign_of_rank
-from sbatchlint.analysis.launch.node_counts import (
+from sbatchlint.analysis.launch.duplicate_launchers import (
     WORLD_LAUNCHERS,
+    counts_tasks,
     fills_node,
     has_job_node_count,
     is_started_by_whole_step,
 )
+from sbatchlint.analysis.launch.literal_counts import literal_digits
+from sbatchlint.analysis.launch.lone_ranks import sign_of_rank
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES, LIGHTNING_NODES
 from sbatchlint.analysis.launch.rendezvous import is_own_node
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs

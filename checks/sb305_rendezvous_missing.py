@@ -21,7 +21,7 @@ torch/distributed/run.py; https://github.com/pytorch/pytorch/issues/76069; runs 
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_launcher_options
-from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
+from sbatchlint.analysis.launch.duplicate_launchers import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rendezvous import common_address, joins_other_nodes, lacks_address, starts_alone
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds

@@ -19,7 +19,7 @@ torch/distributed/run.py; https://github.com/pytorch/pytorch/issues/76069; hostn
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import replace_words
-from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
+from sbatchlint.analysis.launch.duplicate_launchers import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rendezvous import HEAD_NODE, UnsharedAddress, starts_alone, unshared_addresses
 from sbatchlint.bash.values import expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch

@@ -22,7 +22,7 @@ torch/distributed/run.py; accelerate utils/launch.py; runs of torch 2.6 on two h
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_launcher_options, is_proven, name_span
-from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
+from sbatchlint.analysis.launch.duplicate_launchers import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rendezvous import joins_other_nodes, passes_node_id
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, replace
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds

@@ -18,8 +18,7 @@ torch/distributed/run.py; runs of torch 2.6 with several agents on two hosts
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import replace_words
-from sbatchlint.analysis.launch.duplicate_launchers import counts_tasks, is_duplicated
-from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
+from sbatchlint.analysis.launch.duplicate_launchers import WORLD_LAUNCHERS, counts_tasks, is_duplicated
 from sbatchlint.analysis.launch.rendezvous import joins_other_nodes, passes_node_id
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span

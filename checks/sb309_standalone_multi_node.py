@@ -19,7 +19,7 @@ torch/distributed/run.py; runs of torch 2.6 on two hosts
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import replace_words
-from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS, is_started_by_whole_step
+from sbatchlint.analysis.launch.duplicate_launchers import WORLD_LAUNCHERS, is_started_by_whole_step
 from sbatchlint.analysis.launch.rendezvous import common_address
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds

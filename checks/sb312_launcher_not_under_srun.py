@@ -28,9 +28,8 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import is_proven
 from sbatchlint.analysis.expansion.reads import use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
-from sbatchlint.analysis.launch.first_node import programs_of_first_node
+from sbatchlint.analysis.launch.first_node import is_custom_program, programs_of_first_node
 from sbatchlint.analysis.launch.lone_ranks import CHOOSING, DETECTED_BY, OTHER_WAYS
-from sbatchlint.analysis.launch.node_finders import is_custom_program
 from sbatchlint.analysis.launch.rank_signs import is_lone_rank, rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs

@@ -20,8 +20,7 @@ https://github.com/deepspeedai/DeepSpeed/issues/3419
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_step_option
-from sbatchlint.analysis.launch.deepspeed_runners import deepspeed_runners, has_hostfile
-from sbatchlint.analysis.launch.launcher_refusals import is_refused
+from sbatchlint.analysis.launch.launcher_refusals import deepspeed_runners, has_hostfile, is_refused
 from sbatchlint.analysis.launch.literal_counts import task_edits
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
 from sbatchlint.job.launchers import DeepSpeed

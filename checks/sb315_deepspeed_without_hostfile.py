@@ -18,8 +18,7 @@ https://github.com/deepspeedai/DeepSpeed/issues/2958, https://github.com/deepspe
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.deepspeed_runners import deepspeed_runners, has_hostfile
-from sbatchlint.analysis.launch.launcher_refusals import is_refused
+from sbatchlint.analysis.launch.launcher_refusals import deepspeed_runners, has_hostfile, is_refused
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launchers import DeepSpeed
 from sbatchlint.job.worlds import World, find_worlds

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import replace_words
 from sbatchlint.analysis.expansion.varying import variation
-from sbatchlint.analysis.launch.node_counts import WORLD_LAUNCHERS
+from sbatchlint.analysis.launch.duplicate_launchers import WORLD_LAUNCHERS
 from sbatchlint.analysis.launch.rendezvous import PORT, joins_other_nodes, starts_alone, written_expansion
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch

@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.reach import Reach, reach_of_name
 from sbatchlint.analysis.expansion.reads import assignments_by_name, reads_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
-from sbatchlint.analysis.outcome.after_work import is_after_all_work
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.programs import programs
+from sbatchlint.analysis.script.work import is_after_all_work
 from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import is_heterogeneous, pyxis_options
 from sbatchlint.analysis.editing.options import add_step_option
-from sbatchlint.analysis.script.step_programs import step_programs
+from sbatchlint.analysis.script.work import step_programs
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.containers import PYXIS_OPTIONS
 from sbatchlint.triggers import StepOptions

@@ -23,7 +23,7 @@ from functools import partial
 
 from sbatchlint.analysis.containers.pyxis import is_heterogeneous
 from sbatchlint.analysis.editing.options import add_step_option
-from sbatchlint.analysis.script.step_programs import step_programs
+from sbatchlint.analysis.script.work import step_programs
 from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job import Step

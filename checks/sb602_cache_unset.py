@@ -20,7 +20,7 @@ Megatron Bridge issues 4207 and 4715; uv's documentation of its cache.
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.step_programs import step_programs
+from sbatchlint.analysis.script.work import step_programs
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job

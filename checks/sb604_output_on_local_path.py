@@ -28,8 +28,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.analysis.script.shell_history import commands_before
-from sbatchlint.analysis.script.step_programs import UTILITIES
-from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.script.work import UTILITIES, Weight, weight
 from sbatchlint.analysis.storage.node_files import ELSEWHERE, HANDLING, is_made_there, opened
 from sbatchlint.analysis.storage.written_paths import (
     WRITING,

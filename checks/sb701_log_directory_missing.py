@@ -33,8 +33,16 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.placeholders import find_placeholder
 from sbatchlint.analysis.directives.typos import raw_value, typo
-from sbatchlint.analysis.storage.made_folders import log_folders, makers, may_be_there, resolved
-from sbatchlint.analysis.storage.openings import Opening, is_too_late, makers_by_folder, openings
+from sbatchlint.analysis.storage.made_folders import (
+    Opening,
+    is_too_late,
+    log_folders,
+    makers,
+    makers_by_folder,
+    may_be_there,
+    openings,
+    resolved,
+)
 from sbatchlint.analysis.storage.project_folders import (
     is_announced,
     is_made_before_job,

@@ -23,7 +23,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.log_paths import plain_paths
+from sbatchlint.analysis.directives.plain_settings import plain_paths
 from sbatchlint.analysis.script.submit_lines import shows_array
 from sbatchlint.analysis.storage.written_paths import WRITING
 from sbatchlint.bash.trace import Invocation

@@ -21,7 +21,7 @@ sbatch(1), "filename pattern"; src/slurmd/common/fname.c, 20.11 to 25.05; a live
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.turned_off import is_turned_off
+from sbatchlint.analysis.directives.near_misses import is_turned_off
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.expansion.reads import unprepared_reads
 from sbatchlint.analysis.script.submit_lines import is_shown_alone, may_be_array, shows_array

@@ -22,7 +22,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.log_paths import plain_paths
+from sbatchlint.analysis.directives.plain_settings import plain_paths
 from sbatchlint.analysis.expansion.array_elements import is_at_one_place
 from sbatchlint.analysis.script.submit_lines import may_be_array
 from sbatchlint.analysis.script.work import Weight, weight

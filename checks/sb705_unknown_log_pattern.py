@@ -20,7 +20,7 @@ live runs of Slurm 22.05 (tests/slurm).
 from collections.abc import Iterator
 from functools import lru_cache
 
-from sbatchlint.analysis.directives.log_paths import plain_paths
+from sbatchlint.analysis.directives.plain_settings import plain_paths
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.slurm.grammar import patterns

@@ -21,7 +21,7 @@ sbatch(1), "--open-mode"; rwth-i6/sisyphus issue 201; live runs of Slurm 22.05.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.sessions import is_session
+from sbatchlint.analysis.script.servers import is_session
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job

@@ -25,7 +25,7 @@ import os.path
 import posixpath
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.log_paths import plain_paths
+from sbatchlint.analysis.directives.plain_settings import plain_paths
 from sbatchlint.analysis.storage.project_folders import may_be_made_beside, project_folders
 from sbatchlint.analysis.storage.written_paths import operands
 from sbatchlint.check import Bad, Card, Finding, Good, Job

@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from sbatchlint.analysis.directives.turned_off import is_turned_off
+from sbatchlint.analysis.directives.near_misses import is_turned_off
 from sbatchlint.analysis.expansion.reads import (
     TESTS,
     Use,

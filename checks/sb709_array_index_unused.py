@@ -26,7 +26,7 @@ sbatch(1), "Job arrays"; live runs of Slurm 22.05 (tests/slurm); CoBrALab/qbatch
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.limits import comment_on
+from sbatchlint.analysis.directives.plain_settings import comment_on
 from sbatchlint.analysis.expansion.array_elements import INDEX, several_elements
 from sbatchlint.analysis.expansion.reads import TESTS, Use, use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source

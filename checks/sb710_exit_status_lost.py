@@ -51,13 +51,11 @@ from sbatchlint.analysis.outcome.last_commands import (
     removes_data_after,
     server_before,
 )
-from sbatchlint.analysis.outcome.main_work import told_of_main_work
-from sbatchlint.analysis.outcome.state_readers import Reader, state_reader
+from sbatchlint.analysis.outcome.state_readers import Reader, state_reader, told_of_main_work
 from sbatchlint.analysis.script.appending import append, last_line, where_to_append, where_to_set
-from sbatchlint.analysis.script.dead_ends import dead_ends
 from sbatchlint.analysis.script.endless import endless_command
 from sbatchlint.analysis.script.exit_status import exit_statuses
-from sbatchlint.analysis.script.giving_up import contradicts_itself, giving_up
+from sbatchlint.analysis.script.giving_up import contradicts_itself, dead_ends, giving_up
 from sbatchlint.analysis.script.keeping_status import keeping, name_of_status, returning, without_line
 from sbatchlint.analysis.script.naming_losses import STRANGE, and_others, word_of
 from sbatchlint.analysis.script.needed_files import last_shown, needed_producers

@@ -21,7 +21,7 @@ bash(1), "trap"; a live run of Slurm 22.05. https://github.com/BSC-ES/autosubmit
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.outcome.markers import marks_success
+from sbatchlint.analysis.outcome.state_readers import marks_success
 from sbatchlint.analysis.script.keeping_status import name_of_status
 from sbatchlint.analysis.script.traps import traps_of
 from sbatchlint.analysis.script.work import Weight, weight

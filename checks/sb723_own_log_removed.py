@@ -21,7 +21,7 @@ sbatch(1), --output; unlink(2); live runs of Slurm 22.05.
 import posixpath
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.log_paths import plain_paths
+from sbatchlint.analysis.directives.plain_settings import plain_paths
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.made_folders import folder_of_shell

@@ -37,8 +37,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
-from sbatchlint.analysis.script.detaching import returns_at_once
-from sbatchlint.analysis.script.disowned import certainly_disowned
+from sbatchlint.analysis.script.background import certainly_disowned, returns_at_once
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.work import Weight, weight

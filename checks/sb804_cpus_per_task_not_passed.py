@@ -31,7 +31,7 @@ from functools import partial
 from sbatchlint.analysis.directives.conflicts import conflicts
 from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.installs import install_of
-from sbatchlint.analysis.script.step_programs import step_programs
+from sbatchlint.analysis.script.work import step_programs
 from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job

@@ -23,7 +23,7 @@ foreground command had ended, 40 seconds later.
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.turned_off import is_turned_off
+from sbatchlint.analysis.directives.near_misses import is_turned_off
 from sbatchlint.analysis.script.appending import where_to_append
 from sbatchlint.analysis.script.traps import traps_of
 from sbatchlint.analysis.script.work import Weight, weight

@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from sbatchlint.analysis.directives.limits import plain_limits
-from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.analysis.directives.plain_settings import plain_limits
+from sbatchlint.analysis.script.work import UTILITIES
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span

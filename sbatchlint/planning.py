@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from sbatchlint.analysis.planning.plan import Plan, plan_of
-from sbatchlint.analysis.planning.programs import batch_programs
+from sbatchlint.analysis.script.work import batch_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.diagnostics import Diagnostic, Fault
 from sbatchlint.engine import Inspection, inspect_job

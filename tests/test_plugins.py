@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sbatchlint.analysis.directives.missing_options import GONE, missing_option
 from sbatchlint.analysis.directives.placeholders import find_placeholder, placeholder
-from sbatchlint.analysis.directives.unknown_options import is_plausible
+from sbatchlint.analysis.directives.unknown_options import GONE, is_plausible, missing_option
 from sbatchlint.engine import lint_source
 from sbatchlint.registry import registry
 from sbatchlint.settings import Overrides, Resolver, Settings

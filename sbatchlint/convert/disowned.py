@@ -5,8 +5,8 @@ Those that a conversion starts are kept; others, such as a monitor, may be meant
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.planning.programs import batch_programs
-from sbatchlint.analysis.script.disowned import disowned
+from sbatchlint.analysis.script.background import disowned
+from sbatchlint.analysis.script.work import batch_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.convert.draft import Draft
 from sbatchlint.job import Job

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.containers.container_starts import runs_script
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES, LIGHTNING_NODES, RankSign, rank_sign
-from sbatchlint.analysis.planning.programs import batch_programs
+from sbatchlint.analysis.script.work import batch_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.convert.goal import Goal, NotConvertible

@@ -7,7 +7,7 @@ program.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.planning.programs import batch_programs
+from sbatchlint.analysis.script.work import batch_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.convert.draft import Draft

@@ -1,6 +1,6 @@
 """A directive that sbatch does not read, as the cause why a job did not get what its script requests."""
 
-from sbatchlint.analysis.directives.turned_off import turned_off
+from sbatchlint.analysis.directives.near_misses import turned_off
 from sbatchlint.diagnose.answers import Answer, Picture
 from sbatchlint.diagnose.evidence import lacks, options_written, spans_of
 from sbatchlint.diagnose.subjects import related_options

@@ -2,12 +2,14 @@
 
 sbatch takes a line as a directive if it begins with `#SBATCH`, in column 0 and in capitals, or with `#SLURM`, for
 which it prints an error (`_opt_batch_script()`, src/sbatch/opt.c, 20.11 to 26.05). `##SBATCH`, `#S BATCH` and
-`#XSBATCH` are the usual ways to switch a directive off, so they are deliberate.
+`#XSBATCH` are the usual ways to switch a directive off, so they are deliberate: `turned_off` finds them.
 """
 
 import re
 from typing import NamedTuple
 
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.slurm.grammar import refusals
@@ -176,3 +178,23 @@ def _old_words(directives: Directives) -> list[NearMiss]:
         kind = BARE if bare else OLD_WORD if options and line.fault is None else BANNER
         found.append(NearMiss(kind, line.start, line.words_start, line.end, settings, line.magic[1:]))
     return found
+
+
+# Also at the end of another directive, and with a word that a program replaces to turn it on: `#DOGPU --gres=gpu:1`.
+_OFF = Regex(
+    r"(?m)(?:^[ \t]*#(?!SBATCH\b)[# \t]*(?:[A-Z]*SBATCH[ \t]+(?=-)|(?:[A-Z]+[ \t]+)?(?=--[a-z]))"
+    r"|(?<=[ \t])##+[ \t]*SBATCH[ \t]+)(?P<words>[^\n]*)"
+)
+
+
+@once
+def turned_off(job: Job) -> tuple[Setting, ...]:
+    """The options that such lines would set, anywhere in a script."""
+    directives = job.directives
+    lines = _OFF.finditer(directives.text.string)
+    return tuple(each for line in lines for each in read_as_directive(directives, *line.span("words"))[0])
+
+
+def is_turned_off(job: Job, *names: str) -> bool:
+    """Whether such a line would set one of these options (canonical names)."""
+    return any(each.name in names for each in turned_off(job))

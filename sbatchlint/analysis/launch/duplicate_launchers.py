@@ -1,17 +1,18 @@
-"""Launchers that a step starts several times on a node, though one of them fills the node.
+"""Launchers that a step starts on all of its nodes, and those of which it starts several on a node that one fills.
 
-What the launchers do is from their sources (torch/distributed/run.py, accelerate utils/launch.py, deepspeed
-launcher/runner.py) and from runs of torch 2.6 on two nodes.
+What the launchers do is from their sources (torch/distributed/run.py, accelerate utils/launch.py 1.15, deepspeed
+launcher/runner.py) and from runs of torch 2.6 with two agents on two hosts.
 """
 
 from sbatchlint.bash.trace import is_set
-from sbatchlint.bash.values import expansions
-from sbatchlint.job import Job
+from sbatchlint.bash.values import expansions, text_of
+from sbatchlint.job import Job, Launch
 from sbatchlint.job.environment import TASK_COUNTS
 from sbatchlint.job.gpus import DEVICE_VARIABLES, step_gpus
-from sbatchlint.job.launches import Launch
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
+from sbatchlint.job.worlds import LaunchWorld
+from sbatchlint.programs import programs_with
 
 # Options that give every task GPUs of its own.
 PER_TASK_GPUS = ("gpus-per-task", "ntasks-per-gpu", "tres-per-task", "ntasks-per-tres", "gpu-bind", "tres-bind")
@@ -86,3 +87,28 @@ def counts_tasks(launch: Launch, step: Step) -> bool:
         return True
     number = machines.number
     return number is not None and number > 1 and number == step.tasks
+
+
+# Launchers that form one world across the nodes on which they are started.
+WORLD_LAUNCHERS = programs_with("joins")
+
+
+def is_started_by_whole_step(job: Job, world: LaunchWorld) -> bool:
+    """Whether all nodes of a step start a launcher: neither host by host in a loop, nor in some of the tasks only."""
+    return world.step is not None and world.isolation in ("", "part") and not job.request.heterogeneous
+
+
+def fills_node(job: Job, world: LaunchWorld) -> bool:
+    """Whether one launcher is meant to fill its node, even if the step starts several there."""
+    if world.step is None:
+        return False
+    per_node = world.step.option("ntasks-per-node")
+    ignored = world.step.geometry.ignored is not False and per_node is not None and per_node.text == "1"
+    return world.starts_per_node == 1 or ignored or is_duplicated(job, world.launch)
+
+
+def has_job_node_count(launch: Launch) -> bool:
+    """Whether a launcher's number of nodes is set to SLURM_JOB_NUM_NODES."""
+    machines = launch.launcher.machines
+    value = () if machines is None else machines.value or ()
+    return [each.name for each in expansions(value)] == ["SLURM_JOB_NUM_NODES"] and text_of(value) != ""

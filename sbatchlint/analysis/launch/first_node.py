@@ -1,9 +1,11 @@
-"""The programs that a job runs on its first node alone, and whether they may know of other nodes."""
+"""The programs that a job runs on its first node alone, and whether they may know of other nodes.
 
+Some find the nodes of the job themselves and start work there; others would be one of several ranks of MPI.
+"""
+
+import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.mpi_programs import is_lone_mpi_rank
-from sbatchlint.analysis.launch.node_finders import may_find_nodes
 from sbatchlint.analysis.script.threads import (
     STARTERS,
     THREAD_VARIABLE,
@@ -12,10 +14,11 @@ from sbatchlint.analysis.script.threads import (
     thread_options,
     threaded_programs,
 )
-from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.script.work import UTILITIES, Weight, weight
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import expansions, shown_text, text_of
+from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.job import Job
+from sbatchlint.job.argv import program_name
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.python.program import python_program
@@ -23,6 +26,70 @@ from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait
 from sbatchlint.source import lookups
 from sbatchlint.source.regex import Regex
+
+# Programs that find the nodes of the job themselves, and interpreters, whose scripts may do so.
+_FINDING_NODES = Regex(
+    r"python[\d.]*|R|Rscript|julia|matlab|octave|perl|ruby|java|node|g\d\d|orca|qchem|molpro|ams|abaqus|fluent|cfx5?\w*"
+    r"|ansys\w*|star\w*|comsol|lsdyna|nextflow|snakemake|cromwell|h?adoop|make|ninja|ctest|pytest|uv|conda|mamba|pixi"
+    r"|docker|podman|apptainer|singularity|vagrant|ansible\w*|jupyter\w*"
+)
+_NAMING_NODES = Regex(
+    r"submit|slurm|spark|parsl|launch|executor|node|host|machine|master|worker|server|(?:^|[/._-])(?:re)?(?:run|start)(?:$|[._-])",
+    re.IGNORECASE,
+)
+
+
+def may_find_nodes(command: Invocation) -> bool:
+    """Whether a command is a program, or runs a script, that may start work on other nodes, as far as words tell."""
+    name = program_name(command)
+    if name is None or _FINDING_NODES.fullmatch(name) or "." in name:
+        return True
+    words = command.words
+    return any(_NAMING_NODES.search(each) for each in words[0 if "/" in words[0] else 1 :])
+
+
+def is_custom_program(command: Invocation) -> bool:
+    """Whether a command is a program called by its path, or starts such a program, and knows of no other nodes."""
+    if command.phase is not Phase.BATCH or command.children or command.context.captured:
+        return False
+    name, words = program_name(command), command.words
+    if name in UTILITIES or may_find_nodes(command):
+        return False
+    # `./a.out`, `tracer /opt/app/bin/solve`; not `cat /proc/cpuinfo`, nor a tool with a folder as its argument
+    return (
+        "/" in words[0]
+        or len(words) > 1
+        and words[1].startswith(("./", "/"))
+        and not has_trait(name, "stages", "screen")
+    )
+
+
+_PROGRAMS = Regex(
+    r"lmp(?:_(?!serial)\w+)?|(?:pw|ph|cp|neb|pp|bands|projwfc)\.x|vasp(?:_(?:std|gam|ncl))?|nwchem|siesta|abinit|xhpl|xhpcg"
+    r"|(?:sander|pmemd|cpptraj)\.MPI|mdrun_mpi|cp2k\.popt|(?:wrf|real|metgrid|geogrid)\.exe|raxmlHPC-MPI(?:-\w+)?"
+    r"|ior|mdtest|osu_\w+|IMB-MPI1|castep\.mpi|raxml-ng-mpi|mb-mpi|hoomd|qmcpack|PeleC\w*|octopus|elk|fleur_MPI"
+)
+_LAMMPS = Regex(r"lmp(?:_\w+)?")
+_HOROVOD = Regex(r"--?(?:use[-_])?(?:horovod|hvd)")
+_LAMMPS_THREADS = Regex(r"-(?:sf|suffix) (?:omp|intel|hybrid|kk|kokkos)|-(?:k|kokkos) on|-(?:pk|package) (?:omp|intel)")
+# Options with which a program only prints something about itself.
+_TELLING = frozenset({"-h", "--help", "-help", "--version", "-v"})
+
+
+def is_lone_mpi_rank(command: Invocation) -> bool:
+    """Whether the batch shell starts a program once that would be one of several ranks."""
+    if command.phase is not Phase.BATCH or not _TELLING.isdisjoint(command.words) or command.children:
+        return False
+    if is_python(command.argv[0]):
+        return any(map(_HOROVOD.fullmatch, command.words[1:]))
+    if command.name is None or not _PROGRAMS.fullmatch(command.name):
+        return False
+    words = " ".join(command.words)
+    if _LAMMPS.fullmatch(command.name):
+        return _LAMMPS_THREADS.search(words) is None
+    threads = text_of(exported(command, "OMP_NUM_THREADS") or ())
+    return threads in ("", "1")
+
 
 # Interpreters whose programs run on one node, unless they say more.
 SINGLE = frozenset({"Rscript", "R", "matlab", "julia", "octave"})

@@ -8,16 +8,60 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import find_placeholder
-from sbatchlint.analysis.outcome.after_work import is_after_all_work
-from sbatchlint.analysis.outcome.markers import marks_success
+from sbatchlint.analysis.outcome.last_commands import CANNOT_FAIL
 from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.submit_lines import names_dependent
+from sbatchlint.analysis.script.work import Weight, is_after_all_work
+from sbatchlint.analysis.storage.written_paths import created_paths, redirected_paths, words
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.job import Job
+from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
 from sbatchlint.slurm.grammar import mail
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
+
+_STATE = r"(?:completed?|done|finished|ok|passed|success(?:ful(?:ly)?)?|succeeded)"
+_MARKER = Regex(rf"(?i)(?:.*[^a-z])?{_STATE}(?:[^a-z].{{0,20}})?")
+# Text that is only such a state, or says that something has it; "job done" only says that the job ended.
+_CLAIM = Regex(
+    rf"(?i)(?:-\w+ )*\W*{_STATE}\W*\Z|.*\b(?:state|status|result)\W{{1,4}}{_STATE}\b"
+    r"|(?:.*[\s=:'\"])?(?:success|succeeded\b)"
+)
+_NOT_YET = Regex(r"(?i)\b(?:not|un|in|if)[ _-]?(?:success|complete|done|ok)|\bfail|\berror")
+_SCRIPT = Regex(r".*\.(?:sh|bash|csh|sl|slurm|sbatch|batch|cmd|job|pbs)")
+_PRINTING = frozenset({"echo", "printf", "cat", "log", "date"})
+# Commands whose output is only a word or a date, not a result.
+_WRITING = frozenset({"echo", "printf", "date", "touch", ":", "true"})
+_MOVING = frozenset({"rm", "cp", "rsync", "tar", "grep", "touch", "mv", "ln"})
+
+
+def marks_success(job: Job, command: Invocation) -> bool:
+    """Whether a command creates a file with such a name, or reports success other than by printing it."""
+    if command.calls_function:
+        return False  # the commands in it are looked at themselves
+    made = redirected_paths(command) if command.name is None or command.name in _WRITING else []
+    if command.name in ("touch", "mv", "ln"):
+        made += created_paths(command)
+    files = [path for path in made if not path.startswith("/dev/")]
+    if any(_MARKER.fullmatch(path.rpartition("/")[2]) and path not in _awaited(job) for path in files):
+        return not _NOT_YET.search(" ".join(path.rpartition("/")[2] for path in files))
+    if command.name in _PRINTING and not files or command.name in _MOVING:
+        return False
+    if any(map(_SCRIPT.fullmatch, files)):
+        return False  # `echo "done" >> job.sh` ends a loop there
+    written = " ".join(command.words[1:])
+    return _CLAIM.match(written) is not None and not _NOT_YET.search(written)
+
+
+@once
+def _awaited(job: Job) -> frozenset[str]:
+    """The words of commands in loops: a file for which the script itself waits only tells a helper process to end."""
+    loops = (each for each in job.invocations if each.context.loops and not each.context.handler)
+    return frozenset(word for each in loops for word in words(each))
+
 
 _DEPENDENCY = re.compile(r"\bafter(?:ok|notok|corr)\b")
 _ENDINGS = frozenset({"END", "FAIL"})
@@ -137,3 +181,21 @@ def _continuing(job: Job) -> list[Invocation]:
         if command.phase is Phase.BATCH
         and (command.name == "sbatch" and not command.context.handler or marks_success(job, command))
     ]
+
+
+# What ends the work in the background is another check's matter.
+_AWAITING = frozenset({"wait"})
+
+
+def told_of_main_work(job: Job, work: Invocation, weight: Weight) -> Reader | None:
+    """The mail for END or ALL, where this work is the job's main program, and the script ends the same way whatever
+    becomes of it; None elsewhere. Main programs are steps, and a program in Python that is the only one."""
+    found = exit_statuses(job)
+    last = found.last
+    if found.decisive or work.context.conditional or last is None or last.name not in CANNOT_FAIL - _AWAITING:
+        return None
+    if weight is Weight.STEP:
+        return told_by_mail(job)
+    alone = len({each.command.span for each in found.lost if each.weight >= Weight.PROGRAM}) == 1
+    is_main = alone and any(bool(each.argv) and is_python(each.argv[0]) for each in work.leaves())
+    return told_by_mail(job) if is_main else None

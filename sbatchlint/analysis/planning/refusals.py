@@ -1,7 +1,6 @@
 """Why srun refuses a step in every release of the range."""
 
-from sbatchlint.analysis.directives.submission_options import submission_options
-from sbatchlint.analysis.directives.unknown_options import is_plausible
+from sbatchlint.analysis.directives.unknown_options import is_plausible, submission_options
 from sbatchlint.analysis.gpus.step_limits import too_many_gpus
 from sbatchlint.job import Job
 from sbatchlint.job.argv import is_unknown

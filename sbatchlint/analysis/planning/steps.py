@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sbatchlint.analysis.launch.launcher_refusals import launcher_refusal
-from sbatchlint.analysis.planning.programs import batch_programs
 from sbatchlint.analysis.planning.refusals import refusal_of
 from sbatchlint.analysis.script.conditionals import may_not_run
+from sbatchlint.analysis.script.work import batch_programs
 from sbatchlint.bash.trace import Context, Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Guards, assumed_defaults, is_loop, merge_guards

@@ -12,9 +12,20 @@ from contextlib import contextmanager
 from typing import Any
 
 from sbatchlint.analysis.script.pipeline_runs import work_before_tee
-from sbatchlint.analysis.script.status_records import Arm, Choice, DeadRead, EmptyStatus, ExitStatuses, LateRead, Loss
+from sbatchlint.analysis.script.status_records import (
+    GOOD,
+    Arm,
+    Choice,
+    DeadRead,
+    EmptyStatus,
+    ExitStatuses,
+    LateRead,
+    Loss,
+    Process,
+    Status,
+    joined,
+)
 from sbatchlint.analysis.script.status_uses import StatusUses, end_of_script, is_status
-from sbatchlint.analysis.script.statuses import GOOD, Process, Status, joined
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import (
@@ -296,10 +307,10 @@ class _Walk:
         method = _METHODS.get(type(node))
         return GOOD if method is None else method(self, node, status)
 
-    def in_subprocess(self, node: Statement, status: Status) -> list[Invocation]:
-        """The commands whose failure the status of a statement shows that runs in a process of its own."""
+    def in_subprocess(self, body: Sequence[Statement], status: Status) -> list[Invocation]:
+        """The commands whose failure the status of statements shows that run in a process of their own."""
         with self.within(process=Process(), loop=None, errexit=self.errexit):
-            return self.deciding(self.statement(node, status))
+            return self.deciding(self.body(body, status))
 
     def on_simple(self, node: Simple, status: Status) -> Status | None:
         words = node.words
@@ -356,7 +367,7 @@ class _Walk:
         """The commands whose failure the last substitution of an assignment returns."""
         found = [each for pair in pairs for each in nodes_of(pair, CommandSubstitution)]
         last = max(found, key=lambda each: each.start, default=None)
-        return [] if last is None else self.in_subprocess(Group(last.body, False, (), last.start, last.end), GOOD)
+        return [] if last is None else self.in_subprocess(last.body, GOOD)
 
     def keep(self, node: Simple, pairs: Sequence[Assignment], status: Status) -> None:
         """Records that variables hold the status from now on."""
@@ -447,7 +458,7 @@ class _Walk:
     def piped(self, node: Pipeline, status: Status) -> Status:
         """The status after a pipeline of several commands: that of the last one, or with pipefail of all."""
         *others, end = [
-            self.in_subprocess(command, GOOD if number else status) for number, command in enumerate(node.commands)
+            self.in_subprocess((command,), GOOD if number else status) for number, command in enumerate(node.commands)
         ]
         before = tuple(each for commands in others for each in commands)
         run = self.note_options(self.span(node))
@@ -491,7 +502,7 @@ class _Walk:
     def on_background(self, node: Background, status: Status) -> Status:
         self.replace(node, status)
         with self.within(tested=False):
-            commands = self.in_subprocess(node.statement, GOOD)
+            commands = self.in_subprocess((node.statement,), GOOD)
         self.process.started = tuple(commands)
         self.process.background.extend(commands)
         started = self.span(node)
@@ -500,7 +511,7 @@ class _Walk:
     def on_group(self, node: Group, status: Status) -> Status | None:
         if not node.subshell:
             return self.body(node.body, status)
-        commands = self.in_subprocess(Group(node.body, False, (), node.start, node.end), status)
+        commands = self.in_subprocess(node.body, status)
         self.note_options(self.span(node))
         return self.ended(commands)
 
@@ -595,9 +606,6 @@ class _Walk:
         self.lose((each for each in end.carried if not single and at in each.context.loops), "iterations", at)
         return Status(end.carried)
 
-    def on_function(self, node: Function, status: Status) -> Status:
-        return status
-
     # --- programs within values -----------------------------------------------------------------------
 
     def programs_in(self, command: Invocation) -> None:
@@ -630,7 +638,7 @@ _METHODS: dict[type[Statement], Callable[[_Walk, Any, Status], Status | None]] =
     Background: _Walk.on_background,
     Case: _Walk.on_case,
     For: _Walk.on_loop,
-    Function: _Walk.on_function,
+    Function: lambda _walk, _node, status: status,
     Group: _Walk.on_group,
     If: _Walk.on_if,
     Pipeline: _Walk.on_pipeline,

@@ -1,9 +1,11 @@
-"""Commands that serve until they are stopped."""
+"""Commands that serve until they are stopped, and jobs that somebody works in: notebooks, desktops."""
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
-from sbatchlint.job.launchers import python_of
-from sbatchlint.programs import programs_with
+from sbatchlint.job import Job
+from sbatchlint.job.launchers import is_python, python_of
+from sbatchlint.job.once import once
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 
 SERVERS = programs_with("serves")
@@ -37,3 +39,21 @@ def server_name(command: Invocation) -> str | None:
     python = python_of(command)
     target = None if python is None or python.kind not in ("module", "script") else python.text
     return target if target is not None and _MODULE.fullmatch(target.removesuffix(".py")) else None
+
+
+_MODULES = frozenset({"jupyter", "jupyterlab", "notebook"})
+
+
+@once
+def is_session(job: Job) -> bool:
+    """Whether a job opens a session that lasts until its user ends it."""
+    return any(_opens_session(each) for each in job.invocations)
+
+
+def _opens_session(command: Invocation) -> bool:
+    if command.name == "jupyter":
+        return not set(VERBS["jupyter"]).isdisjoint(command.words[1:3])
+    if has_trait(command.name, "session"):
+        return True
+    python = python_of(command) if command.argv and is_python(command.argv[0]) else None
+    return python is not None and python.kind == "module" and python.text in _MODULES

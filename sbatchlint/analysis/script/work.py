@@ -7,10 +7,10 @@ from enum import IntEnum
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, shown_text, text_of
-from sbatchlint.job import Job
+from sbatchlint.job import Job, Step
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
-from sbatchlint.programs import has_trait
+from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 
 
@@ -225,3 +225,46 @@ def is_demonstration(command: Invocation) -> bool:
 
 
 _SHOWN = Regex(r"(?i)^(?:hello|demo)|(?:hello|demo)[^/]*\.\w+$")
+
+
+# Commands that prepare, print, copy or wait, and have no settings, caches or results of their own.
+UTILITIES = programs_with("minor", "copies")
+
+
+def step_programs(step: Step) -> list[Invocation]:
+    """The commands of a step that do its work: no shells or wrappers, nor commands that only prepare, print or copy."""
+    return [
+        command
+        for command in step.program
+        if not command.children and command.text is None and command.name not in UTILITIES and command.argv
+    ]
+
+
+def is_after_all_work(job: Job, command: Invocation) -> bool:
+    """Whether the job has done work, and from a command on nothing more that computes, writes or puts results away."""
+    first, last = _extent(job)
+    # what a command that certainly fails would do is no work
+    return 0 <= first < command.index and last <= command.index and not command.context.loops
+
+
+@once
+def _extent(job: Job) -> tuple[int, int]:
+    """The indexes of the first and the last command that does some of the work; -1 without one."""
+    found = [each.index for each in job.invocations if weight(job, each) >= Weight.STAGING]
+    return (found[0], found[-1]) if found else (-1, -1)
+
+
+@once
+def batch_programs(job: Job) -> list[Invocation]:
+    """The commands of the batch shell that do the job's work, in order; none if a step or a launcher does it.
+
+    `ray start` does not count: it only makes the cluster for a program, which the batch shell often runs. A command
+    that starts another (`apptainer exec … python`) is represented by that one.
+    """
+    if job.phase is not Phase.BATCH or any(launch.launcher.kind != "ray" for launch in job.launches):
+        return []
+    clusters = {id(launch.step) for launch in job.launches}
+    if any(id(step) not in clusters for step in job.steps):
+        return []
+    leaves = [each for each in job.invocations if each.phase is Phase.BATCH and each.argv and not each.children]
+    return [each for each in leaves if not each.context.captured and weight(job, each) is Weight.PROGRAM]

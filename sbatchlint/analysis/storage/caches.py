@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from sbatchlint.analysis.script.step_programs import step_programs
+from sbatchlint.analysis.script.work import step_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, cut, shown_text, span_of
 from sbatchlint.bash.variables import merge_guards

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from sbatchlint.analysis.script.step_programs import UTILITIES
+from sbatchlint.analysis.script.work import UTILITIES
 from sbatchlint.analysis.storage.written_paths import created_paths, named_paths, redirected_paths, words
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, shown_text
