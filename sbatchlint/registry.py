@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from sbatchlint.source.files import InputError
+from sbatchlint.source.records import Record
 
 if TYPE_CHECKING:
     from sbatchlint.check import Card, Cases, Finding, Job
@@ -21,13 +22,12 @@ PACKAGE = "sbatchlint.checks"
 DOCUMENTATION = "https://github.com/sbatchlint/sbatchlint/blob/main/docs/checks/"
 
 
-class Group:
+class Group(Record):
     """A group of checks: those whose codes begin with `prefix`."""
 
-    def __init__(self, prefix: str, name: str, summary: str) -> None:
-        self.prefix = prefix
-        self.name = name
-        self.summary = summary
+    prefix: str
+    name: str
+    summary: str
 
 
 GROUPS = (
@@ -44,27 +44,25 @@ GROUPS = (
 )
 
 
-class Entry:
+class Entry(Record):
     """The code, name and module of a check, as given by its file name."""
 
-    def __init__(self, code: str, name: str, module: str) -> None:
-        self.code = code
-        self.name = name
-        self.module = module
+    code: str
+    name: str
+    module: str
 
     @property
     def url(self) -> str:
         return f"{DOCUMENTATION}{self.name}.md"
 
 
-class Check:
+class Check(Record):
     """A loaded check. `run` takes the job, and a mapping of options if the card declares any."""
 
-    def __init__(self, entry: Entry, card: "Card", run: "Callable[..., Iterable[Finding]]", module: ModuleType) -> None:
-        self.entry = entry
-        self.card = card
-        self.run = run
-        self.module = module
+    entry: Entry
+    card: "Card"
+    run: "Callable[..., Iterable[Finding]]"
+    module: ModuleType
 
     @property
     def summary(self) -> str:

@@ -54,6 +54,7 @@ LINT = VERSION | {
     "sbatchlint.source.lookups",
     "sbatchlint.source.numbers",
     "sbatchlint.source.patterns",
+    "sbatchlint.source.records",
     "sbatchlint.source.regex",
     "sbatchlint.source.secret_addresses",
     "sbatchlint.source.secret_forms",

@@ -6,17 +6,17 @@ from typing import NamedTuple
 from sbatchlint.bash.state import State
 from sbatchlint.bash.values import Phase, Pieces, Text, shown_text, span_of, text_of
 from sbatchlint.bash.variables import NO_GUARDS, Alternative, Guards, Variable, merge_guards
+from sbatchlint.source.records import Record
 from sbatchlint.source.text import Span
 
 
-class Redirection:
+class Redirection(Record):
     """A redirect of a command: operator, file descriptor, and the target's field (None for heredocs)."""
 
-    def __init__(self, operator: str, fd: str | None, target: Pieces | None, span: Span) -> None:
-        self.operator = operator
-        self.fd = fd
-        self.target = target
-        self.span = span
+    operator: str
+    fd: str | None
+    target: Pieces | None
+    span: Span
 
 
 class Shell:
@@ -122,7 +122,7 @@ class Context:
         return new
 
 
-class Spawn:
+class Spawn(Record):
     """How a command starts another one, as the job layer describes it.
 
     `command`: the index in argv at which the started command begins (None: there is none). `kind`: `srun`, `env`,
@@ -133,23 +133,17 @@ class Spawn:
     of the command itself end before it.
     """
 
-    def __init__(
-        self, kind: str, command: int | None, phase: Phase | None = None,
-        variables: tuple[tuple[str, Pieces], ...] = (), dropped: frozenset[str] = frozenset(), cleared: bool = False,
-        info: object = None, prefix: tuple[Pieces, ...] = (), kept: tuple[str, ...] = (),
-        component: tuple[Pieces, ...] | None = None, renaming: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
-        self.kind = kind
-        self.command = command
-        self.component = component
-        self.phase = phase
-        self.variables = variables
-        self.dropped = dropped
-        self.cleared = cleared
-        self.info = info
-        self.prefix = prefix
-        self.kept = kept
-        self.renaming = renaming
+    kind: str
+    command: int | None
+    phase: Phase | None = None
+    variables: tuple[tuple[str, Pieces], ...] = ()
+    dropped: frozenset[str] = frozenset()
+    cleared: bool = False
+    info: object = None
+    prefix: tuple[Pieces, ...] = ()
+    kept: tuple[str, ...] = ()
+    component: tuple[Pieces, ...] | None = None
+    renaming: tuple[str, ...] = ()
 
 
 NOTHING = Spawn("", None)
@@ -285,7 +279,7 @@ def is_set(invocation: Invocation, name: str) -> bool:
     return variable is not None and bool(variable.alternatives)
 
 
-class PipelineRun:
+class PipelineRun(Record):
     """A pipeline that runs (also of one command), by the invocations of its elements.
 
     Of an element that is a group or a subshell, the commands inside it stand there. `errexit`, `pipefail`: whether the
@@ -293,17 +287,13 @@ class PipelineRun:
     its place among the pipelines.
     """
 
-    def __init__(
-        self, elements: tuple[tuple[Invocation, ...], ...], span: Span, context: Context, errexit: bool | None,
-        pipefail: bool | None, tested: bool, order: int,
-    ) -> None:  # fmt: skip
-        self.elements = elements
-        self.span = span
-        self.context = context
-        self.errexit = errexit
-        self.pipefail = pipefail
-        self.tested = tested
-        self.order = order
+    elements: tuple[tuple[Invocation, ...], ...]
+    span: Span
+    context: Context
+    errexit: bool | None
+    pipefail: bool | None
+    tested: bool
+    order: int
 
 
 class Submission(NamedTuple):
@@ -363,29 +353,25 @@ class Trace:
             self.reads.append(VariableRead(name, start, end, operator, variable, text, context, order))
 
 
-class VariableAssignment:
+class VariableAssignment(Record):
     """An assignment that runs. `exported`: whether the variable is exported by then. `order`: how many commands were
     recorded before it. `text`: where the name stands, from `name_start` on."""
 
-    def __init__(
-        self, name: str, alternatives: tuple[Alternative, ...], exported: bool, span: Span, name_start: int,
-        string: Text, context: Context, order: int,
-    ) -> None:  # fmt: skip
-        self.name = name
-        self.alternatives = alternatives
-        self.exported = exported
-        self.span = span
-        self.name_start = name_start
-        self.text = string
-        self.context = context
-        self.order = order
+    name: str
+    alternatives: tuple[Alternative, ...]
+    exported: bool
+    span: Span
+    name_start: int
+    text: Text
+    context: Context
+    order: int
 
     @property
     def name_span(self) -> Span:
         return self.text.span(self.name_start, self.name_start + len(self.name))
 
 
-class VariableRead:
+class VariableRead(Record):
     """A look-up of a variable by its name; what a condition looks at may be recorded twice.
 
     `operator`: that of `Parameter`, or `arithmetic` for a name in `$((…))` or `((…))`. `variable`: as its own shell
@@ -393,18 +379,14 @@ class VariableRead:
     `end`: where it is in `text`.
     """
 
-    def __init__(
-        self, name: str, start: int, end: int, operator: str, variable: Variable | None, string: Text,
-        context: Context, order: int,
-    ) -> None:  # fmt: skip
-        self.name = name
-        self.start = start
-        self.end = end
-        self.operator = operator
-        self.variable = variable
-        self.text = string
-        self.context = context
-        self.order = order
+    name: str
+    start: int
+    end: int
+    operator: str
+    variable: Variable | None
+    text: Text
+    context: Context
+    order: int
 
     @property
     def span(self) -> Span:

@@ -23,6 +23,7 @@ from sbatchlint.bash.values import (
 )
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.records import Record
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -39,7 +40,7 @@ PROGRAM_NAMES = Regex(
 )
 
 
-class CommandOption:
+class CommandOption(Record):
     """An option on the command line of a command.
 
     `name`: its canonical name without dashes (the full one for an abbreviation). `value`: None for a flag, and for an
@@ -47,14 +48,11 @@ class CommandOption:
     `value_at`: the index of the word that holds the value (the same word for `--name=value`).
     """
 
-    __slots__ = ("at", "name", "span", "value", "value_at")
-
-    def __init__(self, name: str, value: Pieces | None, at: int, span: Span, value_at: int) -> None:
-        self.name = name
-        self.value = value
-        self.at = at
-        self.span = span
-        self.value_at = value_at
+    name: str
+    value: Pieces | None
+    at: int
+    span: Span
+    value_at: int
 
     @property
     def text(self) -> str | None:
@@ -62,7 +60,7 @@ class CommandOption:
         return None if self.value is None else text_of(self.value)
 
 
-class Syntax:
+class Syntax(Record):
     """The options of a command, and how they are written.
 
     `values`, `flags`: options with and without a value, as long names and single letters. `aliases`: other spellings,
@@ -73,27 +71,16 @@ class Syntax:
     two words (`--mca key value`).
     """
 
-    __slots__ = (
-        "abbreviations", "aliases", "clusters", "flags", "greedy", "numbers", "pairs", "single_dash", "underscores",
-        "values",
-    )  # fmt: skip
-
-    def __init__(
-        self, values: frozenset[str] = frozenset(), flags: frozenset[str] = frozenset(),
-        aliases: Mapping[str, str] = {}, underscores: bool = False, abbreviations: bool = False,
-        single_dash: bool = False, clusters: bool = True, greedy: bool = False, numbers: bool = False,
-        pairs: frozenset[str] = frozenset(),
-    ) -> None:  # fmt: skip
-        self.values = values
-        self.flags = flags
-        self.aliases = aliases
-        self.underscores = underscores
-        self.abbreviations = abbreviations
-        self.single_dash = single_dash
-        self.clusters = clusters
-        self.greedy = greedy
-        self.numbers = numbers
-        self.pairs = pairs
+    values: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+    aliases: Mapping[str, str] = {}
+    underscores: bool = False
+    abbreviations: bool = False
+    single_dash: bool = False
+    clusters: bool = True
+    greedy: bool = False
+    numbers: bool = False
+    pairs: frozenset[str] = frozenset()
 
 
 class Reading(NamedTuple):

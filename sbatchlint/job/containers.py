@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
 from sbatchlint.job.argv import CommandOption, Lookup, partition, split
 from sbatchlint.site import Site
+from sbatchlint.source.records import Record
 from sbatchlint.source.text import Span
 
 # A pyxis option of srun: its name with or without dashes, its value, and its place.
@@ -41,7 +42,7 @@ class Mount(NamedTuple):
         return not self.source
 
 
-class Container:
+class Container(Record):
     """A container that a command runs in.
 
     `kind`: `pyxis`, `apptainer`, `docker`, `podman`, `shifter`, `enroot`, `charliecloud`. `image`: as written, None
@@ -53,43 +54,20 @@ class Container:
     options; `span`: of the command's name, or of the first option. `certain`: whether no word may hide further options.
     """
 
-    __slots__ = (
-        "certain", "hidden_environment", "home_mounted", "image", "inherits", "kind", "mounts", "name", "options",
-        "passed", "span", "system_mounts", "tmp", "workdir",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        kind: str,
-        span: Span,
-        *,
-        image: Pieces | None = None,
-        name: Pieces | None = None,
-        mounts: Sequence[Mount] = (),
-        home_mounted: bool | None = None,
-        workdir: Pieces | None = None,
-        inherits: bool = True,
-        passed: Mapping[str, Pieces | None] | None = None,
-        hidden_environment: bool = False,
-        system_mounts: bool = False,
-        tmp: bool | None = None,
-        options: Sequence[CommandOption] = (),
-        certain: bool = True,
-    ) -> None:
-        self.kind = kind
-        self.span = span
-        self.image = image
-        self.name = name
-        self.mounts = tuple(mounts)
-        self.home_mounted = home_mounted
-        self.workdir = workdir
-        self.inherits = inherits
-        self.passed = dict(passed or {})
-        self.hidden_environment = hidden_environment
-        self.system_mounts = system_mounts
-        self.tmp = tmp
-        self.options = tuple(options)
-        self.certain = certain
+    kind: str
+    span: Span
+    image: Pieces | None = None
+    name: Pieces | None = None
+    mounts: Sequence[Mount] = ()
+    home_mounted: bool | None = None
+    workdir: Pieces | None = None
+    inherits: bool = True
+    passed: Mapping[str, Pieces | None] = {}
+    hidden_environment: bool = False
+    system_mounts: bool = False
+    tmp: bool | None = None
+    options: Sequence[CommandOption] = ()
+    certain: bool = True
 
     def option(self, *names: str) -> CommandOption | None:
         """The last option with one of these names; None if there is none."""

@@ -23,6 +23,7 @@ from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.versions import answers, is_before, is_release
 from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.records import Record
 from sbatchlint.source.text import Span
 
 # Forms in which GPUs are requested; the first four may be combined.
@@ -119,14 +120,11 @@ class Sharing(NamedTuple):
         return counts.pop() if len(counts) == 1 else None
 
 
-class StepGpus:
+class StepGpus(Record):
     """The GPUs of a step in the releases of the job's range; None where releases differ, if nothing else is said."""
 
-    __slots__ = ("sharings", "step")
-
-    def __init__(self, step: Step, sharings: tuple[Sharing, ...]) -> None:
-        self.step = step
-        self.sharings = sharings
+    step: Step
+    sharings: tuple[Sharing, ...]
 
     @property
     def on_node(self) -> int | None:

@@ -10,20 +10,18 @@ from sbatchlint.job.containers import Container
 from sbatchlint.job.launchers import Launcher, may_launch, recognise
 from sbatchlint.job.launchers.configuration import configure
 from sbatchlint.job.steps import Step, enclosing_step
+from sbatchlint.source.records import Record
 
 
-class Launch:
+class Launch(Record):
     """A launcher, its command, and the step in whose tasks it runs (None: the batch shell starts it).
 
     `restricted`: variables that differ between tasks and decide whether it runs, so that only some tasks start it.
     """
 
-    __slots__ = ("invocation", "launcher", "step")
-
-    def __init__(self, launcher: Launcher, invocation: Invocation, step: Step | None) -> None:
-        self.launcher = launcher
-        self.invocation = invocation
-        self.step = step
+    launcher: Launcher
+    invocation: Invocation
+    step: Step | None
 
     @property
     def restricted(self) -> frozenset[str]:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from sbatchlint.bash.values import Expansion, Pieces, cut, expansions, is_open, shown_text
 from sbatchlint.job.containers import Container, Mount
 from sbatchlint.site import Site
+from sbatchlint.source.records import Record
 from sbatchlint.source.regex import Regex
 
 SHARED, NODE_LOCAL, CONTAINER_LOCAL, IMAGE, UNKNOWN = "shared", "node-local", "container-local", "image", "unknown"
@@ -53,7 +54,7 @@ _TASK_VARIABLES = frozenset(
 _HOSTNAME = Regex(r"\$\(\s*(?:/bin/)?(?:hostname|uname -n|cat /etc/hostname|cat /proc/sys/kernel/hostname)\b")
 
 
-class Location:
+class Location(Record):
     """Where a path leads.
 
     `kind`: `shared`, `node-local`, `container-local` (invisible to others, and lost unless the container is saved),
@@ -61,12 +62,9 @@ class Location:
     words.
     """
 
-    __slots__ = ("kind", "path", "reason")
-
-    def __init__(self, kind: str, reason: str = "", path: Pieces = ()) -> None:
-        self.kind = kind
-        self.reason = reason
-        self.path = path
+    kind: str
+    reason: str = ""
+    path: Pieces = ()
 
     @property
     def per_node(self) -> tuple[Expansion, ...]:

@@ -19,27 +19,25 @@ from sbatchlint.site import Site
 from sbatchlint.slurm import getopt
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.records import Record
 from sbatchlint.source.text import Span
 
 # The maximum number of components of a step (MAX_HET_JOB_COMPONENTS of src/common/slurm_protocol_defs.h).
 MOST_COMPONENTS = 128
 
 
-class StepOption:
+class StepOption(Record):
     """One option of an srun. `value`: None if there is none. `span`: option and value, if they are adjacent.
 
     `word`, `value_word`: their indexes in argv; 0 if a variable sets the option, whose name is then `written`.
     """
 
-    __slots__ = ("name", "span", "value", "value_word", "word", "written")
-
-    def __init__(self, name: str, written: str, value: Pieces | None, span: Span, word: int, value_word: int) -> None:
-        self.name = name
-        self.written = written
-        self.value = value
-        self.span = span
-        self.word = word
-        self.value_word = value_word
+    name: str
+    written: str
+    value: Pieces | None
+    span: Span
+    word: int
+    value_word: int
 
     @property
     def text(self) -> str | None:

@@ -11,12 +11,13 @@ that begins with it is skipped and makes the result uncertain.
 from collections.abc import Sequence
 
 from sbatchlint.slurm.options import Meaning, Option, letter_meanings, meanings, plugin_options
+from sbatchlint.source.records import Record
 
 # The same character as bash.values.UNKNOWN_CHARACTER; this package does not import that one.
 UNKNOWN = "\ue000"
 
 
-class ParsedOption:
+class ParsedOption(Record):
     """An option on a command line.
 
     `name`: its canonical long name. `written`: as written, `-N` or `--node`. `value`: None for an option without one.
@@ -25,21 +26,15 @@ class ParsedOption:
     `versions`: the releases for which this holds, None for all. `option`: its row; None for one known by name only.
     """
 
-    __slots__ = ("name", "option", "start", "value", "value_start", "value_word", "versions", "word", "written")
-
-    def __init__(
-        self, name: str, written: str, value: str | None, word: int, start: int, value_word: int | None,
-        value_start: int | None, versions: tuple[str, ...] | None, option: Option | None,
-    ) -> None:  # fmt: skip
-        self.name = name
-        self.written = written
-        self.value = value
-        self.word = word
-        self.start = start
-        self.value_word = value_word
-        self.value_start = value_start
-        self.versions = versions
-        self.option = option
+    name: str
+    written: str
+    value: str | None
+    word: int
+    start: int
+    value_word: int | None
+    value_start: int | None
+    versions: tuple[str, ...] | None
+    option: Option | None
 
     @property
     def separate(self) -> bool:
@@ -47,7 +42,7 @@ class ParsedOption:
         return self.value_word is not None and self.value_word != self.word
 
 
-class OptionFault:
+class OptionFault(Record):
     """A word that getopt refuses.
 
     `kind`: `unknown-option`, `ambiguous-option`, `missing-value` or `unexpected-value`. `written`: the option without
@@ -55,22 +50,16 @@ class OptionFault:
     the option. `versions`: the releases that refuse it, None for all.
     """
 
-    __slots__ = ("candidates", "kind", "message", "start", "versions", "word", "written")
-
-    def __init__(
-        self, kind: str, written: str, word: int, start: int, message: str, candidates: tuple[str, ...],
-        versions: tuple[str, ...] | None,
-    ) -> None:  # fmt: skip
-        self.kind = kind
-        self.written = written
-        self.word = word
-        self.start = start
-        self.message = message
-        self.candidates = candidates
-        self.versions = versions
+    kind: str
+    written: str
+    word: int
+    start: int
+    message: str
+    candidates: tuple[str, ...]
+    versions: tuple[str, ...] | None
 
 
-class Parsed:
+class Parsed(Record):
     """The result of parsing a command line.
 
     `rest`: the index of the first word that is not an option (the command of an srun), or the number of words.
@@ -78,21 +67,11 @@ class Parsed:
     affect `rest`.
     """
 
-    __slots__ = ("ended", "options", "problems", "rest", "uncertain")
-
-    def __init__(
-        self,
-        options: tuple[ParsedOption, ...],
-        rest: int,
-        problems: tuple[OptionFault, ...],
-        uncertain: bool,
-        ended: bool,
-    ) -> None:
-        self.options = options
-        self.rest = rest
-        self.problems = problems
-        self.uncertain = uncertain
-        self.ended = ended
+    options: tuple[ParsedOption, ...]
+    rest: int
+    problems: tuple[OptionFault, ...]
+    uncertain: bool
+    ended: bool
 
 
 def parse(

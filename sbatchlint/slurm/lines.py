@@ -7,6 +7,7 @@ where they matter. Offsets are those of the text that is read; spans are those o
 from typing import NamedTuple, Protocol
 
 from sbatchlint.slurm.getopt import UNKNOWN
+from sbatchlint.source.records import Record
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import PLAIN_SLOTS
 from sbatchlint.source.text import Span
@@ -60,14 +61,13 @@ class Token(NamedTuple):
         return self.positions[index - 1] + 1, self.end
 
 
-class LineFault:
+class LineFault(Record):
     """Why sbatch rejects a line: `unmatched-quote` or `leading-colon`, with its message."""
 
-    def __init__(self, kind: str, start: int, end: int, message: str) -> None:
-        self.kind = kind
-        self.start = start
-        self.end = end
-        self.message = message
+    kind: str
+    start: int
+    end: int
+    message: str
 
 
 class DirectiveLine:
@@ -111,16 +111,13 @@ class DirectiveLine:
         return f"DirectiveLine({[token.text for token in self.tokens]})"
 
 
-class Words:
+class Words(Record):
     """The words of a line, the offsets of its comment and of the part that sbatch drops, and why reading failed."""
 
-    def __init__(
-        self, tokens: tuple[Token, ...], comment: int | None, dropped: int | None, fault: LineFault | None
-    ) -> None:
-        self.tokens = tokens
-        self.comment = comment
-        self.dropped = dropped
-        self.fault = fault
+    tokens: tuple[Token, ...]
+    comment: int | None
+    dropped: int | None
+    fault: LineFault | None
 
 
 def magic_of(string: str, start: int) -> str | None:

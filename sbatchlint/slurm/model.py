@@ -6,6 +6,7 @@ from sbatchlint.slurm.getopt import UNKNOWN
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.lines import DirectiveLine, Token
 from sbatchlint.slurm.options import Option
+from sbatchlint.source.records import Record
 from sbatchlint.source.text import Span
 
 
@@ -22,7 +23,7 @@ class StopLine(NamedTuple):
     start: int
 
 
-class Setting:
+class Setting(Record):
     """An option in the block.
 
     `name`: its canonical long name; `written`: as written (`-N`, `--node`). `value`: None for an option without one,
@@ -32,34 +33,23 @@ class Setting:
     Slurm's. `versions`: the releases that read it so, None for all.
     """
 
-    __slots__ = (
-        "begin", "component", "end", "line", "name", "option", "option_end", "plugin", "start", "token", "value",
-        "value_line", "value_span", "value_start", "value_token", "versions", "written",
-    )  # fmt: skip
-
-    def __init__(
-        self, name: str, written: str, value: str | None, begin: int, end: int, option_end: int,
-        value_span: Span | None, line: DirectiveLine, value_line: DirectiveLine | None, component: int,
-        plugin: str | None, versions: tuple[str, ...] | None, option: Option | None, token: Token, start: int,
-        value_token: Token | None, value_start: int,
-    ) -> None:  # fmt: skip
-        self.name = name
-        self.written = written
-        self.value = value
-        self.begin = begin
-        self.end = end
-        self.option_end = option_end
-        self.value_span = value_span
-        self.line = line
-        self.value_line = value_line
-        self.component = component
-        self.plugin = plugin
-        self.versions = versions
-        self.option = option
-        self.token = token
-        self.start = start
-        self.value_token = value_token
-        self.value_start = value_start
+    name: str
+    written: str
+    value: str | None
+    begin: int
+    end: int
+    option_end: int
+    value_span: Span | None
+    line: DirectiveLine
+    value_line: DirectiveLine | None
+    component: int
+    plugin: str | None
+    versions: tuple[str, ...] | None
+    option: Option | None
+    token: Token
+    start: int
+    value_token: Token | None
+    value_start: int
 
     @property
     def span(self) -> Span:

@@ -19,27 +19,24 @@ from sbatchlint.slurm.lines import (
 )
 from sbatchlint.slurm.model import Problem, Setting, StopLine
 from sbatchlint.slurm.versions import Range, is_before
+from sbatchlint.source.records import Record
 from sbatchlint.source.text import Span
 
 # Directive lines are read until they have this many characters together.
 MOST_CHARACTERS = 1 << 17
 
 
-class Reading:
+class Reading(Record):
     """The option block as some releases read it; the attributes are those of `Directives`."""
 
-    def __init__(
-        self, lines: list[DirectiveLine], unread: list[DirectiveLine], stop: StopLine | None, settings: list[Setting],
-        problems: list[Problem], certain: bool, components: int, cut: Span | None = None,
-    ) -> None:  # fmt: skip
-        self.lines = lines
-        self.unread = unread
-        self.stop = stop
-        self.settings = settings
-        self.problems = problems
-        self.certain = certain
-        self.components = components
-        self.cut = cut
+    lines: list[DirectiveLine]
+    unread: list[DirectiveLine]
+    stop: StopLine | None
+    settings: list[Setting]
+    problems: list[Problem]
+    certain: bool
+    components: int
+    cut: Span | None = None
 
 
 def read(text: Readable, within: Range, extra: tuple[str, ...]) -> Reading:

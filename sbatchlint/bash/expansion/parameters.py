@@ -33,6 +33,7 @@ from sbatchlint.bash.variables import (
     merge_guards,
 )
 from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.records import Record
 from sbatchlint.source.regex import Regex
 
 INDIRECT = Regex(r"([A-Za-z_]\w*|\d+|[@*#])(?:\[([^]]+)\])?", re.ASCII)
@@ -46,19 +47,16 @@ def _has_attributes(variable: Variable | None) -> bool:
     return variable is not None and (variable.array or variable.exported or bool(variable.flags))
 
 
-class Subject:
+class Subject(Record):
     """The subject of an expansion: a parameter, an element, or all elements.
 
     `element`: a number or key, None without a subscript, "" where unknown. `several`: `@` or `*` (`star`).
     """
 
-    __slots__ = ("element", "name", "several", "star")
-
-    def __init__(self, name: str, element: int | str | None = None, several: bool = False, star: bool = False) -> None:
-        self.name = name
-        self.element = element
-        self.several = several
-        self.star = star
+    name: str
+    element: int | str | None = None
+    several: bool = False
+    star: bool = False
 
 
 def expand_parameter(expander: Expander, part: Parameter, scope: Scope, split: bool) -> list[Choice]:

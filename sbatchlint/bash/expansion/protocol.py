@@ -10,6 +10,7 @@ from sbatchlint.bash.syntax.tree import Assignment, Part, Program, Redirect, Sta
 from sbatchlint.bash.trace import Context, Trace
 from sbatchlint.bash.values import Expansion, Piece, Pieces, Text
 from sbatchlint.bash.variables import Fields, Guards
+from sbatchlint.source.records import Record
 from sbatchlint.source.text import Span
 
 
@@ -39,15 +40,12 @@ class Environment(Protocol):
         """Whether a command substitution gives a text that is not empty, though it is not known which."""
 
 
-class Scope:
+class Scope(Record):
     """Where a word is expanded: the state of the shell, the text, and the place in the control flow."""
 
-    __slots__ = ("context", "state", "text")
-
-    def __init__(self, state: State, string: Text, context: Context) -> None:
-        self.state = state
-        self.text = string
-        self.context = context
+    state: State
+    text: Text
+    context: Context
 
     def span(self, node: Part | Statement | Word | Assignment | Redirect) -> Span:
         """Where a node of the text is in the file."""

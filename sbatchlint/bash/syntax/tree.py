@@ -6,8 +6,10 @@ backslashes are resolved: a word is a sequence of parts, each knowing whether it
 
 from typing import Union
 
+from sbatchlint.source.records import Record
 
-class Node:
+
+class Node(Record):
     """A node of the tree; two of the same class with equal attributes are equal."""
 
     def __eq__(self, other: object) -> bool:
@@ -27,11 +29,10 @@ class Literal(Node):
     escapes of `$'…'` (one part per escape). A backslash-newline gives no part at all.
     """
 
-    def __init__(self, string: str, start: int, end: int, quoted: bool) -> None:
-        self.text = string
-        self.start = start
-        self.end = end
-        self.quoted = quoted
+    text: str
+    start: int
+    end: int
+    quoted: bool
 
 
 class Parameter(Node):
@@ -45,64 +46,50 @@ class Parameter(Node):
     length. Literal parts of patterns, offsets and subscripts are `quoted` only where they are quoted themselves.
     """
 
-    def __init__(
-        self,
-        name: str,
-        operator: str,
-        arguments: "tuple[Word, ...]",
-        index: "Word | None",
-        start: int,
-        end: int,
-        quoted: bool,
-    ) -> None:
-        self.name = name
-        self.operator = operator
-        self.arguments = arguments
-        self.index = index
-        self.start = start
-        self.end = end
-        self.quoted = quoted
+    name: str
+    operator: str
+    arguments: "tuple[Word, ...]"
+    index: "Word | None"
+    start: int
+    end: int
+    quoted: bool
 
 
 class CommandSubstitution(Node):
     """`$(…)` or backquotes. In backquotes a body with `\\$`, or one that bash would refuse, is one `Unparsed`."""
 
-    def __init__(self, body: "tuple[Statement, ...]", start: int, end: int, quoted: bool, backquoted: bool) -> None:
-        self.body = body
-        self.start = start
-        self.end = end
-        self.quoted = quoted
-        self.backquoted = backquoted
+    body: "tuple[Statement, ...]"
+    start: int
+    end: int
+    quoted: bool
+    backquoted: bool
 
 
 class Arithmetic(Node):
     """`$((…))` or `$[…]`; `expression` is the range between the parentheses, parsed by the evaluator."""
 
-    def __init__(self, expression_start: int, expression_end: int, start: int, end: int, quoted: bool) -> None:
-        self.expression_start = expression_start
-        self.expression_end = expression_end
-        self.start = start
-        self.end = end
-        self.quoted = quoted
+    expression_start: int
+    expression_end: int
+    start: int
+    end: int
+    quoted: bool
 
 
 class ProcessSubstitution(Node):
     """`<(…)` or `>(…)`."""
 
-    def __init__(self, body: "tuple[Statement, ...]", direction: str, start: int, end: int) -> None:
-        self.body = body
-        self.direction = direction
-        self.start = start
-        self.end = end
+    body: "tuple[Statement, ...]"
+    direction: str
+    start: int
+    end: int
 
 
 class Broken(Node):
     """A part that could not be understood: its value is unknown."""
 
-    def __init__(self, start: int, end: int, quoted: bool) -> None:
-        self.start = start
-        self.end = end
-        self.quoted = quoted
+    start: int
+    end: int
+    quoted: bool
 
 
 Part = Union[Literal, Parameter, CommandSubstitution, Arithmetic, ProcessSubstitution, Broken]
@@ -111,43 +98,31 @@ Part = Union[Literal, Parameter, CommandSubstitution, Arithmetic, ProcessSubstit
 class Word(Node):
     """One word before expansion. `quoted_empty`: `""` or `''` is in it: it is a field even if its parts give none."""
 
-    def __init__(self, parts: tuple[Part, ...], start: int, end: int, quoted_empty: bool = False) -> None:
-        self.parts = parts
-        self.start = start
-        self.end = end
-        self.quoted_empty = quoted_empty
+    parts: tuple[Part, ...]
+    start: int
+    end: int
+    quoted_empty: bool = False
 
 
 class ArrayLiteral(Node):
     """`(a b "$c")`; `keys[i]` is the subscript of `[k]=v` elements, None for plain ones."""
 
-    def __init__(self, elements: tuple[Word, ...], keys: tuple[Word | None, ...], start: int, end: int) -> None:
-        self.elements = elements
-        self.keys = keys
-        self.start = start
-        self.end = end
+    elements: tuple[Word, ...]
+    keys: tuple[Word | None, ...]
+    start: int
+    end: int
 
 
 class Assignment(Node):
     """`NAME=value`, `NAME+=value`, `NAME[i]=value`, `NAME=(…)`; `value` None is an empty value."""
 
-    def __init__(
-        self,
-        name: str,
-        name_start: int,
-        index: Word | None,
-        append: bool,
-        value: Word | ArrayLiteral | None,
-        start: int,
-        end: int,
-    ) -> None:
-        self.name = name
-        self.name_start = name_start
-        self.index = index
-        self.append = append
-        self.value = value
-        self.start = start
-        self.end = end
+    name: str
+    name_start: int
+    index: Word | None
+    append: bool
+    value: Word | ArrayLiteral | None
+    start: int
+    end: int
 
 
 class Heredoc(Node):
@@ -157,12 +132,11 @@ class Heredoc(Node):
     found; without it bash warns and takes the rest of the text.
     """
 
-    def __init__(self, body: Word, delimiter: str, quoted: bool, strip_tabs: bool, closed: bool = True) -> None:
-        self.body = body
-        self.delimiter = delimiter
-        self.quoted = quoted
-        self.strip_tabs = strip_tabs
-        self.closed = closed
+    body: Word
+    delimiter: str
+    quoted: bool
+    strip_tabs: bool
+    closed: bool = True
 
 
 class Redirect(Node):
@@ -171,15 +145,12 @@ class Redirect(Node):
     `fd`: the number, or `{name}` as written; None if there is none. `target` is None for heredocs alone.
     """
 
-    def __init__(
-        self, operator: str, fd: str | None, target: Word | None, heredoc: Heredoc | None, start: int, end: int
-    ) -> None:
-        self.operator = operator
-        self.fd = fd
-        self.target = target
-        self.heredoc = heredoc
-        self.start = start
-        self.end = end
+    operator: str
+    fd: str | None
+    target: Word | None
+    heredoc: Heredoc | None
+    start: int
+    end: int
 
 
 class Simple(Node):
@@ -189,19 +160,11 @@ class Simple(Node):
     an assignment is an `Assignment` in `words`.
     """
 
-    def __init__(
-        self,
-        assignments: tuple[Assignment, ...],
-        words: tuple[Word | Assignment, ...],
-        redirects: tuple[Redirect, ...],
-        start: int,
-        end: int,
-    ) -> None:
-        self.assignments = assignments
-        self.words = words
-        self.redirects = redirects
-        self.start = start
-        self.end = end
+    assignments: tuple[Assignment, ...]
+    words: tuple[Word | Assignment, ...]
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
 
 
 class Pipeline(Node):
@@ -210,183 +173,127 @@ class Pipeline(Node):
     `negated` of `! ! a` is False. `|&` gives no redirect.
     """
 
-    def __init__(self, commands: "tuple[Statement, ...]", negated: bool, start: int, end: int) -> None:
-        self.commands = commands
-        self.negated = negated
-        self.start = start
-        self.end = end
+    commands: "tuple[Statement, ...]"
+    negated: bool
+    start: int
+    end: int
 
 
 class AndOr(Node):
     """`left && right` or `left || right` (`operator`)."""
 
-    def __init__(self, left: "Statement", operator: str, right: "Statement", start: int, end: int) -> None:
-        self.left = left
-        self.operator = operator
-        self.right = right
-        self.start = start
-        self.end = end
+    left: "Statement"
+    operator: str
+    right: "Statement"
+    start: int
+    end: int
 
 
 class Background(Node):
     """`statement &`, and `coproc [NAME] command`."""
 
-    def __init__(self, statement: "Statement", start: int, end: int) -> None:
-        self.statement = statement
-        self.start = start
-        self.end = end
+    statement: "Statement"
+    start: int
+    end: int
 
 
 class If(Node):
     """Pairs of condition and body (if, elif …), and the body of else (None if there is none)."""
 
-    def __init__(
-        self,
-        branches: "tuple[tuple[tuple[Statement, ...], tuple[Statement, ...]], ...]",
-        otherwise: "tuple[Statement, ...] | None",
-        redirects: tuple[Redirect, ...],
-        start: int,
-        end: int,
-    ) -> None:
-        self.branches = branches
-        self.otherwise = otherwise
-        self.redirects = redirects
-        self.start = start
-        self.end = end
+    branches: "tuple[tuple[tuple[Statement, ...], tuple[Statement, ...]], ...]"
+    otherwise: "tuple[Statement, ...] | None"
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
 
 
 class For(Node):
     """`for NAME in words` (words None: over "$@"), and `select`, which asks for one of them each time."""
 
-    def __init__(
-        self,
-        name: str,
-        words: tuple[Word, ...] | None,
-        body: "tuple[Statement, ...]",
-        redirects: tuple[Redirect, ...],
-        start: int,
-        end: int,
-        selects: bool = False,
-    ) -> None:
-        self.selects = selects
-        self.name = name
-        self.words = words
-        self.body = body
-        self.redirects = redirects
-        self.start = start
-        self.end = end
+    name: str
+    words: tuple[Word, ...] | None
+    body: "tuple[Statement, ...]"
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
+    selects: bool = False
 
 
 class ArithmeticFor(Node):
     """`for ((…; …; …))`; `header` is the range between the parentheses."""
 
-    def __init__(
-        self,
-        header_start: int,
-        header_end: int,
-        body: "tuple[Statement, ...]",
-        redirects: tuple[Redirect, ...],
-        start: int,
-        end: int,
-    ) -> None:
-        self.header_start = header_start
-        self.header_end = header_end
-        self.body = body
-        self.redirects = redirects
-        self.start = start
-        self.end = end
+    header_start: int
+    header_end: int
+    body: "tuple[Statement, ...]"
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
 
 
 class While(Node):
     """`while`, or `until` where `negated`."""
 
-    def __init__(
-        self,
-        condition: "tuple[Statement, ...]",
-        body: "tuple[Statement, ...]",
-        negated: bool,
-        redirects: tuple[Redirect, ...],
-        start: int,
-        end: int,
-    ) -> None:
-        self.condition = condition
-        self.body = body
-        self.negated = negated
-        self.redirects = redirects
-        self.start = start
-        self.end = end
+    condition: "tuple[Statement, ...]"
+    body: "tuple[Statement, ...]"
+    negated: bool
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
 
 
 class Case(Node):
     """`case word in pattern | pattern) body ;;`: each item has its patterns, its body and its terminator."""
 
-    def __init__(
-        self,
-        word: Word,
-        items: "tuple[tuple[tuple[Word, ...], tuple[Statement, ...], str], ...]",
-        redirects: tuple[Redirect, ...],
-        start: int,
-        end: int,
-    ) -> None:
-        self.word = word
-        self.items = items
-        self.redirects = redirects
-        self.start = start
-        self.end = end
+    word: Word
+    items: "tuple[tuple[tuple[Word, ...], tuple[Statement, ...], str], ...]"
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
 
 
 class Group(Node):
     """`{ …; }`, or `( … )` where `subshell`."""
 
-    def __init__(
-        self, body: "tuple[Statement, ...]", subshell: bool, redirects: tuple[Redirect, ...], start: int, end: int
-    ) -> None:
-        self.body = body
-        self.subshell = subshell
-        self.redirects = redirects
-        self.start = start
-        self.end = end
+    body: "tuple[Statement, ...]"
+    subshell: bool
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
 
 
 class Function(Node):
     """A definition; `body` is the compound command that a call runs."""
 
-    def __init__(self, name: str, body: "Statement", start: int, end: int) -> None:
-        self.name = name
-        self.body = body
-        self.start = start
-        self.end = end
+    name: str
+    body: "Statement"
+    start: int
+    end: int
 
 
 class TestCommand(Node):
     """`[[ … ]]`: its words and operators in order, operators as words too (one literal, not quoted)."""
 
-    def __init__(self, words: tuple[Word, ...], redirects: tuple[Redirect, ...], start: int, end: int) -> None:
-        self.words = words
-        self.redirects = redirects
-        self.start = start
-        self.end = end
+    words: tuple[Word, ...]
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
 
 
 class ArithmeticCommand(Node):
     """`(( … ))`; the range between the parentheses."""
 
-    def __init__(
-        self, expression_start: int, expression_end: int, redirects: tuple[Redirect, ...], start: int, end: int
-    ) -> None:
-        self.expression_start = expression_start
-        self.expression_end = expression_end
-        self.redirects = redirects
-        self.start = start
-        self.end = end
+    expression_start: int
+    expression_end: int
+    redirects: tuple[Redirect, ...]
+    start: int
+    end: int
 
 
 class Unparsed(Node):
     """What could not be understood. Anything may happen in it, and after it the state is uncertain."""
 
-    def __init__(self, start: int, end: int) -> None:
-        self.start = start
-        self.end = end
+    start: int
+    end: int
 
 
 Statement = Union[
@@ -413,9 +320,6 @@ class Program(Node):
     `cut`: where the statement begins from which on nothing was read, as there is too much; None where all was.
     """
 
-    def __init__(
-        self, statements: tuple[Statement, ...], errors: tuple[tuple[int, int], ...], cut: int | None = None
-    ) -> None:
-        self.statements = statements
-        self.errors = errors
-        self.cut = cut
+    statements: tuple[Statement, ...]
+    errors: tuple[tuple[int, int], ...]
+    cut: int | None = None

@@ -5,26 +5,24 @@ from functools import lru_cache
 from sbatchlint.bash.trace import UNREAD, Invocation
 from sbatchlint.bash.values import Pieces, cut, is_open, known_prefix, shown_text, text_of
 from sbatchlint.job.argv import Argv, basename, hides_options
+from sbatchlint.source.records import Record
 from sbatchlint.source.regex import Regex
 
 _NAME = Regex(r"(?:i?python|pypy)(?:\d+(?:\.\d+)*)?[dtw]?")
 _FLAGS = frozenset("bBdEhiIOPqsSuvVx?")
 
 
-class Python:
+class Python(Record):
     """A call of the interpreter.
 
     `kind`: `script`, `module`, `code` (`-c`), `stdin`. `target`: the file, the module's name or the code; None where
     it is missing. `at`: index of the word with the target. `after`: index of the first argument.
     """
 
-    __slots__ = ("after", "at", "kind", "target")
-
-    def __init__(self, kind: str, target: Pieces | None, at: int, after: int) -> None:
-        self.kind = kind
-        self.target = target
-        self.at = at
-        self.after = after
+    kind: str
+    target: Pieces | None
+    at: int
+    after: int
 
     @property
     def text(self) -> str | None:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from sbatchlint.source.records import Record
+
 if TYPE_CHECKING:  # slow to import, and not needed for most scripts
     import ast
 
@@ -13,14 +15,11 @@ MOST_BYTES = 200_000
 _LONGEST = 200
 
 
-class Call:
+class Call(Record):
     """A call. `name`: with the module if an import tells it (`torch.cuda.set_device`); `.cuda` for a method."""
 
-    __slots__ = ("name", "node")
-
-    def __init__(self, name: str, node: "ast.Call") -> None:
-        self.name = name
-        self.node = node
+    name: str
+    node: "ast.Call"
 
     @property
     def last(self) -> str:
