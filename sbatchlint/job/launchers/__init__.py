@@ -3,12 +3,12 @@
 from functools import lru_cache
 from importlib import import_module
 
-from sbatchlint.bash.values import Pieces, span_of, text_of
+from sbatchlint.bash.values import Pieces, span_of
 from sbatchlint.job.argv import Argv, Lookup, basename
 from sbatchlint.job.launchers import accelerate, deepspeed, mpi, swift, torchrun
 from sbatchlint.job.launchers.accelerate import Accelerate
 from sbatchlint.job.launchers.deepspeed import DeepSpeed
-from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting
+from sbatchlint.job.launchers.model import Call, Launcher, Rendezvous, Setting
 from sbatchlint.job.launchers.mpi import Mpi
 from sbatchlint.job.launchers.python import Python, is_interpreter, is_python, python_command, python_of
 from sbatchlint.job.launchers.swift import Swift, TorchrunByVariables
@@ -105,26 +105,23 @@ def recognise(argv: Argv, environment: Lookup = nothing_exported) -> Launcher | 
         return None
     if name not in _NAMES:
         return _of_python(argv, name, environment) if is_interpreter(name) else None
-    return _named(name, name, argv, 0, 1, span_of(argv[0]), environment)
+    return _named(name, Call(name, argv, 0, 1, span_of(argv[0]), environment))
 
 
 def _of_python(argv: Argv, interpreter: str, environment: Lookup) -> Launcher | None:
     command = python_command(argv)
     if command is None or command.target is None:
         return None
+    written = command.text or ""
+    call = Call(f"{interpreter} {written}", argv, command.at, command.after, _interpreted(argv, command), environment)
     if command.kind == "module":
-        module = command.text
-        return None if module is None else _module(module, f"{interpreter} -m {module}", argv, command, environment)
+        return _module(written, call._replace(name=f"{interpreter} -m {written}"))
     name = basename(command.target) if command.kind == "script" else None
     if name in _FILE_NAMES:
-        written = command.text or ""
         for path, module in _FILES.items():
             if written == path or written.endswith("/" + path):
-                return _module(module, f"{interpreter} {written}", argv, command, environment)
-    if name in _NAMES:
-        span = _interpreted(argv, command)
-        return _named(name, f"{interpreter} {name}", argv, command.at, command.after, span, environment)
-    return None
+                return _module(module, call)
+    return _named(name, call._replace(name=f"{interpreter} {name}")) if name in _NAMES else None
 
 
 def _interpreted(argv: Argv, command: Python) -> Span:
@@ -134,55 +131,36 @@ def _interpreted(argv: Argv, command: Python) -> Span:
     return Span(span.start, end.end) if end.start >= span.end else end
 
 
-def _module(module: str, name: str, argv: Argv, command: Python, environment: Lookup) -> Launcher | None:
-    index, after, span = command.at, command.after, _interpreted(argv, command)
+def _module(module: str, call: Call) -> Launcher | None:
     module = module.removesuffix(".__main__")
     if module in torchrun.MODULES:
-        return torchrun.torchrun(torchrun.MODULES[module], name, argv, index, after, span, environment)
+        return torchrun.torchrun(torchrun.MODULES[module], call)
     if module in accelerate.MODULES:
-        return accelerate.accelerate(name, argv, index, after, span, environment)
+        return accelerate.accelerate(call)
     if module in deepspeed.MODULES:
-        return deepspeed.deepspeed(deepspeed.MODULES[module], name, argv, index, after, span, environment)
-    if module in _RARE_MODULES:
-        return _rare(_RARE_MODULES[module], name, argv, index, after, span, environment)
+        return deepspeed.deepspeed(deepspeed.MODULES[module], call)
     if module in swift.MODULES:
-        return swift.swift(name, argv, index, after, span, environment)
-    return None
+        return swift.swift(call)
+    return _rare(_RARE_MODULES[module], call) if module in _RARE_MODULES else None
 
 
-def _named(
-    base: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup
-) -> Launcher | None:
+def _named(base: str, call: Call) -> Launcher | None:
     if base == "torchrun":
-        return torchrun.torchrun("torchrun", name, argv, index, after, span, environment)
-    if base in ("accelerate", "accelerate-launch"):
-        return _accelerate(base, name, argv, index, after, span, environment)
+        return torchrun.torchrun("torchrun", call)
+    if base == "accelerate":
+        return accelerate.accelerate(call.subcommand()) if call.verb == "launch" else None
+    if base == "accelerate-launch":
+        return accelerate.accelerate(call)
     if base in ("deepspeed", "deepspeed.pt", "ds"):
-        found = deepspeed.deepspeed("deepspeed", name, argv, index, after, span, environment)
+        found = deepspeed.deepspeed("deepspeed", call)
         # `ds` is the runner's short name, but also the name of other commands.
         return found if base != "ds" or (found.program_name or "").endswith(".py") else None
     if base in ("swift", "megatron"):
-        return swift.swift(name, argv, index, after, span, environment)
-    if has_trait(base, "mpi"):
-        return mpi.mpi(name, argv, index, after, span, environment)
-    if base in _RARE:
-        return _rare(base, name, argv, index, after, span, environment)
-    return None
+        return swift.swift(call)
+    return mpi.mpi(call) if has_trait(base, "mpi") else _rare(base, call)
 
 
-def _rare(base: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+def _rare(base: str, call: Call) -> Launcher | None:
     """A rare launcher, whose module is imported only now."""
-    read = getattr(import_module(f"{__name__}.{_RARE[base]}"), base.replace("-", "_"))
-    found: Launcher | None = read(name, argv, index, after, span, environment)
+    found: Launcher | None = getattr(import_module(f"{__name__}.{_RARE[base]}"), base.replace("-", "_"))(call)
     return found
-
-
-def _accelerate(
-    base: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup
-) -> Launcher | None:
-    if base == "accelerate":
-        if after >= len(argv) or text_of(argv[after]) != "launch":
-            return None
-        after += 1
-        name += " launch"
-    return accelerate.accelerate(name, argv, index, after, span, environment)

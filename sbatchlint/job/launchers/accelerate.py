@@ -5,9 +5,8 @@ configuration file, such as the one that `accelerate config` writes to the user'
 options. Abbreviations are refused (allow_abbrev=False); `-` and `_` are the same.
 """
 
-from sbatchlint.job.argv import Argv, Lookup, read, syntax
-from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, host_and_port
-from sbatchlint.source.text import Span
+from sbatchlint.job.argv import syntax
+from sbatchlint.job.launchers.model import Call, Launcher, Rendezvous, Setting, host_and_port
 
 _FLAGS = """h/help q/quiet cpu multi_gpu tpu enable_cpu_affinity dynamo_use_fullgraph dynamo_use_dynamic
 dynamo_use_regional_compilation use_deepspeed use_fsdp use_parallelism_config use_megatron_lm same_network m/module
@@ -29,8 +28,6 @@ MODULES = {"accelerate.commands.launch": "accelerate"}
 
 class Accelerate(Launcher):
     """`accelerate launch`."""
-
-    __slots__ = ()
 
     @property
     def cpu(self) -> bool:
@@ -88,14 +85,10 @@ class Accelerate(Launcher):
         return self.setting("deepspeed_hostfile", "mpirun_hostfile")
 
 
-def accelerate(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
-    """The launcher whose options begin at `argv[after]`."""
-    reading = read(argv, after, SYNTAX)
-    launcher = Accelerate("accelerate", name, index, span, argv, reading, environment)
-    if "module" in launcher.flags:
-        launcher.program_kind = "module"
-    elif "no_python" in launcher.flags:
-        launcher.program_kind = "command"
+def accelerate(call: Call) -> Launcher:
+    """The launcher of a call, whose own arguments are those of `accelerate launch`."""
+    launcher = Accelerate("accelerate", call, call.read(SYNTAX))
+    launcher.read_program_kind()
     if launcher.cpu:
         launcher.spawns = "mpirun_hostfile" in launcher.options
     return launcher

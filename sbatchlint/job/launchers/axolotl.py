@@ -6,11 +6,10 @@ are its options, `--num-processes` and `--main-process-port` too. Older releases
 """
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.job.argv import Argv, Lookup, read, syntax
+from sbatchlint.job.argv import read, syntax
 from sbatchlint.job.launchers.accelerate import accelerate
-from sbatchlint.job.launchers.model import Launcher, with_subcommand
+from sbatchlint.job.launchers.model import Call, Launcher
 from sbatchlint.job.launchers.torchrun import torchrun
-from sbatchlint.source.text import Span
 
 SYNTAX = syntax(
     "launcher num_processes main_process_port cloud sweep ray_num_workers",
@@ -21,27 +20,26 @@ SYNTAX = syntax(
 SPAWNING = frozenset({"train", "evaluate", "inference"})
 
 
-def axolotl(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+def axolotl(call: Call) -> Launcher | None:
     """The launcher that `axolotl train` and the like run; None for other subcommands, and where it is plain Python."""
-    method = text_of(argv[after]) if after < len(argv) else None
-    if method not in SPAWNING:
+    if call.verb not in SPAWNING:
         return None
+    argv = call.argv
     texts = [text_of(each) for each in argv]
     own = texts.index("--") if "--" in texts else len(argv)
-    options = {each.name: each for each in read(argv[:own], after + 2, SYNTAX).options}
+    options = {each.name: each for each in read(argv[:own], call.after + 2, SYNTAX).options}
     kind = options["launcher"].text if "launcher" in options else "accelerate"
     if kind not in ("accelerate", "torchrun") or options.keys() & {"no_accelerate", "cloud", "ray_num_workers"}:
         return None
-    whole, joined = f"{name} {method}", with_subcommand(span, argv, after)
+    method = call.subcommand(is_placed=True)
     if kind == "torchrun":
-        launcher = torchrun("torchrun", whole, argv, index, own + 1, joined, environment)
+        launcher = torchrun("torchrun", method._replace(after=own + 1))
     else:
-        launcher = accelerate(whole, argv, index, own + 1, joined, environment)
+        launcher = accelerate(method._replace(after=own + 1))
         for each in ("num_processes", "main_process_port"):
             if each in options:
                 launcher.options.setdefault(each, options[each])
                 launcher.all_options = (*launcher.all_options, options[each])
-    launcher.certain = launcher.certain and all(text is not None for text in texts[after + 2 : own])
-    launcher.program, launcher.program_certain = (after + 1, True) if after + 1 < len(argv) else (None, False)
-    launcher.program_kind = "command"
+    launcher.certain = launcher.certain and all(text is not None for text in texts[method.after + 1 : own])
+    launcher.runs_arguments(method)
     return launcher

@@ -4,10 +4,8 @@ Without `--hostfile` and `--host`, it starts only the workers of its own node. T
 first host, the port that of `--master_port` (29500).
 """
 
-from sbatchlint.bash.values import text_of
-from sbatchlint.job.argv import Argv, Lookup, read, syntax
-from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
-from sbatchlint.source.text import Span
+from sbatchlint.job.argv import syntax
+from sbatchlint.job.launchers.model import Call, Launcher, Rendezvous, Setting, count
 
 SYNTAX = syntax(
     "H/host host hostfile include exclude num_nodes nproc_per_node master_port master_addr extra_launch_args ssh-port",
@@ -18,8 +16,6 @@ SYNTAX = syntax(
 
 class ColossalAi(Launcher):
     """`colossalai run`."""
-
-    __slots__ = ()
 
     @property
     def processes_per_task(self) -> int | str | None:
@@ -41,12 +37,12 @@ class ColossalAi(Launcher):
         return Rendezvous("static", self.setting("master_addr"), self.setting("master_port"), None)
 
 
-def colossalai(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+def colossalai(call: Call) -> Launcher | None:
     """The launcher of `colossalai run`; None for other subcommands."""
-    if after >= len(argv) or text_of(argv[after]) != "run":
+    if call.verb != "run":
         return None
-    reading = read(argv, after + 1, SYNTAX)
-    launcher = ColossalAi("colossalai", f"{name} run", index, span, argv, reading, environment)
+    run = call.subcommand()
+    launcher = ColossalAi("colossalai", run, run.read(SYNTAX))
     if "m" in launcher.flags:
         launcher.program_kind = "module"
     return launcher

@@ -4,9 +4,8 @@ It starts `--nproc` workers on its own node, by default one per GPU; `--world_si
 `--base_rank` or `--node_rank` determines their ranks. Each option takes its default from a variable.
 """
 
-from sbatchlint.job.argv import Argv, Lookup, read, syntax
-from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
-from sbatchlint.source.text import Span
+from sbatchlint.job.argv import syntax
+from sbatchlint.job.launchers.model import Call, Launcher, Rendezvous, Setting, count
 
 SYNTAX = syntax(
     "n/nproc nproc stdout stderr world_size base_rank node_rank master_addr master_port",
@@ -28,8 +27,6 @@ VARIABLES = {
 class Composer(Launcher):
     """`composer`."""
 
-    __slots__ = ()
-
     @property
     def processes_per_task(self) -> int | str | None:
         setting = self.setting("nproc")
@@ -50,11 +47,9 @@ class Composer(Launcher):
         return Rendezvous("static", self.setting("master_addr"), self.setting("master_port"), None)
 
 
-def composer(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
-    """The launcher whose options begin at `argv[after]`; None for PHP's package manager, which has the same name."""
-    launcher = Composer(
-        "composer", name, index, span, argv, read(argv, after, SYNTAX), environment, variables=VARIABLES
-    )
+def composer(call: Call) -> Launcher | None:
+    """The launcher of a call; None for PHP's package manager, which has the same name."""
+    launcher = Composer("composer", call, call.read(SYNTAX), variables=VARIABLES)
     if "command_mode" in launcher.flags:
         launcher.program_kind = "command"
     elif "module_mode" in launcher.flags:

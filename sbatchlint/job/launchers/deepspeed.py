@@ -5,9 +5,8 @@ nodes itself (pdsh, ssh, mpirun, srun); with --no_ssh, every node starts its own
 read by argparse, written with `_`.
 """
 
-from sbatchlint.job.argv import Argv, Lookup, read, syntax
-from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
-from sbatchlint.source.text import Span
+from sbatchlint.job.argv import syntax
+from sbatchlint.job.launchers.model import Call, Launcher, Rendezvous, Setting, count
 
 _FLAGS = """h/help q/quiet module no_python no_local_rank no_ssh no_ssh_check force_multi save_pid elastic_training
 bind_cores_to_rank"""
@@ -33,8 +32,6 @@ MODULES = {
 
 class DeepSpeed(Launcher):
     """The runner, or what it starts on each node; `kind` tells them apart."""
-
-    __slots__ = ()
 
     @property
     def hostfile(self) -> Setting | None:
@@ -75,12 +72,8 @@ class DeepSpeed(Launcher):
         return Rendezvous("static", self.setting("master_addr"), self.setting("master_port"), None)
 
 
-def deepspeed(kind: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
-    """The launcher whose options begin at `argv[after]`."""
-    reading = read(argv, after, LAUNCH_SYNTAX if kind == "deepspeed.launch" else SYNTAX)
-    launcher = DeepSpeed(kind, name, index, span, argv, reading, environment)
-    if "module" in launcher.flags:
-        launcher.program_kind = "module"
-    elif "no_python" in launcher.flags:
-        launcher.program_kind = "command"
+def deepspeed(kind: str, call: Call) -> Launcher:
+    """The launcher of a call; `kind`: that of `DeepSpeed`."""
+    launcher = DeepSpeed(kind, call, call.read(LAUNCH_SYNTAX if kind == "deepspeed.launch" else SYNTAX))
+    launcher.read_program_kind()
     return launcher

@@ -5,11 +5,9 @@ lightning/fabric/cli.py: `fabric run` passes --num_nodes, --node_rank, --main_ad
 them it starts one process.
 """
 
-from sbatchlint.bash.values import text_of
-from sbatchlint.job.argv import Argv, Lookup, read, syntax
-from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count
-from sbatchlint.job.launchers.torchrun import Torchrun, torchrun
-from sbatchlint.source.text import Span
+from sbatchlint.job.argv import syntax
+from sbatchlint.job.launchers.model import Call, Launcher, Rendezvous, Setting, count
+from sbatchlint.job.launchers.torchrun import torchrun
 
 SYNTAX = syntax(
     "accelerator strategy devices num_nodes node_rank main_address main_port precision", "help", underscores=True
@@ -18,8 +16,6 @@ SYNTAX = syntax(
 
 class Fabric(Launcher):
     """`fabric run`."""
-
-    __slots__ = ()
 
     @property
     def processes_per_task(self) -> int | str | None:
@@ -39,27 +35,27 @@ class Fabric(Launcher):
         return Rendezvous("static", self.setting("main_address"), self.setting("main_port"), None)
 
 
-def fabric(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+def fabric(call: Call) -> Launcher | None:
     """The launcher of `fabric run`, or of `fabric run model` in older releases; None for other subcommands."""
-    if after >= len(argv) or text_of(argv[after]) != "run":
+    if call.verb != "run":
         return None
-    verbs = "run model" if after + 1 < len(argv) and text_of(argv[after + 1]) == "model" else "run"
-    reading = read(argv, after + len(verbs.split()), SYNTAX)
-    return Fabric("fabric", f"{name} {verbs}", index, span, argv, reading, environment)
+    run = call.subcommand()
+    if run.verb == "model":
+        run = run.subcommand()
+    return Fabric("fabric", run, run.read(SYNTAX))
 
 
-def lightning(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+def lightning(call: Call) -> Launcher | None:
     """The launcher of `lightning run model`; None for other subcommands, such as `lightning run app`."""
-    found = fabric(name, argv, index, after, span, environment)
+    found = fabric(call)
     return found if found is not None and found.name.endswith(" model") else None
 
 
-def tune(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+def tune(call: Call) -> Launcher | None:
     """The launcher of `tune run`, a torchrun if it has one of its options; None for other subcommands."""
-    if after >= len(argv) or text_of(argv[after]) != "run":
+    if call.verb != "run":
         return None
-    launcher = torchrun("torchrun", f"{name} run", argv, index, after + 1, span, environment)
-    assert isinstance(launcher, Torchrun)
+    launcher = torchrun("torchrun", call.subcommand())
     launcher.program_kind = "command"
     launcher.spawns = bool(launcher.all_options) or not launcher.certain
     return launcher

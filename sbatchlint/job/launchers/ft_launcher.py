@@ -7,10 +7,9 @@ and without an endpoint it meets at `--master_addr` and `--master_port`.
 
 from typing import ClassVar
 
-from sbatchlint.job.argv import Argv, Lookup, read, syntax
-from sbatchlint.job.launchers.model import Launcher, Rendezvous
-from sbatchlint.job.launchers.torchrun import FLAGS, VALUES, VARIABLES, Torchrun, set_program_kind
-from sbatchlint.source.text import Span
+from sbatchlint.job.argv import syntax
+from sbatchlint.job.launchers.model import Call, Launcher, Rendezvous
+from sbatchlint.job.launchers.torchrun import FLAGS, VALUES, VARIABLES, Torchrun
 
 # --ft-*, --fault-tol-* and --term-timeout take a value: `greedy` covers them.
 SYNTAX = syntax(VALUES, FLAGS + " ft_ignore_missing_cfg", underscores=True, numbers=True, greedy=True)
@@ -18,8 +17,6 @@ SYNTAX = syntax(VALUES, FLAGS + " ft_ignore_missing_cfg", underscores=True, numb
 
 class FtLauncher(Torchrun):
     """ft_launcher, whose kind is `torchrun`."""
-
-    __slots__ = ()
 
     default_backend: ClassVar[str] = "c10d"
 
@@ -31,9 +28,7 @@ class FtLauncher(Torchrun):
         return found._replace(address=self.setting("master_addr"), port=self.setting("master_port"))
 
 
-def ft_launcher(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
-    """The launcher whose options begin at `argv[after]`."""
-    reading = read(argv, after, SYNTAX)
-    launcher = FtLauncher("torchrun", name, index, span, argv, reading, environment, variables=VARIABLES)
-    set_program_kind(launcher)
+def ft_launcher(call: Call) -> Launcher:
+    launcher = FtLauncher("torchrun", call, call.read(SYNTAX), variables=VARIABLES)
+    launcher.read_program_kind()
     return launcher

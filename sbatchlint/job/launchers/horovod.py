@@ -4,10 +4,8 @@ horovod/runner/launch.py (0.28): `-np` is the number of workers on all hosts, wh
 their slots; without both, on its own host. torchpack/launch/launchers/drunner.py takes the same and calls mpirun.
 """
 
-from sbatchlint.bash.values import text_of
-from sbatchlint.job.argv import Argv, Lookup, read, syntax
-from sbatchlint.job.launchers.model import Launcher, Setting
-from sbatchlint.source.text import Span
+from sbatchlint.job.argv import syntax
+from sbatchlint.job.launchers.model import Call, Launcher, Setting
 
 SYNTAX = syntax(
     "np/num-proc num-proc H/hosts hosts hostfile/hostfile hostfile p/ssh-port ssh-port i/ssh-identity-file "
@@ -24,8 +22,6 @@ TORCHPACK = syntax(
 
 class Horovod(Launcher):
     """horovodrun, or `torchpack dist-run`; `kind` tells them apart."""
-
-    __slots__ = ()
 
     @property
     def processes_per_task(self) -> int | None:
@@ -49,15 +45,13 @@ class Horovod(Launcher):
         return self.setting("config-file")
 
 
-def horovodrun(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
-    """The launcher whose options begin at `argv[after]`."""
-    reading = read(argv, after, SYNTAX)
-    return Horovod("horovod", name, index, span, argv, reading, environment, program_kind="command")
+def horovodrun(call: Call) -> Launcher:
+    return Horovod("horovod", call, call.read(SYNTAX), program_kind="command")
 
 
-def torchpack(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+def torchpack(call: Call) -> Launcher | None:
     """The launcher of `torchpack dist-run`; None for other subcommands."""
-    if after >= len(argv) or text_of(argv[after]) != "dist-run":
+    if call.verb != "dist-run":
         return None
-    reading = read(argv, after + 1, TORCHPACK)
-    return Horovod("torchpack", f"{name} dist-run", index, span, argv, reading, environment, program_kind="command")
+    run = call.subcommand()
+    return Horovod("torchpack", run, run.read(TORCHPACK), program_kind="command")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sbatchlint.bash.values import Pieces, cut, span_of, text_of
-from sbatchlint.job.argv import Argv, CommandOption, Lookup, Reading, integer, partition
+from sbatchlint.job.argv import Argv, CommandOption, Lookup, Reading, Syntax, integer, partition, read
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -51,6 +51,43 @@ class Rendezvous(NamedTuple):
     endpoint: Setting | None
 
 
+class Call(NamedTuple):
+    """A call of a launcher.
+
+    `name`: as written (`python -m torch.distributed.run`). `at`, `span`: index and place of the word that names it.
+    `after`: the index of its first argument. `environment`: the values of exported variables.
+    """
+
+    name: str
+    argv: Argv
+    at: int
+    after: int
+    span: Span
+    environment: Lookup
+
+    @property
+    def first_argument(self) -> int | None:
+        """The index of its first argument; None where there is none."""
+        return self.after if self.after < len(self.argv) else None
+
+    @property
+    def verb(self) -> str | None:
+        """Its first argument; None where that is missing or not known."""
+        return text_of(self.argv[self.after]) if self.after < len(self.argv) else None
+
+    def subcommand(self, *, is_placed: bool = False) -> "Call":
+        """The call of its subcommand, such as `fabric run`; `is_placed`: the place is that of both words."""
+        span = self.span
+        if is_placed:
+            word = span_of(self.argv[self.after])
+            span = Span(span.start, word.end) if word.start >= span.start else span
+        return self._replace(name=f"{self.name} {self.verb}", after=self.after + 1, span=span)
+
+    def read(self, syntax: Syntax) -> Reading:
+        """Its options."""
+        return read(self.argv, self.after, syntax)
+
+
 class Launcher:
     """A launcher, with the options of one call.
 
@@ -65,45 +102,22 @@ class Launcher:
     `joined`: whether it is one of several application contexts of an mpirun (`-n 1 a : -n 3 b`).
     """
 
-    __slots__ = (
-        "all_options",
-        "argv",
-        "certain",
-        "configured",
-        "environment",
-        "flags",
-        "index",
-        "joined",
-        "kind",
-        "name",
-        "options",
-        "program",
-        "program_certain",
-        "program_kind",
-        "span",
-        "spawns",
-        "variables",
-    )
-
     def __init__(
         self,
         kind: str,
-        name: str,
-        index: int,
-        span: Span,
-        argv: Argv,
+        call: Call,
         reading: Reading,
-        environment: Lookup,
         *,
         spawns: bool = True,
-        variables: Mapping[str, str] | None = None,
+        variables: Mapping[str, str] = {},
         program_kind: str = "script",
     ) -> None:
         self.kind = kind
-        self.name = name
-        self.index = index
-        self.span = span
-        self.argv = argv
+        self.name: str = call.name
+        self.index: int = call.at
+        self.span: Span = call.span
+        self.argv: Argv = call.argv
+        self.environment: Lookup = call.environment
         self.all_options = reading.options
         self.options: dict[str, CommandOption] = {}
         self.flags: dict[str, CommandOption] = {}
@@ -111,13 +125,32 @@ class Launcher:
             (self.flags if option.value is None else self.options)[option.name] = option
         self.program = reading.operand
         self.program_certain = reading.operand_certain and reading.operand is not None
-        self.program_kind = program_kind
         self.certain = reading.certain
         self.spawns = spawns
         self.joined = False
-        self.environment = environment
         self.configured: dict[str, Setting] | None = None
-        self.variables = dict(variables or {})
+        self.variables = dict(variables)
+        self.program_kind = program_kind
+
+    def has_flag(self, name: str) -> bool:
+        """Whether a flag is set, by itself or by its environment variable."""
+        if name in self.flags:
+            return True
+        setting = self.setting(name)
+        return setting is not None and setting.from_environment and setting.text not in ("0", "", None)
+
+    def read_program_kind(self) -> None:
+        """Sets the kind of its program by the flags of torchrun, which others have too."""
+        if self.has_flag("module"):
+            self.program_kind = "module"
+        elif self.has_flag("no_python"):
+            self.program_kind = "command"
+
+    def runs_arguments(self, call: Call) -> None:
+        """Makes the first argument of a call, and what follows, the command that it runs."""
+        self.program = call.first_argument
+        self.program_certain = self.program is not None
+        self.program_kind = "command"
 
     def is_a(self, *traits: str) -> bool:
         """Whether launchers of its kind have one of these traits in the table of programs."""
@@ -207,12 +240,6 @@ class Launcher:
     @property
     def hostfile(self) -> Setting | None:
         return None
-
-
-def with_subcommand(span: Span, argv: Argv, at: int) -> Span:
-    """The place of a command and its subcommand; that of the command alone where the other is written before it."""
-    word = span_of(argv[at])
-    return Span(span.start, word.end) if word.start >= span.start else span
 
 
 def count(setting: Setting | None) -> int | str | None:

@@ -6,10 +6,9 @@ are the same wherever they exist.
 
 import re
 
-from sbatchlint.job.argv import Argv, Lookup, read, syntax
-from sbatchlint.job.launchers.model import Launcher, Setting, count
+from sbatchlint.job.argv import syntax
+from sbatchlint.job.launchers.model import Call, Launcher, Setting, count
 from sbatchlint.source.numbers import parse_integer
-from sbatchlint.source.text import Span
 
 _VALUES = """c/np n/np np ppn perhost/ppn npernode/ppn N/ppn npersocket x mca omca pmca prtemca gmca H/host
 hosts/host host
@@ -54,8 +53,6 @@ _MPPRUN = syntax("n/np np/n nranks/np pass debug", "v/verbose h/help force")
 class Mpi(Launcher):
     """An MPI launcher, which starts its program `-n` times on the nodes of the job."""
 
-    __slots__ = ()
-
     @property
     def total_processes(self) -> Setting | None:
         return None if self.joined else self.setting("np")
@@ -84,9 +81,7 @@ class Mpi(Launcher):
         return parse_integer(match.group(1)) or None if match else None
 
 
-def mpi(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
-    """The launcher whose options begin at `argv[after]`."""
-    base = name.rsplit("/", 1)[-1]
+def mpi(call: Call) -> Launcher:
+    base = call.name.rsplit("/", 1)[-1]
     known = {"jsrun": _JSRUN, "aprun": _APRUN, "ibrun": _IBRUN, "mpprun": _MPPRUN}.get(base, SYNTAX)
-    reading = read(argv, after, known)
-    return Mpi("mpi", name, index, span, argv, reading, environment, spawns=False, program_kind="command")
+    return Mpi("mpi", call, call.read(known), spawns=False, program_kind="command")

@@ -1,9 +1,7 @@
 """`ray start`, which makes a node of a Ray cluster and runs no program (ray/scripts/scripts.py, 2.5)."""
 
-from sbatchlint.bash.values import text_of
-from sbatchlint.job.argv import Argv, Lookup, read, syntax
-from sbatchlint.job.launchers.model import Launcher
-from sbatchlint.source.text import Span
+from sbatchlint.job.argv import syntax
+from sbatchlint.job.launchers.model import Call, Launcher
 
 SYNTAX = syntax(
     "node-ip-address address port node-name redis-password redis-username redis-shard-ports object-manager-port "
@@ -15,9 +13,9 @@ SYNTAX = syntax(
 )
 
 
-def ray(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+def ray(call: Call) -> Launcher | None:
     """The launcher of `ray start`; None for other subcommands."""
-    if after >= len(argv) or text_of(argv[after]) != "start":
+    if call.verb != "start":
         return None
-    reading = read(argv, after + 1, SYNTAX)._replace(operand=None)
-    return Launcher("ray", f"{name} start", index, span, argv, reading, environment)
+    start = call.subcommand()
+    return Launcher("ray", start, start.read(SYNTAX)._replace(operand=None))

@@ -9,11 +9,10 @@ src/llamafactory/cli.py, LLaMA-Factory 0.8 to 0.9: `train` runs torchrun with th
 set or there are several GPUs, with as many processes as there are GPUs unless NPROC_PER_NODE is set.
 """
 
-from sbatchlint.bash.values import shown_text, text_of
-from sbatchlint.job.argv import Argv, Lookup, Reading
-from sbatchlint.job.launchers.model import Launcher, with_subcommand
+from sbatchlint.bash.values import shown_text
+from sbatchlint.job.argv import Reading
+from sbatchlint.job.launchers.model import Call, Launcher
 from sbatchlint.job.launchers.torchrun import Torchrun
-from sbatchlint.source.text import Span
 
 SPAWNING = frozenset({"pt", "sft", "rlhf", "infer", "dpo", "orpo", "simpo"})
 _MEGATRON = frozenset({"pt", "sft", "rlhf", "export"})
@@ -36,16 +35,11 @@ class TorchrunByVariables(Torchrun):
     `spawns`: whether the environment makes it a torchrun. `trains`: whether the subcommand trains.
     """
 
-    __slots__ = ("method",)
-
-    def __init__(
-        self, kind: str, name: str, method: str, index: int, span: Span, argv: Argv, reading: Reading,
-        environment: Lookup,
-    ) -> None:  # fmt: skip
-        super().__init__(kind, name, index, span, argv, reading, environment, variables=_PET)
+    def __init__(self, kind: str, method: str, call: Call, reading: Reading) -> None:
+        super().__init__(kind, call, reading, variables=_PET)
         self.method = method
         for option, variable in VARIABLES.items():
-            if environment(variable) is not None:
+            if call.environment(variable) is not None:
                 self.variables[option] = variable
         self.program_kind = "command"
 
@@ -57,14 +51,10 @@ class TorchrunByVariables(Torchrun):
 class Swift(TorchrunByVariables):
     """`swift sft` and the like."""
 
-    __slots__ = ()
-
-    def __init__(
-        self, name: str, method: str, index: int, span: Span, argv: Argv, reading: Reading, environment: Lookup
-    ) -> None:
-        super().__init__("swift", name, method, index, span, argv, reading, environment)
-        started = environment("NPROC_PER_NODE") is not None or environment("NNODES") is not None
-        self.spawns = started and (method in SPAWNING or name.startswith("megatron"))
+    def __init__(self, method: str, call: Call, reading: Reading) -> None:
+        super().__init__("swift", method, call, reading)
+        started = call.environment("NPROC_PER_NODE") is not None or call.environment("NNODES") is not None
+        self.spawns = started and (method in SPAWNING or call.name.startswith("megatron"))
 
     @property
     def processes_per_task(self) -> int | str | None:
@@ -82,37 +72,30 @@ class Swift(TorchrunByVariables):
 class LlamaFactory(TorchrunByVariables):
     """`llamafactory-cli train`."""
 
-    __slots__ = ()
-
     @property
     def processes_per_task(self) -> int | str | None:
         return super().processes_per_task if self.setting("nproc_per_node") is not None else "auto"
 
 
-def swift(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Swift | None:
+def swift(call: Call) -> Swift | None:
     """The launcher of `swift METHOD …`; None for methods that never spawn workers, and for unknown ones."""
-    if after >= len(argv):
-        return None
-    method = text_of(argv[after])
-    if method is None:
-        return None
-    method = method.replace("_", "-")
-    if method not in (_MEGATRON if name.startswith("megatron") or name.endswith("_megatron.main") else SPAWNING):
+    method = (call.verb or "").replace("_", "-")
+    is_megatron = call.name.startswith("megatron") or call.name.endswith("_megatron.main")
+    if method not in (_MEGATRON if is_megatron else SPAWNING):
         return None
     # A configuration file as the first argument may set environment variables too.
-    certain = after + 1 >= len(argv) or not shown_text(argv[after + 1]).endswith((".yaml", ".yml", ".json"))
-    whole = f"{name} {method}"
-    joined = with_subcommand(span, argv, after)
-    return Swift(whole, method, index, joined, argv, Reading((), after, certain), environment)
+    files = call.argv[call.after + 1 : call.after + 2]
+    certain = not any(shown_text(field).endswith((".yaml", ".yml", ".json")) for field in files)
+    whole = call.subcommand(is_placed=True)._replace(name=f"{call.name} {method}")
+    return Swift(method, whole, Reading((), call.after, certain))
 
 
-def llamafactory_cli(name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher | None:
+def llamafactory_cli(call: Call) -> Launcher | None:
     """The launcher of `llamafactory-cli train`; None for other subcommands, and where Ray starts the workers."""
-    if after >= len(argv) or text_of(argv[after]) != "train" or environment("USE_RAY") is not None:
+    if call.verb != "train" or call.environment("USE_RAY") is not None:
         return None
-    joined = with_subcommand(span, argv, after)
-    reading = Reading((), after + 1 if after + 1 < len(argv) else None, True)
-    return LlamaFactory("llamafactory", f"{name} train", "train", index, joined, argv, reading, environment)
+    train = call.subcommand(is_placed=True)
+    return LlamaFactory("llamafactory", "train", train, Reading((), train.first_argument, True))
 
 
 lmf = llamafactory_cli

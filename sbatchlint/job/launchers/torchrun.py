@@ -8,9 +8,8 @@ prefixes of them are enough; the first word that is not an option is the program
 from functools import cached_property
 from typing import ClassVar
 
-from sbatchlint.job.argv import Argv, Lookup, read, syntax
-from sbatchlint.job.launchers.model import Launcher, Rendezvous, Setting, count, host_and_port
-from sbatchlint.source.text import Span
+from sbatchlint.job.argv import syntax
+from sbatchlint.job.launchers.model import Call, Launcher, Rendezvous, Setting, count, host_and_port
 
 VALUES = """nnodes nproc_per_node rdzv_backend rdzv_endpoint rdzv_id rdzv_conf max_restarts monitor_interval
 start_method event_log_handler role log_dir r/redirects t/tee local_ranks_filter duplicate_stdout_filters
@@ -38,15 +37,9 @@ class Torchrun(Launcher):
 
     default_backend: ClassVar[str] = "static"
 
-    def _flag(self, name: str) -> bool:
-        if name in self.flags:
-            return True
-        setting = self.setting(name)
-        return setting is not None and setting.from_environment and setting.text not in ("0", "", None)
-
     @cached_property
     def standalone(self) -> bool:
-        return self._flag("standalone")
+        return self.has_flag("standalone")
 
     @property
     def takes_free_port(self) -> bool:
@@ -92,18 +85,9 @@ class Torchrun(Launcher):
         return Rendezvous(backend, self.setting("master_addr"), self.setting("master_port"), None)
 
 
-def torchrun(kind: str, name: str, argv: Argv, index: int, after: int, span: Span, environment: Lookup) -> Launcher:
-    """The launcher that `argv[index]` names, and whose options begin at `argv[after]`."""
+def torchrun(kind: str, call: Call) -> Launcher:
+    """The launcher of a call; `kind`: `torchrun` or `torch.distributed.launch`."""
     known = LAUNCH_SYNTAX if kind == "torch.distributed.launch" else SYNTAX
-    reading = read(argv, after, known)
-    launcher = Torchrun(kind, name, index, span, argv, reading, environment, variables=VARIABLES)
-    set_program_kind(launcher)
+    launcher = Torchrun(kind, call, call.read(known), variables=VARIABLES)
+    launcher.read_program_kind()
     return launcher
-
-
-def set_program_kind(launcher: Torchrun) -> None:
-    """Sets the kind of the program by the launcher's flags: a module, a command, or else a Python file."""
-    if launcher._flag("module"):
-        launcher.program_kind = "module"
-    elif launcher._flag("no_python"):
-        launcher.program_kind = "command"
