@@ -72,6 +72,25 @@ def test_a_secret_of_one_line_is_shown_in_no_other(
     assert secret not in found.text(60) and secret not in json.dumps(found.data)
 
 
+@pytest.mark.parametrize("secret", ["q7", "7q", "x9!", "a?", "Z3k", "k4x9", "ab-12"])
+@pytest.mark.parametrize("has_script", [True, False])
+def test_a_short_value_is_known_by_itself(secret: str, has_script: bool) -> None:
+    said = f"OSError: [Errno 98] Address already in use). {secret}\nlogin with {secret}.\n"
+    said += f"({secret}) '{secret}' {secret}, x={secret}\n"
+    script = f"#!/bin/bash\nROOT_PASSWORD='{secret}'\nsrun ./a\n" if has_script else None
+    told = "" if has_script else f"ROOT_PASSWORD={secret}\n"
+    found = api.diagnose(f"{told}{said}".encode(), script=script)
+    shown = found.text(200) + json.dumps(found.data)
+    assert "already in use). ***" in shown and secret not in shown.replace("***", "").replace("Errno", "")
+
+
+@pytest.mark.parametrize("secret", ["a", "7", "ab", "98", "use", "already"])
+def test_a_value_that_stands_in_texts_by_chance_is_redacted_beside_its_name_only(secret: str) -> None:
+    log = f"ROOT_PASSWORD={secret}\nOSError: [Errno 98] Address already in use a 7 ab\n"
+    shown = api.diagnose(log.encode()).text(200)
+    assert "[Errno 98] Address already in use" in shown and f"ROOT_PASSWORD={secret}" not in shown
+
+
 def test_json_stays_json_where_a_secret_is_a_number_or_a_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -237,8 +237,10 @@ _FILE = Regex(
 _BARE_NAME = Regex(r"(?i)o?auth|pwd")
 _WIDTH = Regex(r"(?i)pw")  # or the width of a patch
 _FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
-# So many characters each value of a script has that is looked for elsewhere.
+# So many characters each value of a script has that is looked for elsewhere, unless it is a short one of these: any
+# other stands in texts by chance.
 _LEAST = 4
+_SHORT = Regex(r"(?=.?.?[0-9])(?=.?.?[A-Za-z])\S{2,3}|(?=.?.?[A-Za-z0-9])(?=.?.?[!@#%^&*+?~])\S{2,3}")
 # Values that may be words, and short ones that are none.
 _WORDLIKE = Regex(r"[A-Z]?[a-z]{1,15}|[A-Z]{1,15}")
 _UNLIKE_WORDS = Regex(r"(?=.*[0-9])(?=.*[A-Za-z])[^\s]{6,}|.*[^\w\s./-].*|.*[a-z][A-Z].*")
@@ -468,17 +470,19 @@ def values_in(string: str) -> tuple[str, ...]:
     # lines of a key, and parts of what messages shorten like a path
     values |= {string[start:end] for key in private_keys(string) for start, end in key.lines if end - start >= _ENOUGH}
     values |= {part for each in values if "/" in each for part in each.split("/") if _DRAWN_PART.fullmatch(part)}
-    known = (
-        each for each in values if len(each) >= (_ENOUGH if _WORDLIKE.fullmatch(each) else _LEAST) and "\n" not in each
-    )
-    return tuple(sorted(known, key=len, reverse=True))
+    return tuple(sorted(filter(_is_looked_for, values), key=len, reverse=True))
+
+
+def _is_looked_for(value: str) -> bool:
+    least = _ENOUGH if _WORDLIKE.fullmatch(value) is not None else _LEAST
+    return "\n" not in value and (len(value) >= least or _SHORT.fullmatch(value) is not None)
 
 
 @lru_cache(maxsize=8)
 def _by_beginning(values: tuple[str, ...]) -> dict[str, dict[int, dict[str, list[str]]]]:
     """Values by their first characters, then by the size and the text of what is enough to know them by, sorted."""
     found: dict[str, dict[int, dict[str, list[str]]]] = {}
-    for value in sorted(values):
+    for value in sorted(each for each in values if len(each) >= _LEAST):
         enough = value if len(value) < _ENOUGH else value[: max(_ENOUGH, len(value) // 2)]
         found.setdefault(value[:_LEAST], {}).setdefault(len(enough), {}).setdefault(enough, []).append(value)
     return found
@@ -486,6 +490,7 @@ def _by_beginning(values: tuple[str, ...]) -> dict[str, dict[int, dict[str, list
 
 def _known(string: str, values: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     """Where a text has one of these values, or what is left of it where it was cut short."""
+    yield from _short(string, _short_ones(values))
     beginnings = _by_beginning(values)
     starts = range(len(string) - _LEAST + 1)
     there = {string[at : at + _LEAST] for at in starts}.intersection(beginnings)
@@ -499,8 +504,27 @@ def _known(string: str, values: tuple[str, ...]) -> Iterator[tuple[int, int]]:
                 while end - at < len(value) and string[end : end + 1] == value[end - at]:
                     end += 1
                 inside = _inside(value)
-                if inside is None or not inside.search(string[max(at - 1, 0) : at] + string[end : end + 1]):
+                if inside is None or not inside.search(string[max(at - 1, 0) : at] + _after(string, end)):
                     yield at, end
+
+
+@lru_cache(maxsize=8)
+def _short_ones(values: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(each for each in values if len(each) < _LEAST)
+
+
+def _short(string: str, values: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """Where a text has one of these values by itself."""
+    for size in {*map(len, values)}:
+        for at in range(len(string) - size + 1):
+            if string[at : at + size] in values:
+                if not _INSIDE_PART.search(string[max(at - 1, 0) : at] + string[at + size : at + size + 1]):
+                    yield at, at + size
+
+
+def _after(string: str, end: int) -> str:
+    """The character after a value; none for a point that ends a sentence."""
+    return "" if string[end : end + 1] == "." and not string[end + 1 : end + 2].isalnum() else string[end : end + 1]
 
 
 # What such a value has beside it where it is a part of something else.
@@ -515,7 +539,8 @@ def _inside(value: str) -> Regex | None:
         return _INSIDE_PART
     if len(value) >= _ENOUGH:
         return None
-    return _INSIDE_PART if _UNLIKE_WORDS.fullmatch(value) is not None else _INSIDE_WORD
+    is_mixed = not value.isdigit() and re.search(r"\d", value) is not None
+    return _INSIDE_PART if is_mixed or _UNLIKE_WORDS.fullmatch(value) is not None else _INSIDE_WORD
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
