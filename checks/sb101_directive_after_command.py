@@ -95,17 +95,16 @@ def check(job: Job) -> Iterator[Finding]:
         by_hand = is_run_by_hand(job)  # they are a note, or of an example
         if by_hand or any(command_lines(job)):
             advice = f"remove {pronoun}, or {advice}"
+        related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         if _is_told_to_sbatch(job, lost):
             message = "sbatch reads no directive below this line, but its calls here set these options; "
             message += "remove the directives"
-            related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
             yield Finding(stop.span, message, "info", related)
             return
         consequence = f"{single if len(lost) == 1 else many}; {advice}"
         if _has_variables(job, lost):
             consequence += ", and use values, not variables"
         message = f"sbatch stops reading at this line, so {consequence}"
-        related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         fix = _fix(job, lost) if len(groups) == 1 and not by_hand else None
         yield Finding(stop.span, message, "info" if by_hand else _severity(job, lost), related, fix)
         return

@@ -179,7 +179,7 @@ def _is_put_aside(job: Job, miss: NearMiss) -> bool:
 
 def _is_of_gpus(job: Job, miss: NearMiss) -> bool:
     """Whether a line requests GPUs, and nothing in the script is a sign that the job uses any."""
-    gpus = all(each.name in GPU_OPTIONS or each.name == "gres" for each in miss.settings)
+    gpus = all(each.name in _PICKING for each in miss.settings)
     return bool(miss.settings) and gpus and gpu_need(job) is None and gpus_wanted(job) is None
 
 

@@ -22,7 +22,7 @@ sbatch(1), `--ignore-pbs`; src/sbatch/xlate.c, Slurm 20.11 to 26.05; some 240 sc
 26.05.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ from sbatchlint.slurm.grammar.sizes import megabytes
 from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.slurm.model import ForeignSetting, Setting
 from sbatchlint.slurm.rewriting import insertion
-from sbatchlint.slurm.versions import Range, is_before
+from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.shortening import MOST
 from sbatchlint.source.text import Span
@@ -179,7 +179,8 @@ def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
         versions = setting.versions
         if setting.name == "mail-type" and _includes(block.value, setting.value):
             # Until 24.11 sbatch combined the types of several directives.
-            versions = _since(job.versions, "25.05")
+            newer = tuple(each for each in job.versions.majors if not is_before(each, "25.05"))
+            versions = None if newer == job.versions.majors else newer
         value = setting.applied_to(block.value)
         if versions != () and not _mean_the_same(setting, value, block.value):
             written, line = job.source.slice(block.span), job.line(block.span.start)
@@ -192,10 +193,13 @@ def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
     return Effect(setting.span, _shown(setting), effect, setting.versions, adds=True)
 
 
-def _since(within: Range, version: str) -> tuple[str, ...] | None:
-    """The releases of the range from `version` on; None for all of them."""
-    found = tuple(each for each in within.majors if not is_before(each, version))
-    return None if len(found) == len(within.majors) else found
+# What gives the meaning of a value, by the kind of its option; all others are numbers.
+_READERS: dict[str, Callable[[str], object]] = {
+    "time": minutes,
+    "mem": megabytes,
+    "node-count": node_count,
+    "mail-type": lambda types: set(types.upper().split(",")),
+}
 
 
 def _mean_the_same(setting: ForeignSetting, new: str | None, old: str | None) -> bool:
@@ -204,16 +208,8 @@ def _mean_the_same(setting: ForeignSetting, new: str | None, old: str | None) ->
         return True
     if new is None or old is None or setting.option is None:
         return False
-    kind = setting.option.kind
-    if kind == "time":
-        return minutes(new) is not None and minutes(new) == minutes(old)
-    if kind == "mem":
-        return megabytes(new) is not None and megabytes(new) == megabytes(old)
-    if kind == "node-count":
-        return node_count(new) is not None and node_count(new) == node_count(old)
-    if kind == "mail-type":
-        return set(new.upper().split(",")) == set(old.upper().split(","))
-    return whole(new) is not None and whole(new) == whole(old)
+    read = _READERS.get(setting.option.kind, whole)
+    return read(new) is not None and read(new) == read(old)
 
 
 def _includes(old: str | None, new: str | None) -> bool:

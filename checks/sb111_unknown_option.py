@@ -46,94 +46,40 @@ CARD = Card(
 )  # fmt: skip
 
 # Names of the same thing in PBS, Grid Engine, LSF, Torque, other commands of Slurm, and launchers.
-SYNONYMS = {
-    "account-name": "account",
-    "allocation": "account",
-    "array-spec": "array",
-    "cores-per-task": "cpus-per-task",
-    "cpu-per-gpu": "cpus-per-gpu",
-    "cpu-per-task": "cpus-per-task",
-    "cpus-task": "cpus-per-task",
-    "cwd": "chdir",
-    "depend": "dependency",
-    "dependencies": "dependency",
-    "duration": "time",
-    "email": "mail-user",
-    "email-type": "mail-type",
-    "email-user": "mail-user",
-    "env": "export",
-    "err-file": "error",
-    "errfile": "error",
-    "error-file": "error",
-    "exclude-nodes": "exclude",
-    "export-env": "export",
-    "feature": "constraint",
-    "features": "constraint",
-    "gpu-per-node": "gpus-per-node",
-    "gpu-per-task": "gpus-per-task",
-    "hosts": "nodelist",
-    "include": "nodelist",
-    "jobname": "job-name",
-    "licence": "licenses",
-    "licences": "licenses",
-    "log": "output",
-    "log-file": "output",
-    "logfile": "output",
-    "mail": "mail-user",
-    "mail-address": "mail-user",
-    "mail-events": "mail-type",
-    "max-time": "time",
-    "mem-cpu": "mem-per-cpu",
-    "mem-gpu": "mem-per-gpu",
-    "mem-node": "mem",
-    "mem-per-core": "mem-per-cpu",
-    "mem-per-node": "mem",
-    "memory": "mem",
-    "memory-per-cpu": "mem-per-cpu",
-    "memory-per-gpu": "mem-per-gpu",
-    "memory-per-node": "mem",
-    "name": "job-name",
-    "ncpus": "cpus-per-task",
-    "ncpus-per-task": "cpus-per-task",
-    "ngpus": "gpus",
-    "ngpus-per-node": "gpus-per-node",
-    "nnode": "nodes",
-    "nnodes": "nodes",
-    "node-list": "nodelist",
-    "nodes-list": "nodelist",
-    "nproc": "ntasks",
-    "nproc-per-node": "ntasks-per-node",
-    "nprocs": "ntasks",
-    "nprocs-per-node": "ntasks-per-node",
-    "num-gpus": "gpus",
-    "num-nodes": "nodes",
-    "num-tasks": "ntasks",
-    "out-file": "output",
-    "outfile": "output",
-    "output-file": "output",
-    "processes": "ntasks",
-    "procs-per-node": "ntasks-per-node",
-    "project": "account",
-    "qos-name": "qos",
-    "qosname": "qos",
-    "queue": "partition",
-    "ram": "mem",
-    "rerun": "requeue",
-    "reserve": "reservation",
-    "runtime": "time",
-    "std-err": "error",
-    "std-out": "output",
-    "stderr": "error",
-    "stdin": "input",
-    "stdout": "output",
-    "time-limit": "time",
-    "timelimit": "time",
-    "wall-time": "time",
-    "walltime": "time",
-    "work-dir": "chdir",
-    "working-dir": "chdir",
-    "working-directory": "chdir",
+_OTHER_NAMES = {
+    "account": "account-name allocation project",
+    "array": "array-spec",
+    "chdir": "cwd work-dir working-dir working-directory",
+    "constraint": "feature features",
+    "cpus-per-gpu": "cpu-per-gpu",
+    "cpus-per-task": "cores-per-task cpu-per-task cpus-task ncpus ncpus-per-task",
+    "dependency": "depend dependencies",
+    "error": "err-file errfile error-file std-err stderr",
+    "exclude": "exclude-nodes",
+    "export": "env export-env",
+    "gpus": "ngpus num-gpus",
+    "gpus-per-node": "gpu-per-node ngpus-per-node",
+    "gpus-per-task": "gpu-per-task",
+    "input": "stdin",
+    "job-name": "jobname name",
+    "licenses": "licence licences",
+    "mail-type": "email-type mail-events",
+    "mail-user": "email email-user mail mail-address",
+    "mem": "mem-node mem-per-node memory memory-per-node ram",
+    "mem-per-cpu": "mem-cpu mem-per-core memory-per-cpu",
+    "mem-per-gpu": "mem-gpu memory-per-gpu",
+    "nodelist": "hosts include node-list nodes-list",
+    "nodes": "nnode nnodes num-nodes",
+    "ntasks": "nproc nprocs num-tasks processes",
+    "ntasks-per-node": "nproc-per-node nprocs-per-node procs-per-node",
+    "output": "log log-file logfile out-file outfile output-file std-out stdout",
+    "partition": "queue",
+    "qos": "qos-name qosname",
+    "requeue": "rerun",
+    "reservation": "reserve",
+    "time": "duration max-time runtime time-limit timelimit wall-time walltime",
 }
+SYNONYMS = {name: option for option, names in _OTHER_NAMES.items() for name in names.split()}
 
 # What exists only for another unit.
 _PER_TASK = dict.fromkeys(
@@ -166,10 +112,8 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
     written, span = problem.written, problem.span
     if job.source.slice(span).startswith(written):
         span = Span(span.start, span.start + len(written))
-    failure = f"sbatch has no option {written} and refuses the script"
-    refusal = f"sbatch refuses {written}"
-    if block is not job.directives:
-        failure, refusal = f"{block.command} has no option {written} and fails", f"{block.command} refuses {written}"
+    happens = "refuses the script" if block is job.directives else "fails"
+    failure = f"{block.command} has no option {written} and {happens}"
     guess = _meant(job, block.command, written)
     if guess is not None:
         name, replaced, certain = guess
@@ -202,7 +146,7 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         return Finding(span, f"{failure}, not from a plugin of your site either; remove it")
     if not problem.name.strip("-"):
         return Finding(span, f"{failure}; remove it, or put a space after the `#` of a comment")
-    if commands or not is_plausible(written):
+    if not is_plausible(written):
         # A plugin cannot add a letter, nor a name that begins with a dash.
         advice = _removal(job, block, span)
         if written[:3] == "---":
@@ -214,7 +158,9 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
         return Finding(span, f"{failure}; {advice}")
     plugin = _similar_plugin(problem.name)
     source = f"the {plugin} plugin" if plugin else "a plugin of your site"
-    message = f"{refusal} unless {source} adds it; if so, list it in sbatchlint's `plugin-options`"
+    message = (
+        f"{block.command} refuses {written} unless {source} adds it; if so, list it in sbatchlint's `plugin-options`"
+    )
     return Finding(span, message, "warning")
 
 

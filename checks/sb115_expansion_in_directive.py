@@ -92,14 +92,11 @@ def check(job: Job) -> Iterator[Finding]:
                 yield Finding(span, message, "warning" if _is_only_misnamed(job, setting, raw) else None)
             continue
         pattern = _pattern(job, raw) if setting.name in LOGS else None
-        fix = None
-        shown = found[0] if found[0][0] == "`" else f"`{found[0]}`"
-        message = f"sbatch does not expand {shown}{_effect(setting, shown.strip('`'), raw)}"
+        advice, fix = _advice(setting, found), None
         if pattern is not None:
-            message = f"{message}; write {pattern}"
-            fix = Fix("use sbatch's own patterns", [replace(span, pattern)], safe=True)
-        else:
-            message = f"{message}; {_advice(setting, found)}"
+            advice, fix = f"write {pattern}", Fix("use sbatch's own patterns", [replace(span, pattern)], safe=True)
+        shown = found[0] if found[0][0] == "`" else f"`{found[0]}`"
+        message = f"sbatch does not expand {shown}{_effect(setting, shown.strip('`'), raw)}; {advice}"
         only_misnamed = span == setting.value_span and _is_only_misnamed(job, setting, raw)
         severity = "warning" if setting.name in UNCHECKED or only_misnamed else None
         stray = STRAY.match(job.source.text, setting.value_span.end, span.end)

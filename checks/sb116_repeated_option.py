@@ -79,7 +79,7 @@ def check(job: Job) -> Iterator[Finding]:
             two_readings = setting.token.start == last.token.start  # of one word, in different releases
             if id(last) in refused:
                 continue  # sbatch gives up at it
-            if two_readings or not (_is_meant(job, setting) and _is_meant(job, last)):
+            if two_readings or not (_is_meant(job.directives, setting) and _is_meant(job.directives, last)):
                 continue
             # a comment beside one of the lines, or above the second, may say that it replaces the other
             if templated and templated[-1] >= setting.line.end:
@@ -101,7 +101,7 @@ def _in_command(job: Job, block: Directives) -> Iterator[Finding]:
         if last is None or last is not settings[-1] or last.value is None:
             continue
         for setting in written[:-1]:
-            is_own = setting.known and typo(block, setting) is None and setting.token is not last.token
+            is_own = _is_meant(block, setting) and setting.token is not last.token
             if is_own and last.known and job.source.slice(setting.span).startswith(setting.written):
                 yield _finding(job, block, setting, written)._replace(fix=None)
 
@@ -119,9 +119,9 @@ def _by_option(directives: Directives) -> Iterator[list[Setting]]:
     yield from found.values()
 
 
-def _is_meant(job: Job, setting: Setting) -> bool:
+def _is_meant(block: Directives, setting: Setting) -> bool:
     """Whether the value is known, and is not a typo."""
-    return setting.known and typo(job.directives, setting) is None
+    return setting.known and typo(block, setting) is None
 
 
 def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[Setting]) -> Finding:
@@ -133,7 +133,7 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
     title = f"remove the first {name}" if is_first else f"remove {name} on line {job.line(setting.span.start)}"
     fix: Fix | None = Fix(title, removal(block, [setting]))
     shown, kept = _as_it_stands(setting), _as_it_stands(last)
-    if setting.name == "mail-type" and not _same_events(settings):
+    if setting.name == "mail-type" and not all(_events(each) <= _events(last) for each in settings):
         message, fix = _mail_types(block, settings, place)
         return Finding(setting.span, message, related=related, fix=fix)
     if setting.name == "mail-type" and any(_events(each) != _events(last) for each in settings):
@@ -241,11 +241,6 @@ def _events(setting: Setting) -> set[str]:
     if "ALL" in words:
         words |= {"BEGIN", "END", "FAIL", "REQUEUE", "INVALID_DEPEND", "STAGE_OUT"}
     return words
-
-
-def _same_events(settings: Sequence[Setting]) -> bool:
-    """Whether the last of several --mail-type names all events that the others name."""
-    return all(_events(each) <= _events(settings[-1]) for each in settings)
 
 
 def _one_list(setting: Setting, last: Setting) -> str | None:

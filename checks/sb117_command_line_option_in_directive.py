@@ -24,6 +24,7 @@ runs of `--dependency=afterok:99999` on the same.
 """
 
 from collections.abc import Iterator
+from itertools import groupby
 
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.script.work import weight
@@ -60,10 +61,9 @@ def check(job: Job) -> Iterator[Finding]:
     directives = job.directives
     yield from _dependency(job)
     found = [each for each in directives.settings if _is_misplaced(job, each)]
-    for index, setting in enumerate(found):
-        # `-vvv` gives one finding.
-        if index and found[index - 1].token is setting.token and found[index - 1].name == setting.name:
-            continue
+    for _, group in groupby(found, key=lambda each: (id(each.token), each.name)):
+        settings = list(group)  # `-vvv` gives one finding
+        setting = settings[0]
         harmless = setting.name in HARMLESS
         if setting.name in INTENDED and (setting.line.comment is not None or job.is_embedded):
             continue  # the enclosing script, which submits it, reads what is printed, or waits
@@ -78,12 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
         if setting.name == "wrap" and _runs_nothing(job):
             effect, instead = "has no effect in a directive, and the script runs nothing", "write its command below"
             severity, fix = "error", None
-        last = setting
-        for other in found[index + 1 :]:
-            if other.token is not setting.token or other.name != setting.name:
-                break
-            last = other
-        span = Span(setting.span.start, last.span.end)
+        span = Span(setting.span.start, settings[-1].span.end)
         yield Finding(span, f"{setting.written} {effect}; {instead}", severity, fix=fix)
 
 

@@ -70,31 +70,18 @@ _WITHOUT_FILE = Regex(r"(?>(?:[ \t]|\\\n)*)(?:[;&|)\n]|\Z|<(?!\())|(?>(?:[ \t]|\
 
 CARD = Card("SB118", "placeholder-value", severity="error", fix="never", since="0.1.0", alone=True)
 
-# Severities for options whose values Slurm does not refuse for certain; all others are errors.
+# Severities other than an error where Slurm refuses the job for the value, and a warning where it does not.
 SEVERITIES = {
-    "account": "warning",
-    "partition": "warning",  # the command line may name another
-    "chdir": "warning",
-    "qos": "warning",
-    "mail-user": "warning",
-    "output": "warning",
-    "error": "warning",
-    "bb": "warning",
-    "mcs-label": "warning",
-    "network": "warning",
+    "partition": "warning",
     "job-name": "info",
     "wckey": "info",
-}
+}  # the command line may name another partition
 _ORDER_OF_SEVERITIES = ("error", "warning", "info")
 REFUSED = "Slurm refuses the job"
+_OF_GPUS = ("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket")
 CONSEQUENCES = {
-    "partition": REFUSED,
-    "licenses": REFUSED,
-    "clusters": REFUSED,
-    "reservation": REFUSED,
-    "constraint": REFUSED,
-    "nodelist": REFUSED,
-    **dict.fromkeys(("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"), REFUSED),
+    **dict.fromkeys(("partition", "licenses", "clusters", "reservation", "constraint", "nodelist"), REFUSED),
+    **dict.fromkeys(("gres", *_OF_GPUS), REFUSED),
     "account": "Slurm refuses the job if the site checks accounts",
     "qos": "Slurm refuses the job if the site checks the QOS",
     "chdir": "the job fails or runs in the wrong folder",
@@ -124,20 +111,16 @@ _NO_VALUE = "has no value"
 _NO_LOG = "the job fails at the start, as Slurm cannot open its log"
 # What follows from an empty value; Slurm 22.05 and 26.05, live: the other options of a name do without one.
 _EMPTIED = {
-    "output": (_NO_LOG, "error"),
-    "error": (_NO_LOG, "error"),
-    "partition": ("Slurm refuses the job", "error"),
-    "account": ("Slurm refuses the job if the site checks accounts", "warning"),
-    "qos": ("Slurm refuses the job if the site checks the QOS", "warning"),
-    **dict.fromkeys(("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"), ("the job gets no GPU", "warning")),
+    **dict.fromkeys(_LOGS, (_NO_LOG, "error")),
+    "partition": (REFUSED, "error"),
+    **{name: (CONSEQUENCES[name], "warning") for name in ("account", "qos")},
+    **dict.fromkeys(_OF_GPUS, ("the job gets no GPU", "warning")),
 }
 # A placeholder that says that it stands for a secret.
 _SECRET = Regex(r"(?i)(?:key|token|passw(?:or)?d|secret)\b")
 _ASSIGNED = Regex(r"(?:^|\s)([A-Za-z_]\w*|--?[\w-]+)=[\"']?[^\s=]*$")
 # A comment that tells the reader to write something else.
-_TO_CHANGE = Regex(
-    r"(?mi)(?:^|[ \t])#(?!SBATCH)[^\n]*\b(?:change|replace|edit|adapt|modify|fill in|insert)\b[^\n]*"
-)
+_TO_CHANGE = Regex(r"(?mi)(?:^|[ \t])#(?!SBATCH)[^\n]*\b(?:change|replace|edit|adapt|modify|fill in|insert)\b[^\n]*")
 # A comment beside a directive that tells the reader what to write: `# specify the <project>`, `# put your netid here`.
 _TO_WRITE = Regex(
     r"(?i)\b(?:change|replace|edit|adapt|modify|fill in|insert|specify|enter|put|provide|update"
@@ -176,15 +159,13 @@ def _in_directives(job: Job, seen: set[int], evident: set[Span]) -> Iterator[Fin
     """The findings on placeholders in directives. `evident`: gets the places of those that every reader has to fill."""
     string = job.directives.text.string
     for setting in job.directives.settings:
-        token, line = setting.value_token, setting.value_line
-        if token is not None and line is not None:
-            start, end = token.part(setting.value_start)
+        if setting.value_token is not None and setting.value_line is not None:
+            start, end = setting.value_token.part(setting.value_start)
             if start not in seen:
                 seen.add(start)
-                raw = string[start:end]
-                found = find_placeholder(setting.name, raw)
-                if found is not None or not OPENING.isdisjoint(raw):
-                    yield from _in_value(job, setting, line, found, start, end, evident)
+                found = find_placeholder(setting.name, string[start:end])
+                if found is not None or not OPENING.isdisjoint(string[start:end]):
+                    yield from _in_value(job, setting, setting.value_line, found, start, end, evident)
                 elif not setting.text:
                     yield from _without_value(job, setting)
     for problem in job.directives.problems:
@@ -273,13 +254,7 @@ def _in_place_of_options(job: Job, words: PositionalWords) -> Iterator[Finding]:
 
 
 def _in_value(
-    job: Job,
-    setting: Setting,
-    line: DirectiveLine,
-    found: Placeholder | None,
-    start: int,
-    end: int,
-    evident: set[Span],
+    job: Job, setting: Setting, line: DirectiveLine, found: Placeholder | None, start: int, end: int, evident: set[Span]
 ) -> Iterator[Finding]:
     string = job.directives.text.string
     first_word = may_open_placeholder(setting.name, string[start:end])

@@ -34,14 +34,11 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for span, missing in missing_options(job):
-        if missing.kind == "new":
-            refused = _refused(job, "sbatch", missing.absent)
-            yield _new(job, span, f"`{missing.written}` came with Slurm {missing.since}: {refused}", missing.absent)
-    for span, missing in missing_step_options(job):
-        if missing.kind == "new":
-            refused = _refused(job, "srun", missing.absent)
-            yield _new(job, span, f"`{missing.written}` came with Slurm {missing.since}: {refused}", missing.absent)
+    for command, found in (("sbatch", missing_options(job)), ("srun", missing_step_options(job))):
+        for span, missing in found:
+            if missing.kind == "new":
+                refused = _refused(job, command, missing.absent)
+                yield _new(job, span, f"`{missing.written}` came with Slurm {missing.since}: {refused}", missing.absent)
     for problem in job.directives.problems:
         if problem.kind == "unexpected-value" and problem.candidates == ("requeue",) and problem.token is not None:
             value = problem.token.text.partition("=")[2]

@@ -20,7 +20,6 @@ sbatch(1); `time_str2secs()` in src/common/parse_time.c, Slurm 20.11 to 26.05.
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from sbatchlint.analysis.directives.plain_settings import comment_on, plain_limits, request_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
@@ -61,9 +60,6 @@ _MOST_HOURS = 96
 
 
 def check(job: Job) -> Iterator[Finding]:
-    limits = [each.text for each in job.directives.every_setting if each.name in ("time", "time-min")]
-    if not any(text and not _is_clear(text) for text in limits):
-        return
     for setting, text in plain_limits(job, "time", "time-min"):
         limit = times.minutes(text)
         days, dash, rest = text.rpartition("-")
@@ -88,17 +84,6 @@ def check(job: Job) -> Iterator[Finding]:
             yield from _one_number(job, setting, text, limit)
         else:
             yield from _two_numbers(job, setting, text, limit)
-
-
-@lru_cache(maxsize=1024)  # most scripts ask for one of the same few limits
-def _is_clear(text: str) -> bool:
-    """Whether a limit is an ordinary one with days, or hours, minutes and seconds, or cannot be read."""
-    days, dash, rest = text.rpartition("-")
-    fields = rest.split(":")
-    if times.minutes(text) is None or not all(map(is_number, (*fields, days if dash else "0"))):
-        return True
-    seconds = _seconds(parse_integer(days or "0"), [*map(parse_integer, fields)], bool(dash))
-    return 60 <= seconds < 2**31 and (bool(dash) or len(fields) > 2)
 
 
 def _seconds(days: int, fields: list[int], dashed: bool) -> int:

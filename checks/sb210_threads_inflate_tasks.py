@@ -17,10 +17,9 @@ None: set the intended number of tasks with `--ntasks` or `--ntasks-per-node`.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.conflicts import task_counts
-from sbatchlint.analysis.script.work import step_programs
+from sbatchlint.analysis.script.work import only_prepares
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.environment import TASK_FACTORS
-from sbatchlint.job.steps import Step
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -49,15 +48,10 @@ def check(job: Job) -> Iterator[Finding]:
 def _are_used(job: Job) -> bool:
     """Whether something depends on the number of tasks: a step without one of its own, mpirun, or a variable."""
     return (
-        any(not step.certain or step.option("ntasks") is None and not _only_prints(step) for step in job.steps)
+        any(not step.certain or step.option("ntasks") is None and not only_prepares(step) for step in job.steps)
         or any(launch.launcher.kind == "mpi" and launch.container is None for launch in job.launches)
         or any(each.name in ("SLURM_NTASKS", "SLURM_NPROCS") for each in job.trace.reads)
     )
-
-
-def _only_prints(step: Step) -> bool:
-    """Whether a step starts a utility that prints something: running it several times does no harm."""
-    return bool(step.program) and not step_programs(step)
 
 
 CASES = [

@@ -89,7 +89,7 @@ def _bound_launchers(job: Job) -> Iterator[Finding]:
         least, most = sharing.least, sharing.most
         if sharing.meant is None or least is None or most is None or least >= count:
             continue
-        if any(_set_in_task(world.invocation, name) is not None for name in DEVICE_VARIABLES):
+        if any(exported(world.invocation, name) is not None for name in DEVICE_VARIABLES):
             continue
         seen.add(launcher.span)
         span, words = reason
@@ -118,11 +118,8 @@ def _with_value(job: Job, step: Step, name: str, number: int, other: str | None)
         if other is None:
             return Edit(span, str(number))
         whole = Span(option.span.start, span.end)
-        return (
-            Edit(whole, f"--{other}={number}")
-            if job.source.slice(whole) == f"--{name}={job.source.slice(span)}"
-            else None
-        )
+        is_joined = job.source.slice(whole) == f"--{name}={job.source.slice(span)}"
+        return Edit(whole, f"--{other}={number}") if is_joined else None
     setting = step.request.setting(name)
     if setting is None or literal_number(job, setting.value_span) is None:
         return None
@@ -183,14 +180,12 @@ def _device_use(job: Job, invocation: Invocation) -> DeviceUse | None:
     if not invocation.argv or invocation.context.restricted:
         return None
     for name in DEVICE_VARIABLES:
-        value = _set_in_task(invocation, name)
+        value = exported(invocation, name)
         if value is not None and _is_local_rank(value):
-            hidden = "most find none"
-            how = f"{name} is $SLURM_LOCALID"
-            return DeviceUse(value[0].span, how, consequence=hidden)
+            return DeviceUse(value[0].span, f"{name} is $SLURM_LOCALID", consequence="most find none")
     if not is_python(invocation.argv[0]):
         return None
-    local = _set_in_task(invocation, "LOCAL_RANK")
+    local = exported(invocation, "LOCAL_RANK")
     if local is not None:
         return DeviceUse(local[0].span, "LOCAL_RANK is $SLURM_LOCALID") if _is_local_rank(local) else None
     for at, field in enumerate(invocation.argv):
@@ -200,8 +195,7 @@ def _device_use(job: Job, invocation: Invocation) -> DeviceUse | None:
             return DeviceUse(Span(field[0].start, field[-1].end), f"{name} is $SLURM_LOCALID")
     sign = rank_sign(job, invocation)
     if sign is not None and sign.kind == "lightning" and (sign.devices or 0) > 1:
-        how = f"Lightning expects {sign.devices} GPUs"
-        return DeviceUse(sign.span, how, consequence="it refuses to start")
+        return DeviceUse(sign.span, f"Lightning expects {sign.devices} GPUs", consequence="it refuses to start")
     if sign is not None and sign.kind == "jax":
         return DeviceUse(sign.span, "JAX takes the GPU of its task's number")
     for field in invocation.argv:
@@ -210,14 +204,6 @@ def _device_use(job: Job, invocation: Invocation) -> DeviceUse | None:
             how = f"with {text} it takes the GPU of its local rank"
             return DeviceUse(Span(field[0].start, field[-1].end), how, certain=False)
     return None
-
-
-def _set_in_task(invocation: Invocation, name: str) -> Pieces | None:
-    """The value of a variable for a command, from `NAME=value command`, `env`, or an export of its shell."""
-    for variable, field in invocation.variables:
-        if variable == name:
-            return field
-    return exported(invocation, name)
 
 
 def _is_local_rank(value: Pieces) -> bool:
@@ -248,7 +234,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
         return None
     sharing, tasks = step_gpus(job, step), step.tasks_per_node or 0
     alone = sharing.on_node == 1 and sharing.meant is None and sharing.per_task == 1
-    if not alone and not any(_set_in_task(invocation, name) for name in DEVICE_VARIABLES):
+    if not alone and not any(exported(invocation, name) for name in DEVICE_VARIABLES):
         return None
     if any(sign.strength == PROCESSORS for sign in gpu_signs(invocation.argv)):
         return None
@@ -258,7 +244,7 @@ def _shared(job: Job, step: Step, invocation: Invocation) -> Finding | None:
     related = [(step.invocation.name_span, f"starts {tasks} tasks on a node")]
     suffer = "NCCL fails, or the tasks share its memory"
     for name in DEVICE_VARIABLES:
-        value = _set_in_task(invocation, name)
+        value = exported(invocation, name)
         if value is None or value is exported(step.invocation, name):
             continue  # what the batch shell exports does not reach the task
         text = text_of(value)

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_step_option, knows_all_steps
 from sbatchlint.analysis.script.conditionals import depends_on_test
-from sbatchlint.analysis.script.work import step_programs
+from sbatchlint.analysis.script.work import only_prepares
 from sbatchlint.bash.values import expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.geometry import is_node_count
@@ -61,16 +61,11 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         option.span,
         f"{ignores} `{option.written}={requested}`: {reason} makes it start {starts}; "
         f"add `--ntasks{f'={totals[0]}' if totals else ''}`",
-        "info" if _only_prepares(step) else None if always and not depends_on_test(step.invocation) else "warning",
+        "info" if only_prepares(step) else None if always and not depends_on_test(step.invocation) else "warning",
         related=related,
         fix=_add_total(job, step, totals),
         versions=None if always else tuple(each for each in job.versions.majors if is_before(each, "23.11")),
     )
-
-
-def _only_prepares(step: Step) -> bool:
-    """Whether a step only runs utilities such as mkdir, which may run several times on a node."""
-    return bool(step.program) and not step_programs(step)
 
 
 def _inherited(step: Step) -> int | None:

@@ -20,17 +20,16 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.editing.options import place_of
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
-from sbatchlint.analysis.launch.literal_counts import literal_number
+from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus
-from sbatchlint.bash.trace import exported
-from sbatchlint.bash.values import expansions, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
-from sbatchlint.job.gpus import DEVICE_VARIABLES, devices_chosen, step_gpus
+from sbatchlint.bash.values import expansions
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.job.gpus import chosen_devices, devices_chosen, step_gpus
 from sbatchlint.job.launchers import Setting
 from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds
 from sbatchlint.programs import programs_with
 from sbatchlint.slurm.directives import Setting as Directive
-from sbatchlint.source.numbers import counted, is_number
+from sbatchlint.source.numbers import counted
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
@@ -84,24 +83,13 @@ def _mismatch(job: Job, world: LaunchWorld) -> Mismatch | None:
     if world.processes is None or setting is None or setting.value is None or launcher.processes_per_task == "auto":
         return None
     chosen = devices_chosen(world.invocation, world.step)
-    gpus = _chosen_gpus(world) if chosen else _seen_gpus(job, world)
+    gpus = chosen_devices(world.invocation) if chosen else _seen_gpus(job, world)
     if not gpus or gpus == world.processes or world.processes < gpus and not launcher.is_a("per-gpu"):
         return None  # swift shares the GPUs out among fewer processes
     signs = gpu_signs(world.invocation.argv, launcher, world.launch.container)
     if any(sign.strength == PROCESSORS for sign in signs):
         return None
     return Mismatch(world, setting, world.processes, gpus, chosen)
-
-
-def _chosen_gpus(world: LaunchWorld) -> int | None:
-    """The number of GPUs in a literal CUDA_VISIBLE_DEVICES; None if it is not literal."""
-    for name in DEVICE_VARIABLES:
-        before = [field for variable, field in world.invocation.variables if variable == name]
-        field = before[-1] if before else exported(world.invocation, name)
-        if field is not None:
-            ids = (text_of(field) or "").split(",")
-            return len(ids) if all(is_number(each.strip()) for each in ids) else None
-    return None
 
 
 def _seen_gpus(job: Job, world: LaunchWorld) -> int | None:
@@ -128,7 +116,7 @@ def _leaves_gpus_idle(job: Job, world: LaunchWorld) -> bool:
 
 def _finding(job: Job, found: Mismatch, severity: str | None) -> Finding:
     processes, gpus, step = found.processes, found.gpus, found.world.step
-    span, value = place_of(found.world.launcher, found.setting), _value_span(found.setting)
+    span, value = place_of(found.world.launcher, found.setting), literal_span(found.setting.value)
     related = [] if value in (None, span) else [(value, f"{processes} set here")]
     seen = "one GPU" if gpus == 1 else f"{gpus} GPUs"
     directive = None if found.chosen else _directive(job, found.world)
@@ -167,14 +155,9 @@ def _directive(job: Job, world: LaunchWorld) -> Directive | None:
     return next((each for each in job.request.gpu_settings() if not each.name.startswith("tres")), None)
 
 
-def _value_span(setting: Setting) -> Span | None:
-    value = setting.value
-    return None if value is None or len(value) != 1 or value[0].text is None else value[0].span
-
-
 def _count_gpus(job: Job, found: Mismatch, directive: Directive | None) -> Fix | None:
     """The fix that counts the GPUs of the job instead, where the number is in the launcher's own words."""
-    launcher, setting, span = found.world.launcher, found.setting, _value_span(found.setting)
+    launcher, setting, span = found.world.launcher, found.setting, literal_span(found.setting.value)
     if span is None or directive is None or not launcher.is_a("torch") or setting.from_environment:
         return None
     if expansions(setting.value or ()) or literal_number(job, span) is None:

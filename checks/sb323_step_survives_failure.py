@@ -67,9 +67,7 @@ def _sets_failure_handling(step: Step) -> bool:
     """Whether an option or a variable sets what happens to the step when a task ends."""
     if "kill-on-bad-exit" in step.options or "wait" in step.options:
         return True
-    names = ("SLURM_KILL_BAD_EXIT", "SLURM_WAIT")
-    variables = {name for name, _ in step.invocation.variables}
-    return any(name in variables or is_set(step.invocation, name) for name in names)
+    return any(is_set(step.invocation, name) for name in ("SLURM_KILL_BAD_EXIT", "SLURM_WAIT"))
 
 
 def _distributed_program(job: Job, step: Step) -> str | None:

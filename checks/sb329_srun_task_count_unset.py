@@ -25,7 +25,7 @@ from functools import partial
 from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
-from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, shortened
@@ -64,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _finding(job: Job, step: Step) -> Finding | None:
     if not step.certain or any(name in step.options for name in COUNTING):
         return None
-    if any(_is_set(step, name) for name in COUNTING_VARIABLES):
+    if any(is_set(step.invocation, name) for name in COUNTING_VARIABLES):
         return None
     releases: tuple[str, ...] | None = None
     reason = step.option("cpus-per-task") or job.request.setting("cpus-per-task")
@@ -92,12 +92,6 @@ def _finding(job: Job, step: Step) -> Finding | None:
         fix=partial(_fix, job, step, one, once_a_node),
         versions=releases,
     )
-
-
-def _is_set(step: Step, name: str) -> bool:
-    """Whether the script sets a variable for an srun."""
-    variable = step.invocation.state.variables.get(name)
-    return any(name == each for each, _ in step.invocation.variables) or bool(variable and variable.alternatives)
 
 
 def _program(job: Job, step: Step) -> tuple[str, bool] | None:

@@ -73,7 +73,7 @@ def _takes_own(job: Job, command: Invocation, step: Step) -> tuple[str, str] | N
     if command.context.restricted or command.alternatives > 1:
         return None
     for name in DEVICE_VARIABLES:
-        value = next((field for own, field in command.variables if own == name), None) or exported(command, name)
+        value = exported(command, name)
         if value is not None:
             return ("sees the GPU of its number", "error") if _is_local(value) else None
     sign = sign_of_rank(job, command, step)

@@ -240,6 +240,11 @@ def step_programs(step: Step) -> list[Invocation]:
     ]
 
 
+def only_prepares(step: Step) -> bool:
+    """Whether a step runs only utilities such as mkdir or hostname, of which several copies on a node do no harm."""
+    return bool(step.program) and not step_programs(step)
+
+
 def is_after_all_work(job: Job, command: Invocation) -> bool:
     """Whether the job has done work, and from a command on nothing more that computes, writes or puts results away."""
     first, last = _extent(job)
