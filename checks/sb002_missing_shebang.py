@@ -189,11 +189,7 @@ CASES = [
         «#SBATCH --time=5»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --time=5
-        srun ./a.out
-        """,
+        unsafe_fixed={"#SBATCH --time=5": "#!/bin/bash\n#SBATCH --time=5"},
     ),
     Bad(
         "\n«#!/bin/bash»\n#SBATCH --time=5\nsrun ./a.out\n",
@@ -223,11 +219,7 @@ CASES = [
         #SBATCH --time=5
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --time=5
-        srun ./a.out
-        """,
+        fixed={"!/bin/bash": "#!/bin/bash"},
     ),
     Bad(
         """\
@@ -239,16 +231,7 @@ CASES = [
         EOF
         done
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        for n in 1 2; do
-            sbatch <<EOF
-        #!/bin/bash
-        #SBATCH --nodes=$n
-        srun ./a.out
-        EOF
-        done
-        """,
+        unsafe_fixed={"    sbatch <<EOF": "    sbatch <<EOF\n#!/bin/bash"},
         title="a script that is fed to sbatch",
     ),
     Good("#! /bin/bash\n#SBATCH --time=5\nsrun ./a.out\n"),

@@ -156,11 +156,7 @@ CASES = [
         #SBATCH «–-time=10»  # from a web page
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --time=10  # from a web page
-        srun ./a.out
-        """,
+        unsafe_fixed={"–-time=10": "--time=10"},
     ),
     Bad(
         """\
@@ -168,11 +164,7 @@ CASES = [
         #SBATCH -n 1
         srun python train.py «–lr» 0.1 --epochs 3
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -n 1
-        srun python train.py --lr 0.1 --epochs 3
-        """,
+        unsafe_fixed={"–lr": "--lr"},
         title="an option of a program",
     ),
     Bad(
@@ -191,11 +183,7 @@ CASES = [
         #SBATCH «--job-name=“my run”»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --job-name="my run"
-        srun ./a.out
-        """,
+        unsafe_fixed={"--job-name=“my run”": '--job-name="my run"'},
     ),
     Bad(
         "#!/bin/bash\n#SBATCH -N2\n«\u00a0»\n#SBATCH --time=10\nsrun ./a.out\n",

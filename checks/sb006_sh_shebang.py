@@ -355,13 +355,7 @@ CASES = [
         source venv/bin/activate
         srun python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        module load cuda
-        source venv/bin/activate
-        srun python train.py
-        """,
+        unsafe_fixed={"#!/bin/sh": "#!/bin/bash"},
         severity="info",
     ),
     Bad(
@@ -372,13 +366,7 @@ CASES = [
         if [[ -n "$1" ]]; then echo "$1"; fi
         srun ./a.out "${seeds[$SLURM_ARRAY_TASK_ID]}" &> log
         """,
-        unsafe_fixed="""\
-        #!/bin/bash -e
-        #SBATCH --array=0-3
-        seeds=(1 2 3 5)
-        if [[ -n "$1" ]]; then echo "$1"; fi
-        srun ./a.out "${seeds[$SLURM_ARRAY_TASK_ID]}" &> log
-        """,
+        unsafe_fixed={"#!/bin/sh": "#!/bin/bash"},
         severity="warning",
     ),
     Bad(
@@ -387,11 +375,7 @@ CASES = [
         #SBATCH --nodes=1
         for i in {1..4}; do srun ./a.out "$i"; done
         """,
-        unsafe_fixed="""\
-        #!/usr/bin/env bash
-        #SBATCH --nodes=1
-        for i in {1..4}; do srun ./a.out "$i"; done
-        """,
+        unsafe_fixed={"sh": "bash"},
         severity="warning",
     ),
     Good(

@@ -165,11 +165,7 @@ CASES = [
         #SBATCH --nodes=1
         srun python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        srun python train.py
-        """,
+        fixed={"#!/bin/ bash": "#!/bin/bash"},
     ),
     Bad(
         """\
@@ -177,11 +173,7 @@ CASES = [
         #SBATCH --nodes=1
         srun python train.py
         """,
-        fixed="""\
-        #!/bin/bash -le
-        #SBATCH --nodes=1
-        srun python train.py
-        """,
+        fixed={"-l -e": "-le"},
     ),
     Bad(
         """\
@@ -189,11 +181,7 @@ CASES = [
         #SBATCH --nodes=1
         srun python train.py
         """,
-        fixed="""\
-        #!/bin/bash -l
-        #SBATCH --nodes=1
-        srun python train.py
-        """,
+        fixed={"#!/usr/bin/env bash": "#!/bin/bash"},
     ),
     Bad(
         """\
@@ -201,12 +189,7 @@ CASES = [
         #SBATCH --nodes=2
         srun python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        # train on two nodes
-        #SBATCH --nodes=2
-        srun python train.py
-        """,
+        fixed={"#!/bin/bash # train on two nodes": "#!/bin/bash\n# train on two nodes"},
     ),
     Bad(
         """\
@@ -214,11 +197,7 @@ CASES = [
         #SBATCH --nodes=1
         print("hello")
         """,
-        unsafe_fixed="""\
-        #!/usr/bin/env -S python3 -u
-        #SBATCH --nodes=1
-        print("hello")
-        """,
+        unsafe_fixed={"python3": "-S python3"},
     ),
     Bad("«#!/bin/bash -e -o pipefail»\n#SBATCH --nodes=1\nsrun python train.py\n"),
     Bad("«#!~/venv/bin/python»\n#SBATCH --nodes=1\nprint()\n"),

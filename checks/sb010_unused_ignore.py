@@ -66,11 +66,7 @@ CASES = [
         #SBATCH -N 2
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH -N 2
-        srun ./a.out
-        """,
+        fixed={"# sbatchlint: ignore[short-option-equals] it was -N=2\n": ""},
     ),
     Bad(
         """\
@@ -79,12 +75,7 @@ CASES = [
         #SBATCH --nodes=two
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        # sbatchlint: ignore[invalid-count]
-        #SBATCH --nodes=two
-        srun ./a.out
-        """,
+        fixed={"ignore[invalid-count, SB108]": "ignore[invalid-count]"},
         title="one of two",
     ),
     Bad(
@@ -93,11 +84,7 @@ CASES = [
         #SBATCH -N 2
         srun ./a.out  «# sbatchlint: ignore[SB301]»
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH -N 2
-        srun ./a.out
-        """,
+        fixed={"./a.out  # sbatchlint: ignore[SB301]": "./a.out"},
         title="at the end of a line",
     ),
     Bad(
@@ -121,14 +108,7 @@ CASES = [
         srun ./a.out
         EOF
         """,
-        fixed="""\
-        #!/bin/bash
-        sbatch <<'EOF'
-        #!/bin/bash
-        #SBATCH --nodes=1
-        srun ./a.out
-        EOF
-        """,
+        fixed={"# sbatchlint: ignore[SB107]\n": ""},
         title="in a script that this one submits",
     ),
     Good(

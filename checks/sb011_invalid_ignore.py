@@ -103,12 +103,7 @@ CASES = [
         #SBATCH --nodes=two
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        # sbatchlint: ignore[invalid-count]
-        #SBATCH --nodes=two
-        srun ./a.out
-        """,
+        fixed={"ignore[invalid-cuont]": "ignore[invalid-count]"},
         title="a name that no check has",
     ),
     Bad(
@@ -118,12 +113,7 @@ CASES = [
         #SBATCH --nodes=two
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        # sbatchlint: ignore[SB125]
-        #SBATCH --nodes=two
-        srun ./a.out
-        """,
+        fixed={"ignroe[SB125]": "ignore[SB125]"},
         title="an unknown word",
     ),
     Bad(
@@ -135,14 +125,7 @@ CASES = [
         #SBATCH -n four
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        # sbatchlint: ignore[SB125, invalid-count]: on purpose
-        #SBATCH -N two
-        # sbatchlint: ignore[SB125] filled in later
-        #SBATCH -n four
-        srun ./a.out
-        """,
+        fixed={"invalid-count:": "invalid-count]:", "ignore SB125": "ignore[SB125]"},
         title="not in brackets",
     ),
     Bad("#!/bin/bash\n«# sbatchlint: ignore[]»\n#SBATCH -N 2\nsrun ./a.out\n", title="empty"),

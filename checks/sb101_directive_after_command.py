@@ -351,19 +351,7 @@ CASES = [
 
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        # How long it takes
-        #SBATCH --time=10
-
-        # What it needs
-        #SBATCH --mem=4G
-        module load cuda
-
-
-        srun ./a.out
-        """,
+        unsafe_fixed={"module load cuda\n\n": "", "#SBATCH --mem=4G": "#SBATCH --mem=4G\nmodule load cuda\n"},
         title="with their comments",
     ),
     Bad(
@@ -374,12 +362,7 @@ CASES = [
         «#SBATCH -N 2»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        export OMP_NUM_THREADS=1
-        srun ./a.out
-        """,
+        fixed={"#SBATCH -N 2\n": ""},
         severity="info",
         title="repeats what was read",
     ),

@@ -95,14 +95,11 @@ CASES = [
         #SBATCH --ntasks=2
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --time=5
-        #SBATCH --mem=4G
-        #SBATCH --exclusive
-        #SBATCH --ntasks=2
-        srun ./a.out
-        """,
+        fixed={
+            "--time=5 \\": "--time=5",
+            "        --mem=4G \\": "#SBATCH --mem=4G",
+            "        --exclusive": "#SBATCH --exclusive",
+        },
     ),
     Bad(
         """\
@@ -111,12 +108,7 @@ CASES = [
         #SBATCH --ntasks=4
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks=4
-        srun ./a.out
-        """,
+        fixed={"--nodes=2 \\": "--nodes=2"},
         severity="info",
         title="the next line is a directive anyway",
     ),
@@ -127,12 +119,7 @@ CASES = [
         #       --mem=4G
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --mem=4G
-        srun ./a.out
-        """,
+        unsafe_fixed={"--nodes=2 \\": "--nodes=2", "#      ": "#SBATCH"},
         title="the options became a comment",
     ),
     Good(

@@ -207,12 +207,7 @@ CASES = [
         «#SBTACH --mem=4G  # per node»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --mem=4G  # per node
-        srun ./a.out
-        """,
+        fixed={"#SBTACH": "#SBATCH"},
     ),
     Bad(
         """\
@@ -221,12 +216,7 @@ CASES = [
           «#SBATCH --ntasks=4»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks=4
-        srun ./a.out
-        """,
+        fixed={"  #SBATCH": "#SBATCH"},
         title="indented",
     ),
     Bad(
@@ -237,13 +227,7 @@ CASES = [
         «#sbatch -t 10»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=4
-        #SBATCH -t 10
-        srun ./a.out
-        """,
+        unsafe_fixed={"# SBATCH": "#SBATCH", "#sbatch": "#SBATCH"},
         severity="warning",
     ),
     Bad(
@@ -252,11 +236,7 @@ CASES = [
         «#SLURM» --nodes=2
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun ./a.out
-        """,
+        fixed={"#SLURM": "#SBATCH"},
         severity="warning",
         title="the old word",
     ),
@@ -267,12 +247,7 @@ CASES = [
         #SBATCH --nodes=2
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        # SLURM options
-        #SBATCH --nodes=2
-        srun ./a.out
-        """,
+        fixed={"#SLURM": "# SLURM"},
         title="a banner that sbatch takes for a directive",
     ),
     Good("#!/bin/bash\n#SBATCH -N2\n##SBATCH --mem=4G\n### #SBATCH -n 4\n#S BATCH -t 5\n#XSBATCH -t 9\nsrun ./a.out\n"),

@@ -155,12 +155,7 @@ CASES = [
         #SBATCH --time=5 «(minutes)»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --job-name="My Job"
-        #SBATCH --time=5 # (minutes)
-        srun ./a.out
-        """,
+        unsafe_fixed={"--job-name=My Job": '--job-name="My Job"', "(minutes)": "# (minutes)"},
     ),
     Bad(
         """\
@@ -169,12 +164,10 @@ CASES = [
         #SBATCH --array=1-10 «%2»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mail-type=BEGIN,END --mem=4G
-        #SBATCH --array=1-10%2
-        srun ./a.out
-        """,
+        unsafe_fixed={
+            "--mail-type=BEGIN, END --mem=4 G": "--mail-type=BEGIN,END --mem=4G",
+            "--array=1-10 %2": "--array=1-10%2",
+        },
         title="spaces inside a value",
     ),
     Bad(
@@ -183,11 +176,7 @@ CASES = [
         #SBATCH --exclusive «user»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --exclusive=user
-        srun ./a.out
-        """,
+        unsafe_fixed={"--exclusive user": "--exclusive=user"},
         title="an optional value needs the =",
     ),
     Bad(
@@ -196,11 +185,7 @@ CASES = [
         #SBATCH -J my\\ «job» -N 2
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH -J "my job" -N 2
-        srun ./a.out
-        """,
+        fixed={"my\\ job": '"my job"'},
         severity="warning",
         title="joined only from 24.05 on",
     ),
@@ -210,11 +195,7 @@ CASES = [
         #SBATCH «nodes=2»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun ./a.out
-        """,
+        unsafe_fixed={"nodes=2": "--nodes=2"},
     ),
     Good("#!/bin/bash\n#SBATCH -J 'My Job' --comment=\"a, b\"  # (prose)\n#SBATCH --mail-type\n#SBATCH END\n./a\n"),
     Good(

@@ -193,11 +193,7 @@ CASES = [
         #SBATCH -p «short,long#»,old
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH -p short,long #,old
-        srun ./a.out
-        """,
+        fixed={"short,long#,old": "short,long #,old"},
         severity="info",
         title="a partition that was taken out of the list",
     ),
@@ -219,11 +215,7 @@ CASES = [
         #SBATCH -J «run#3» --nodes=2
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -J "run#3" --nodes=2
-        srun ./a.out
-        """,
+        unsafe_fixed={"run#3": '"run#3"'},
         title="the rest of the line is lost as well",
     ),
     Bad(
@@ -232,11 +224,7 @@ CASES = [
         #SBATCH -J «run#3»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -J "run#3"
-        srun ./a.out
-        """,
+        unsafe_fixed={"run#3": '"run#3"'},
         severity="warning",
         title="only the name differs",
     ),
@@ -247,12 +235,7 @@ CASES = [
         #SBATCH --nodes=«2#»two
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --account=project_2001736 # the project for billing
-        #SBATCH --nodes=2 #two
-        srun ./a.out
-        """,
+        fixed={"--account=project_2001736#": "--account=project_2001736 #", "--nodes=2#two": "--nodes=2 #two"},
         severity="info",
         title="a comment was meant",
     ),

@@ -153,11 +153,7 @@ CASES = [
         #SBATCH --comment=don«'t»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --comment="don't"
-        srun ./a.out
-        """,
+        unsafe_fixed={"--comment=don't": "--comment=\"don't\""},
     ),
     Bad(
         """\
@@ -165,11 +161,7 @@ CASES = [
         #SBATCH -J «"my job» --nodes=2  # two
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -J "my job" --nodes=2  # two
-        srun ./a.out
-        """,
+        unsafe_fixed={"job": 'job"'},
         title="never closed",
     ),
     Bad(
@@ -178,11 +170,7 @@ CASES = [
         #SBATCH --partition=gpu«"»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --partition=gpu
-        srun ./a.out
-        """,
+        unsafe_fixed={'--partition=gpu"': "--partition=gpu"},
         title="never opened",
     ),
     Bad(
@@ -191,11 +179,7 @@ CASES = [
         #SBATCH --job-name=«"train'»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --job-name="train"
-        srun ./a.out
-        """,
+        unsafe_fixed={"--job-name=\"train'": '--job-name="train"'},
         title="two kinds of quotes",
     ),
     Bad("#!/bin/bash\n#SBATCH --comment=say=«\"it's\\n»\nsrun ./a.out\n", title="no plain repair"),

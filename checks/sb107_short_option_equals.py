@@ -74,11 +74,7 @@ CASES = [
         #SBATCH «-N=2» -n 4
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH -N 2 -n 4
-        srun ./a.out
-        """,
+        fixed={"-N=2": "-N 2"},
     ),
     Bad(
         """\
@@ -86,11 +82,7 @@ CASES = [
         #SBATCH «-J="my job"»  # its name
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH -J "my job"  # its name
-        srun ./a.out
-        """,
+        fixed={'-J="my': '-J "my'},
         title="accepted, as the name `=my job`",
         severity="warning",
     ),
@@ -101,12 +93,7 @@ CASES = [
         #SBATCH «-e=logs/%j.err»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH -o logs/%j.out
-        #SBATCH -e logs/%j.err
-        srun ./a.out
-        """,
+        fixed={"-o=logs/%j.out": "-o logs/%j.out", "-e=logs/%j.err": "-e logs/%j.err"},
         severity="warning",
     ),
     Good("#!/bin/bash\n#SBATCH -N2 -n 4 -J train --time=10\nsrun ./a.out\n"),

@@ -83,12 +83,7 @@ CASES = [
         #SBATCH --nodes=2
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --job-name="Conus2.5 Download"
-        #SBATCH --nodes=2
-        srun ./a.out
-        """,
+        fixed={"--job-name= Conus2.5 Download": '--job-name="Conus2.5 Download"'},
         title="a name of two words",
     ),
     Bad(
@@ -97,11 +92,7 @@ CASES = [
         #SBATCH «--time = 5»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --time=5
-        srun ./a.out
-        """,
+        fixed={"--time = 5": "--time=5"},
     ),
     Bad(
         """\
@@ -109,11 +100,7 @@ CASES = [
         #SBATCH --nodes=1 «--ntasks =4»  # tasks
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks=4  # tasks
-        srun ./a.out
-        """,
+        fixed={"--ntasks =4": "--ntasks=4"},
     ),
     Bad(
         """\
@@ -121,11 +108,7 @@ CASES = [
         #SBATCH «--output= "logs/my run.out"»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --output="logs/my run.out"
-        srun ./a.out
-        """,
+        fixed={'--output= "logs/my': '--output="logs/my'},
     ),
     Bad(
         """\
@@ -133,11 +116,7 @@ CASES = [
         #SBATCH «-t = 5»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH -t 5
-        srun ./a.out
-        """,
+        fixed={"= 5": "5"},
     ),
     Bad("#!/bin/bash\n#SBATCH «--account= <your» project>\nsrun ./a.out\n", title="a placeholder of two words"),
     Good("#!/bin/bash\n#SBATCH --time=5 -n 4 --nodes 2\nsrun ./a.out\n"),

@@ -64,11 +64,7 @@ CASES = [
         #SBATCH «-nodes»=2 «-time» 10  # minutes
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --time 10  # minutes
-        srun ./a.out
-        """,
+        fixed={"-nodes=2 -time": "--nodes=2 --time"},
     ),
     Bad(
         """\
@@ -76,11 +72,7 @@ CASES = [
         #SBATCH «---gres»=gpu:1
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:1
-        srun ./a.out
-        """,
+        fixed={"---gres=gpu:1": "--gres=gpu:1"},
     ),
     Bad(
         """\
@@ -88,11 +80,7 @@ CASES = [
         #SBATCH «-output»="my run.log"
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --output="my run.log"
-        srun ./a.out
-        """,
+        fixed={'-output="my': '--output="my'},
         severity="warning",
         title="accepted, as a file `utput=my run.log`",
     ),

@@ -256,14 +256,7 @@ CASES = [
         #PBS -l «walltime=1:00:00»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --time=2:00:00
-        #SBATCH --nodes=2
-        #SBATCH --ignore-pbs
-        #PBS -l walltime=1:00:00
-        srun ./a.out
-        """,
+        unsafe_fixed={"#SBATCH --nodes=2": "#SBATCH --nodes=2\n#SBATCH --ignore-pbs"},
     ),
     Bad(
         """\
@@ -272,13 +265,7 @@ CASES = [
         #BSUB «-R "span[ptile=4]"»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --time=1:30:00
-        #SBATCH --ignore-pbs
-        #BSUB -R "span[ptile=4]"
-        srun ./a.out
-        """,
+        unsafe_fixed={"#SBATCH --time=1:30:00": "#SBATCH --time=1:30:00\n#SBATCH --ignore-pbs"},
         title="what cannot be translated",
     ),
     Bad(
@@ -288,13 +275,7 @@ CASES = [
         #BSUB «-W 1:30»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --time=1:30:00
-        #SBATCH --ignore-pbs
-        #BSUB -W 1:30
-        srun ./a.out
-        """,
+        unsafe_fixed={"#BSUB -W 1:30": "#SBATCH --ignore-pbs\n#BSUB -W 1:30"},
         title="a different unit",
     ),
     Bad(

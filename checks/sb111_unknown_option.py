@@ -294,11 +294,7 @@ CASES = [
         #SBATCH «--ntasks_per_node»=8
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks-per-node=8
-        srun ./a.out
-        """,
+        fixed={"--ntasks_per_node=8": "--ntasks-per-node=8"},
     ),
     Bad(
         """\
@@ -306,11 +302,7 @@ CASES = [
         #SBATCH --nodes=2 «--gpu-per-node» 8
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --gpus-per-node 8
-        srun ./a.out
-        """,
+        unsafe_fixed={"--gpu-per-node": "--gpus-per-node"},
     ),
     Bad(
         """\
@@ -318,11 +310,7 @@ CASES = [
         #SBATCH «--walltime»=1:00:00
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --time=1:00:00
-        srun ./a.out
-        """,
+        unsafe_fixed={"--walltime=1:00:00": "--time=1:00:00"},
         title="the name of another scheduler",
     ),
     Bad(
@@ -331,11 +319,7 @@ CASES = [
         #SBATCH «--gres:gpu:1»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:1
-        srun ./a.out
-        """,
+        unsafe_fixed={"--gres:gpu:1": "--gres=gpu:1"},
     ),
     Bad(
         "#!/bin/bash\n#SBATCH «--tme»=1:00:00\nsrun ./a.out\n",

@@ -142,11 +142,7 @@ CASES = [
         #SBATCH «--out»=x.log «--license»=matlab
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --output=x.log --licenses=matlab
-        srun ./a.out
-        """,
+        fixed={"--out=x.log --license=matlab": "--output=x.log --licenses=matlab"},
         severity="info",
     ),
     Bad(
@@ -156,12 +152,7 @@ CASES = [
         #SBATCH «--gpu»=2
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:2
-        #SBATCH --gpus=2
-        srun ./a.out
-        """,
+        unsafe_fixed={"--gpu=2": "--gpus=2"},
         title="the beginning of several options",
     ),
     Bad(
@@ -170,11 +161,7 @@ CASES = [
         #SBATCH «--cons»=a100
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --constraint=a100
-        srun ./a.out
-        """,
+        fixed={"--cons=a100": "--constraint=a100"},
         severity="warning",
         title="of several in newer releases",
     ),
@@ -189,11 +176,7 @@ CASES = [
         #SBATCH «--tasks»=4
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=4
-        srun ./a.out
-        """,
+        unsafe_fixed={"--tasks=4": "--ntasks=4"},
         title="not what it looks like",
     ),
     Good("#!/bin/bash\n#SBATCH --tasks-per-node=8 --cluster=c1 -o x.log\nsrun ./a.out\n", title="second spellings"),

@@ -63,11 +63,7 @@ CASES = [
         #SBATCH «--mpi=pmix»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun --mpi=pmix ./a.out
-        """,
+        unsafe_fixed={"#SBATCH --mpi=pmix\nsrun ./a.out": "srun --mpi=pmix ./a.out"},
     ),
     Bad(
         """\
@@ -75,11 +71,7 @@ CASES = [
         #SBATCH --nodes=2 «--cpu-bind none»  # the launcher binds
         srun --label ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2  # the launcher binds
-        srun --cpu-bind none --label ./a.out
-        """,
+        unsafe_fixed={"--cpu-bind none ": "", "--label": "--cpu-bind none --label"},
     ),
     Bad(
         """\

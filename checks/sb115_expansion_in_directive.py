@@ -184,11 +184,7 @@ CASES = [
         #SBATCH -o «logs/$USER/${SLURM_JOB_NAME}-$SLURM_JOB_ID.out»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH -o logs/%u/%x-%j.out
-        srun ./a.out
-        """,
+        fixed={"logs/$USER/${SLURM_JOB_NAME}-$SLURM_JOB_ID.out": "logs/%u/%x-%j.out"},
         severity="warning",
     ),
     Bad("#!/bin/bash\n#SBATCH --input=«$SCRATCH/in.txt» --chdir=«${HOME}/run»\nsrun ./a.out\n"),

@@ -282,12 +282,7 @@ CASES = [
         #SBATCH --output=err/job_%j.log
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --output=out/job_%j.log
-        #SBATCH --error=err/job_%j.log
-        srun ./a.out
-        """,
+        unsafe_fixed={"--output=err/job_%j.log": "--error=err/job_%j.log"},
         title="the name of the other log",
     ),
     Bad(
@@ -297,12 +292,7 @@ CASES = [
         #SBATCH -e job.err
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -o job.out
-        #SBATCH -e job.err
-        srun ./a.out
-        """,
+        unsafe_fixed={"#SBATCH -e job.out": "#SBATCH -o job.out"},
         title="the first is meant for the other",
     ),
     Bad(
@@ -313,12 +303,7 @@ CASES = [
         #SBATCH -t 4:00:00
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH -t 4:00:00
-        srun ./a.out
-        """,
+        unsafe_fixed={"#SBATCH --time=1:00:00\n": ""},
     ),
     Bad(
         """\
@@ -327,11 +312,7 @@ CASES = [
         #SBATCH --mail-type=END,FAIL
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --mail-type=BEGIN,END,FAIL
-        srun ./a.out
-        """,
+        fixed={"#SBATCH --mail-type=BEGIN\n#SBATCH --mail-type=END,FAIL": "#SBATCH --mail-type=BEGIN,END,FAIL"},
         title="mails that no longer come after an upgrade",
     ),
     Bad(
@@ -341,11 +322,7 @@ CASES = [
         #SBATCH --gres=nvme:100
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:2,nvme:100
-        srun ./a.out
-        """,
+        unsafe_fixed={"#SBATCH --gres=gpu:2\n#SBATCH --gres=nvme:100": "#SBATCH --gres=gpu:2,nvme:100"},
         title="lists do not add up",
     ),
     Bad(
@@ -355,12 +332,7 @@ CASES = [
         #SBATCH --nodes=2
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --time=60
-        #SBATCH --nodes=2
-        srun ./a.out
-        """,
+        fixed={"-N 2 --time=60": "--time=60"},
         severity="info",
         title="the same again",
     ),

@@ -115,11 +115,7 @@ CASES = [
         #SBATCH «--test-only»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun ./a.out
-        """,
+        unsafe_fixed={"#SBATCH --test-only\n": ""},
         severity="warning",
     ),
     Bad(
@@ -128,11 +124,7 @@ CASES = [
         #SBATCH --nodes=2 «--quiet»  # less noise
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2  # less noise
-        srun ./a.out
-        """,
+        unsafe_fixed={"--quiet ": ""},
         severity="info",
     ),
     Bad(
@@ -141,10 +133,7 @@ CASES = [
         #SBATCH «--wrap="srun ./b.out"»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        srun ./a.out
-        """,
+        unsafe_fixed={'#SBATCH --wrap="srun ./b.out"\n': ""},
         severity="warning",
     ),
     Bad(

@@ -127,12 +127,7 @@ CASES = [
         #SBATCH «--share»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --chdir=/scratch/run
-        #SBATCH --oversubscribe
-        srun ./a.out
-        """,
+        fixed={"--workdir=/scratch/run": "--chdir=/scratch/run", "--share": "--oversubscribe"},
         title="renamed",
     ),
     Bad(
@@ -142,12 +137,7 @@ CASES = [
         #SBATCH «--get-user-env=30L»  # from 25.05 on without a value
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --export=NONE
-        #SBATCH --get-user-env  # from 25.05 on without a value
-        srun ./a.out
-        """,
+        fixed={"--get-user-env=30L": "--get-user-env"},
         severity="warning",
     ),
     Bad(
@@ -165,13 +155,7 @@ CASES = [
         #SBATCH --nodes=2
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        #SBATCH hetjob
-        #SBATCH --nodes=2
-        srun ./a.out
-        """,
+        fixed={"packjob": "hetjob"},
         severity="info",
     ),
     Bad(

@@ -43,11 +43,7 @@ CASES = [
         #SBATCH --time=«2h» --nodes=2
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --time=2:00:00 --nodes=2
-        srun ./a.out
-        """,
+        unsafe_fixed={"--time=2h": "--time=2:00:00"},
     ),
     Bad(
         """\
@@ -55,11 +51,7 @@ CASES = [
         #SBATCH -t «1:00:00:00»  # one day
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -t 1-00:00:00  # one day
-        srun ./a.out
-        """,
+        unsafe_fixed={"1:00:00:00": "1-00:00:00"},
         title="days and hours",
     ),
     Bad(
@@ -68,11 +60,7 @@ CASES = [
         #SBATCH --begin=«now+30min»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --begin=now+30minutes
-        srun ./a.out
-        """,
+        unsafe_fixed={"--begin=now+30min": "--begin=now+30minutes"},
     ),
     Bad("#!/bin/bash\n#SBATCH --time=«10.5»\nsrun ./a.out\n", title="minutes or hours"),
     Bad(
@@ -81,11 +69,7 @@ CASES = [
         #SBATCH --begin=«Tomorrow»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --begin=tomorrow
-        srun ./a.out
-        """,
+        unsafe_fixed={"--begin=Tomorrow": "--begin=tomorrow"},
         title="a T is skipped, like the one before a time",
     ),
     Good("#!/bin/bash\n#SBATCH -t 90 --time-min=1-0 --begin=16:00\nsrun ./a.out\n"),

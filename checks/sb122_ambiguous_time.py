@@ -194,11 +194,7 @@ CASES = [
         #SBATCH --time=«24:00»  # one day = 24 hours
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --time=24:00:00  # one day = 24 hours
-        srun ./a.out
-        """,
+        unsafe_fixed={"--time=24:00": "--time=24:00:00"},
         title="the comment says so",
     ),
     Bad(
@@ -207,11 +203,7 @@ CASES = [
         #SBATCH --nodes=4 --time=«48:00»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4 --time=48:00:00
-        srun ./a.out
-        """,
+        unsafe_fixed={"--time=48:00": "--time=48:00:00"},
         title="two days",
     ),
     Bad(
@@ -220,11 +212,7 @@ CASES = [
         #SBATCH -t «0:30»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -t 0:30:00
-        srun ./a.out
-        """,
+        unsafe_fixed={"0:30": "0:30:00"},
         title="half a minute",
     ),
     Bad("#!/bin/bash\n#SBATCH --time=«10:00»\nsrun ./a.out\n", severity="info", title="a test, perhaps"),
@@ -234,11 +222,7 @@ CASES = [
         #SBATCH --time=«48»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --time=0:48:00
-        srun ./a.out
-        """,
+        fixed={"--time=48": "--time=0:48:00"},
         severity="info",
         title="minutes alone",
     ),

@@ -45,11 +45,7 @@ CASES = [
         #SBATCH --mem=«1.5G» --nodes=2
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mem=1536M --nodes=2
-        srun ./a.out
-        """,
+        unsafe_fixed={"--mem=1.5G": "--mem=1536M"},
     ),
     Bad(
         """\
@@ -57,11 +53,7 @@ CASES = [
         #SBATCH --mem-per-cpu=«4GiB»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mem-per-cpu=4G
-        srun ./a.out
-        """,
+        unsafe_fixed={"--mem-per-cpu=4GiB": "--mem-per-cpu=4G"},
     ),
     Bad(
         """\
@@ -69,11 +61,7 @@ CASES = [
         #SBATCH --mem «"32 GB"»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mem 32G
-        srun ./a.out
-        """,
+        unsafe_fixed={'"32 GB"': "32G"},
     ),
     Bad(
         """\
@@ -81,11 +69,7 @@ CASES = [
         #SBATCH --mem=«MaxMemPerNode»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mem=0
-        srun ./a.out
-        """,
+        unsafe_fixed={"--mem=MaxMemPerNode": "--mem=0"},
         title="0 is all memory of the node",
     ),
     Bad(

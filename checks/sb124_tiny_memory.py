@@ -108,11 +108,7 @@ CASES = [
         #SBATCH --mem=«4» --time=1:00:00
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mem=4G --time=1:00:00
-        srun ./a.out
-        """,
+        unsafe_fixed={"--mem=4": "--mem=4G"},
         severity="warning",
     ),
     Bad(
@@ -121,11 +117,7 @@ CASES = [
         #SBATCH --mem-per-cpu=«8»  # memory
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mem-per-cpu=8G  # memory
-        srun ./a.out
-        """,
+        unsafe_fixed={"--mem-per-cpu=8": "--mem-per-cpu=8G"},
         severity="warning",
     ),
     Bad(
@@ -140,12 +132,7 @@ CASES = [
         #SBATCH --mem «128»
         srun python3 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gpus=1
-        #SBATCH --mem 128G
-        srun python3 train.py
-        """,
+        unsafe_fixed={"128": "128G"},
         severity="warning",
         title="for a program on a GPU",
     ),

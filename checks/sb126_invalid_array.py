@@ -73,11 +73,7 @@ CASES = [
         #SBATCH --array=«1..10» --time=5
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=1-10 --time=5
-        srun ./a.out
-        """,
+        unsafe_fixed={"--array=1..10": "--array=1-10"},
     ),
     Bad(
         """\
@@ -85,11 +81,7 @@ CASES = [
         #SBATCH -a «10-1»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -a 1-10
-        srun ./a.out
-        """,
+        unsafe_fixed={"10-1": "1-10"},
         title="a range goes up",
     ),
     Bad(
@@ -98,11 +90,7 @@ CASES = [
         #SBATCH --array=«1-10%2:3»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=1-10:3%2
-        srun ./a.out
-        """,
+        unsafe_fixed={"--array=1-10%2:3": "--array=1-10:3%2"},
         severity="warning",
         title="the step is dropped",
     ),

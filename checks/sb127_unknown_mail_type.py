@@ -88,11 +88,7 @@ CASES = [
         #SBATCH --mail-type=BEGIN,END,«REQUE»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mail-type=BEGIN,END,REQUEUE
-        srun ./a.out
-        """,
+        unsafe_fixed={"--mail-type=BEGIN,END,REQUE": "--mail-type=BEGIN,END,REQUEUE"},
         severity="warning",
     ),
     Bad(
@@ -101,11 +97,7 @@ CASES = [
         #SBATCH --mail-type=«ENDS» --nodes=2
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mail-type=END --nodes=2
-        srun ./a.out
-        """,
+        unsafe_fixed={"--mail-type=ENDS": "--mail-type=END"},
         title="no word is known: refused",
     ),
     Bad(
@@ -114,11 +106,7 @@ CASES = [
         #SBATCH --mail-type=«END|FAIL»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mail-type=END,FAIL
-        srun ./a.out
-        """,
+        unsafe_fixed={"--mail-type=END|FAIL": "--mail-type=END,FAIL"},
         title="the separator is a comma",
     ),
     Bad(
@@ -127,11 +115,7 @@ CASES = [
         #SBATCH --mail-type=FAIL,«TIMEOUT»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mail-type=FAIL,TIME_LIMIT
-        srun ./a.out
-        """,
+        unsafe_fixed={"--mail-type=FAIL,TIMEOUT": "--mail-type=FAIL,TIME_LIMIT"},
         title="a state of sacct, not an event",
         severity="warning",
     ),

@@ -39,11 +39,7 @@ CASES = [
         #SBATCH --signal=«USR1:60» --time=1:00:00
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --signal=USR1@60 --time=1:00:00
-        srun ./a.out
-        """,
+        unsafe_fixed={"--signal=USR1:60": "--signal=USR1@60"},
     ),
     Bad(
         """\
@@ -51,11 +47,7 @@ CASES = [
         #SBATCH --signal=«B:USR1@5m»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --signal=B:USR1@300
-        srun ./a.out
-        """,
+        unsafe_fixed={"--signal=B:USR1@5m": "--signal=B:USR1@300"},
         title="seconds have no unit",
     ),
     Bad(
@@ -64,11 +56,7 @@ CASES = [
         #SBATCH --signal=«SIGPIPE@30»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --signal=13@30
-        srun ./a.out
-        """,
+        unsafe_fixed={"--signal=SIGPIPE@30": "--signal=13@30"},
         title="a name of newer releases",
         severity="info",
     ),

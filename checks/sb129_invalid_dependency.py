@@ -103,11 +103,7 @@ CASES = [
         #SBATCH --dependency=afterok:1200,«1201»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --dependency=afterok:1200:1201
-        srun ./a.out
-        """,
+        unsafe_fixed={"--dependency=afterok:1200,1201": "--dependency=afterok:1200:1201"},
         title="a bare id is afterany",
     ),
     Bad(
@@ -116,11 +112,7 @@ CASES = [
         #SBATCH -d «afterok=1200»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -d afterok:1200
-        srun ./a.out
-        """,
+        unsafe_fixed={"afterok=1200": "afterok:1200"},
     ),
     Bad(
         """\
@@ -128,11 +120,7 @@ CASES = [
         #SBATCH --dependency=«after_ok:1200» --nodes=2
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --dependency=afterok:1200 --nodes=2
-        srun ./a.out
-        """,
+        unsafe_fixed={"--dependency=after_ok:1200": "--dependency=afterok:1200"},
     ),
     Bad("#!/bin/bash\n#SBATCH --dependency=«afterok:»\nsrun ./a.out\n", title="no job"),
     Bad(

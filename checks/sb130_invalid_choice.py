@@ -151,11 +151,7 @@ CASES = [
         #SBATCH --exclusive=«yes» --nodes=2
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --exclusive --nodes=2
-        srun ./a.out
-        """,
+        unsafe_fixed={"--exclusive=yes": "--exclusive"},
     ),
     Bad(
         """\
@@ -163,11 +159,7 @@ CASES = [
         #SBATCH --hint=«no_multithread»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --hint=nomultithread
-        srun ./a.out
-        """,
+        unsafe_fixed={"--hint=no_multithread": "--hint=nomultithread"},
     ),
     Bad(
         """\
@@ -175,11 +167,7 @@ CASES = [
         #SBATCH -m «plane:4»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -m plane=4
-        srun ./a.out
-        """,
+        unsafe_fixed={"plane:4": "plane=4"},
     ),
     Bad(
         """\
@@ -187,11 +175,7 @@ CASES = [
         #SBATCH --gres=«gpu=4»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:4
-        srun ./a.out
-        """,
+        unsafe_fixed={"--gres=gpu=4": "--gres=gpu:4"},
         title="`=` before a number, from 23.11 on",
         severity="info",
     ),

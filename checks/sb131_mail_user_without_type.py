@@ -65,13 +65,7 @@ CASES = [
         #SBATCH --nodes=2
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mail-user=ada@example.org
-        #SBATCH --nodes=2
-        #SBATCH --mail-type=END,FAIL
-        srun ./a.out
-        """,
+        unsafe_fixed={"srun ./a.out": "#SBATCH --mail-type=END,FAIL\nsrun ./a.out"},
     ),
     Bad(
         "#!/bin/bash\n#SBATCH «--mail-user=username@uni.edu»\n#SBATCH --nodes=2\nsrun ./a.out\n",

@@ -57,12 +57,7 @@ CASES = [
         #SBATCH --mail-user=«ada@@physics.edu»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mail-type=END
-        #SBATCH --mail-user=ada@physics.edu
-        srun ./a.out
-        """,
+        unsafe_fixed={"--mail-user=ada@@physics.edu": "--mail-user=ada@physics.edu"},
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --mail-type=END\n#SBATCH --mail-user=«ada@cs@physics.edu»\nsrun ./a.out\n",

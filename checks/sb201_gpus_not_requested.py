@@ -154,13 +154,7 @@ CASES = [
         #SBATCH «--ntasks-per-node=1»
         srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=1
-        #SBATCH --gpus-per-node=8
-        srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
-        """,
+        unsafe_fixed={"#SBATCH --ntasks-per-node=1": "#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=8"},
     ),
     Bad(
         """\
@@ -181,15 +175,7 @@ CASES = [
         CMD="$CMD train.py"
         srun bash -c "$CMD"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -J train
-        #SBATCH -t 60
-        #SBATCH --gpus-per-node=4
-        CMD="accelerate launch --multi_gpu --num_processes 4"
-        CMD="$CMD train.py"
-        srun bash -c "$CMD"
-        """,
+        unsafe_fixed={"#SBATCH -t 60": "#SBATCH -t 60\n#SBATCH --gpus-per-node=4"},
         severity="info",
     ),
     Bad(
@@ -223,16 +209,7 @@ CASES = [
         }
         run
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        #SBATCH --gpus-per-node=4
-        run() { srun bash <<'EOF'
-        deepspeed --num_gpus 4 train.py
-        EOF
-        }
-        run
-        """,
+        unsafe_fixed={"#SBATCH --nodes=1": "#SBATCH --nodes=1\n#SBATCH --gpus-per-node=4"},
     ),
     Bad(
         """\
@@ -241,13 +218,7 @@ CASES = [
         #SBATCH «--exclusive=user»
         torchrun --nproc_per_node=8 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        #SBATCH --exclusive=user
-        #SBATCH --gpus-per-node=8
-        torchrun --nproc_per_node=8 train.py
-        """,
+        unsafe_fixed={"#SBATCH --exclusive=user": "#SBATCH --exclusive=user\n#SBATCH --gpus-per-node=8"},
         title="a node shared with the user's own jobs, without its GPUs",
     ),
     Good(

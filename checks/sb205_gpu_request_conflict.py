@@ -247,11 +247,7 @@ CASES = [
         #SBATCH «--gres=gpu:8»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --gpus-per-node=8
-        srun ./a.out
-        """,
+        fixed={"#SBATCH --gres=gpu:8\n": ""},
         severity="warning",
         title="refused from 26.05 on",
     ),
@@ -262,11 +258,7 @@ CASES = [
         #SBATCH «--gres=gpu:8»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --gpus-per-node=8
-        srun ./a.out
-        """,
+        fixed={"#SBATCH --gres=gpu:8\n": ""},
         settings={"slurm-version": "24.11-26.05"},
         title="and the site has such a release",
     ),

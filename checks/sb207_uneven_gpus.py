@@ -159,12 +159,7 @@ CASES = [
         #SBATCH «--gpus=8»
         srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1
-        #SBATCH --gpus-per-node=4
-        srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
-        """,
+        fixed={"--gpus=8": "--gpus-per-node=4"},
     ),
     Bad(
         """\
@@ -172,11 +167,7 @@ CASES = [
         #SBATCH -N 2 --ntasks-per-node=4 «-G a100:8»
         srun python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH -N 2 --ntasks-per-node=4 --gpus-per-node=a100:4
-        srun python train.py
-        """,
+        fixed={"-G a100:8": "--gpus-per-node=a100:4"},
         title="a task for each GPU",
     ),
     Bad(
@@ -186,13 +177,7 @@ CASES = [
         #SBATCH «--ntasks=16»
         srun python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --gpus-per-node=8
-        #SBATCH --ntasks=16
-        #SBATCH --ntasks-per-node=8
-        srun python train.py
-        """,
+        fixed={"#SBATCH --ntasks=16": "#SBATCH --ntasks=16\n#SBATCH --ntasks-per-node=8"},
         title="fifteen tasks and one",
     ),
     Good(

@@ -66,13 +66,7 @@ CASES = [
         #SBATCH «--exclusive»
         srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --exclusive
-        #SBATCH --gpus-per-node=8
-        srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
-        """,
+        unsafe_fixed={"#SBATCH --exclusive": "#SBATCH --exclusive\n#SBATCH --gpus-per-node=8"},
     ),
     Good(
         """\

@@ -74,13 +74,7 @@ CASES = [
         #SBATCH «--exclusive»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --exclusive
-        #SBATCH --mem=0
-        srun ./a.out
-        """,
+        unsafe_fixed={"srun ./a.out": "#SBATCH --mem=0\nsrun ./a.out"},
     ),
     Bad(
         """\

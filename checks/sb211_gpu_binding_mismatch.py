@@ -284,11 +284,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks-per-node=1 «--gpus-per-task=1»
         srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-task=4
-        srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
-        """,
+        unsafe_fixed={"--gpus-per-task=1": "--gpus-per-task=4"},
     ),
     Bad(
         """\
@@ -296,11 +292,7 @@ CASES = [
         #SBATCH --nodes=1 --ntasks-per-node=8 «--gpus-per-task=1»
         srun bash -c 'export RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID; python train.py'
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks-per-node=8 --gpus-per-node=8
-        srun bash -c 'export RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID; python train.py'
-        """,
+        unsafe_fixed={"--gpus-per-task=1": "--gpus-per-node=8"},
         severity="warning",
         title="the rank on the node is not an index",
     ),

@@ -374,11 +374,7 @@ CASES = [
         export «CUDA_VISIBLE_DEVICES=2»
         python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:1
-        python train.py
-        """,
+        unsafe_fixed={"export CUDA_VISIBLE_DEVICES=2\n": ""},
     ),
     Bad(
         """\
@@ -387,11 +383,7 @@ CASES = [
         export «CUDA_VISIBLE_DEVICES=0,1»
         srun python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=4
-        srun python train.py
-        """,
+        unsafe_fixed={"export CUDA_VISIBLE_DEVICES=0,1\n": ""},
         title="it does not reach the step",
     ),
     Bad(
@@ -401,11 +393,7 @@ CASES = [
         export «CUDA_VISIBLE_DEVICES=0,1,2,3»
         srun python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=4
-        srun python train.py
-        """,
+        unsafe_fixed={"export CUDA_VISIBLE_DEVICES=0,1,2,3\n": ""},
         severity="info",
         title="what Slurm says itself",
     ),

@@ -91,13 +91,7 @@ CASES = [
         #srun --ntasks=36
         «lmp» -in run.lmp >> run.log
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks=36
-        module load lammps
-        #srun --ntasks=36
-        srun lmp -in run.lmp >> run.log
-        """,
+        unsafe_fixed={"lmp -in": "srun lmp -in"},
     ),
     Bad(
         """\
@@ -106,12 +100,7 @@ CASES = [
         #SBATCH --ntasks-per-node=2
         «python» -u train.py --horovod --lr 0.001
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH -N 4
-        #SBATCH --ntasks-per-node=2
-        srun python -u train.py --horovod --lr 0.001
-        """,
+        unsafe_fixed={"python": "srun python"},
         title="Horovod",
     ),
     Good("#!/bin/bash\n#SBATCH --ntasks=36\nmpirun lmp -in run.lmp\n"),

@@ -267,14 +267,7 @@ CASES = [
         head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
         srun torchrun --nnodes=4 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint="$head:29500" train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4
-        #SBATCH --ntasks-per-node=1
-        #SBATCH --gpus-per-node=8 --exclusive
-        head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun torchrun --nnodes=4 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint="$head:29500" train.py
-        """,
+        fixed={"--ntasks-per-node=8": "--ntasks-per-node=1"},
     ),
     Bad(
         """\
@@ -296,13 +289,7 @@ CASES = [
         srun ./preprocess
         srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=n1:29500 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8
-        srun ./preprocess
-        srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 torchrun --nnodes=2 --nproc_per_node=8 \
---rdzv_backend=c10d --rdzv_endpoint=n1:29500 train.py
-        """,
+        unsafe_fixed={"torchrun": "--ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 torchrun"},
         title="another step needs the tasks",
     ),
     Bad(

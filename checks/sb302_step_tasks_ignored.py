@@ -114,13 +114,7 @@ CASES = [
         srun «--ntasks-per-node=1» torchrun --nnodes=8 --nproc_per_node=8 --rdzv_backend=c10d \
 --rdzv_endpoint=$(hostname):29500 train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=8
-        #SBATCH --ntasks-per-node=8
-        srun --ntasks-per-node=1 --ntasks=$SLURM_JOB_NUM_NODES torchrun --nnodes=8 --nproc_per_node=8 \
---rdzv_backend=c10d --rdzv_endpoint=$(hostname):29500 train.py
-        """,
+        fixed={"torchrun": "--ntasks=$SLURM_JOB_NUM_NODES torchrun"},
     ),
     Bad(
         """\
@@ -128,11 +122,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks=16
         srun -N 2 «--ntasks-per-node=2» ./setup.sh
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks=16
-        srun -N 2 --ntasks-per-node=2 --ntasks=4 ./setup.sh
-        """,
+        fixed={"./setup.sh": "--ntasks=4 ./setup.sh"},
         severity="info",
         title="with -N, before 23.02.5",
     ),

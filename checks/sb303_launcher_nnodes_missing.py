@@ -167,13 +167,7 @@ CASES = [
         srun bash -c "«python -m torch.distributed.run» --nproc_per_node=4 \
 --rdzv_backend=c10d --rdzv_endpoint=$head:29500 train.py"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4
-        head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun bash -c "python -m torch.distributed.run --nnodes=$SLURM_JOB_NUM_NODES --nproc_per_node=4 \
---rdzv_backend=c10d --rdzv_endpoint=$head:29500 train.py"
-        """,
+        unsafe_fixed={"--nproc_per_node=4": "--nnodes=$SLURM_JOB_NUM_NODES --nproc_per_node=4"},
         title="the nodes would meet, if they knew of each other",
     ),
     Bad(

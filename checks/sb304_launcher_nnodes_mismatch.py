@@ -250,13 +250,7 @@ CASES = [
         head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
         srun torchrun «--nnodes=4» --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$head:29500 train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
-        head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun torchrun --nnodes=$SLURM_JOB_NUM_NODES --nproc_per_node=8 --rdzv_backend=c10d \
---rdzv_endpoint=$head:29500 train.py
-        """,
+        fixed={"--nnodes=4": "--nnodes=$SLURM_JOB_NUM_NODES"},
     ),
     Bad(
         """\
@@ -265,12 +259,7 @@ CASES = [
         NNODES=64
         srun bash -c "torchrun «--nnodes» $NNODES --node_rank \\$SLURM_NODEID --master_addr $HEAD train.py"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH -N 4 --ntasks-per-node=1 --gpus-per-node=8
-        NNODES=$SLURM_JOB_NUM_NODES
-        srun bash -c "torchrun --nnodes $NNODES --node_rank \\$SLURM_NODEID --master_addr $HEAD train.py"
-        """,
+        fixed={"NNODES=64": "NNODES=$SLURM_JOB_NUM_NODES"},
         title="a variable that was forgotten",
     ),
     Bad(
@@ -279,12 +268,7 @@ CASES = [
         #SBATCH --nodes=1 --gpus-per-node=8
         torchrun «--nnodes=2» --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$(hostname):29500 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=8
-        torchrun --nnodes=$SLURM_JOB_NUM_NODES --nproc_per_node=8 --rdzv_backend=c10d \
---rdzv_endpoint=$(hostname):29500 train.py
-        """,
+        unsafe_fixed={"--nnodes=2": "--nnodes=$SLURM_JOB_NUM_NODES"},
         title="a job of one node",
     ),
     Bad(

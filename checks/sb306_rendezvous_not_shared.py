@@ -98,12 +98,9 @@ CASES = [
         MASTER_ADDR=«localhost»
         srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$MASTER_ADDR:29500 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
-        MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$MASTER_ADDR:29500 train.py
-        """,
+        unsafe_fixed={
+            "MASTER_ADDR=localhost": 'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',
+        },
     ),
     Bad(
         """\
@@ -113,14 +110,9 @@ CASES = [
             torchrun --nnodes=2 --node_rank=$SLURM_NODEID --master_addr=«$(hostname)» train.py
         '
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
-        srun bash -c '
-            torchrun --nnodes=2 --node_rank=$SLURM_NODEID \
---master_addr=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1) train.py
-        '
-        """,
+        unsafe_fixed={
+            "--master_addr=$(hostname)": '--master_addr=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',
+        },
         title="expanded in each task",
     ),
     Bad(

@@ -95,12 +95,7 @@ CASES = [
         HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
         srun bash -c "«torchrun» --nnodes=4 --nproc_per_node=8 --master_addr=$HEAD train.py"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4 --ntasks-per-node=1 --gpus-per-node=8
-        HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun bash -c "torchrun --nnodes=4 --node_rank=\\$SLURM_NODEID --nproc_per_node=8 --master_addr=$HEAD train.py"
-        """,
+        fixed={"--nproc_per_node=8": "--node_rank=\\$SLURM_NODEID --nproc_per_node=8"},
         title="in double quotes",
     ),
     Bad(
@@ -112,15 +107,7 @@ CASES = [
             «torchrun» --nnodes $SLURM_NNODES --master_addr $MASTER_ADDR --nproc_per_node 8 train.py
         '
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
-        export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun bash -c '
-            torchrun --node_rank=$SLURM_NODEID --nnodes $SLURM_NNODES --master_addr $MASTER_ADDR \
---nproc_per_node 8 train.py
-        '
-        """,
+        fixed={"--nnodes": "--node_rank=$SLURM_NODEID --nnodes"},
         title="in single quotes",
     ),
     Bad(
@@ -130,13 +117,7 @@ CASES = [
         HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
         srun «torchrun» --nnodes=2 --nproc_per_node=8 --master_addr=$HEAD --master_port=29500 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
-        HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun bash -c 'exec torchrun --node_rank=$SLURM_NODEID "$@"' torchrun --nnodes=2 --nproc_per_node=8 \
---master_addr=$HEAD --master_port=29500 train.py
-        """,
+        unsafe_fixed={"torchrun": "bash -c 'exec torchrun --node_rank=$SLURM_NODEID \"$@\"' torchrun"},
         title="srun starts it itself",
     ),
     Bad(

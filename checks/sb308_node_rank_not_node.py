@@ -102,11 +102,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8
         srun bash -c 'torchrun --nnodes=2 --nproc_per_node=8 --node_rank=«$SLURM_PROCID» --master_addr=n1 train.py'
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8
-        srun bash -c 'torchrun --nnodes=2 --nproc_per_node=8 --node_rank=$SLURM_NODEID --master_addr=n1 train.py'
-        """,
+        fixed={"--node_rank=$SLURM_PROCID": "--node_rank=$SLURM_NODEID"},
     ),
     Bad(
         """\
@@ -115,12 +111,7 @@ CASES = [
         RUN="torchrun --nnodes=2 --nproc_per_node=8 --node_rank=\\«$SLURM_LOCALID» --master_addr=$HEAD"
         srun bash -c "$RUN train.py"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
-        RUN="torchrun --nnodes=2 --nproc_per_node=8 --node_rank=\\$SLURM_NODEID --master_addr=$HEAD"
-        srun bash -c "$RUN train.py"
-        """,
+        fixed={"--node_rank=\\$SLURM_LOCALID": "--node_rank=\\$SLURM_NODEID"},
     ),
     Bad(
         """\

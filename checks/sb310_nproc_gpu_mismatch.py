@@ -174,11 +174,7 @@ CASES = [
         #SBATCH --nodes=1 --gpus-per-node=4
         srun torchrun --standalone «--nproc_per_node=8» train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=4
-        srun torchrun --standalone --nproc_per_node=$SLURM_GPUS_ON_NODE train.py
-        """,
+        unsafe_fixed={"--nproc_per_node=8": "--nproc_per_node=$SLURM_GPUS_ON_NODE"},
     ),
     Bad(
         """\

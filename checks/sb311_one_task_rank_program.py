@@ -137,13 +137,7 @@ CASES = [
         #SBATCH --gpus-per-node=4 --cpus-per-task=32
         srun python train.py --trainer.devices=4 --trainer.num_nodes=2
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=4
-        #SBATCH --gpus-per-node=4 --cpus-per-task=8
-        srun python train.py --trainer.devices=4 --trainer.num_nodes=2
-        """,
+        unsafe_fixed={"--ntasks-per-node=1": "--ntasks-per-node=4", "--cpus-per-task=32": "--cpus-per-task=8"},
     ),
     Bad(
         """\
@@ -152,13 +146,7 @@ CASES = [
         #SBATCH --gres=gpu:a100:8
         «srun» python tools/train.py configs/net.py --launcher slurm
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        #SBATCH --gres=gpu:a100:8
-        #SBATCH --ntasks-per-node=8
-        srun python tools/train.py configs/net.py --launcher slurm
-        """,
+        unsafe_fixed={"#SBATCH --gres=gpu:a100:8": "#SBATCH --gres=gpu:a100:8\n#SBATCH --ntasks-per-node=8"},
         severity="warning",
         title="no number of tasks at all",
     ),
@@ -178,11 +166,7 @@ CASES = [
         #SBATCH --nodes=1 «--ntasks=4» --gpus-per-node=4
         srun python train.py --trainer.devices=4
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks-per-node=4 --gpus-per-node=4
-        srun python train.py --trainer.devices=4
-        """,
+        unsafe_fixed={"--ntasks=4": "--ntasks-per-node=4"},
         title="Lightning wants the tasks of a node",
     ),
     Good(

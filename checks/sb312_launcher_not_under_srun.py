@@ -291,12 +291,7 @@ CASES = [
         head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
         «torchrun» --nnodes=4 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint="$head:29500" train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4 --ntasks-per-node=1 --gpus-per-node=8
-        head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun torchrun --nnodes=4 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint="$head:29500" train.py
-        """,
+        unsafe_fixed={"torchrun": "srun torchrun"},
     ),
     Bad(
         """\
@@ -305,13 +300,7 @@ CASES = [
         ARGS=(--nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=$(hostname):29500)
         OMP_NUM_THREADS=8 apptainer exec --nv image.sif «torchrun» --nnodes=$SLURM_NNODES "${ARGS[@]}" train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=4 --gres=gpu:4
-        ARGS=(--nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=$(hostname):29500)
-        OMP_NUM_THREADS=8 srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 apptainer exec --nv image.sif \
-torchrun --nnodes=$SLURM_NNODES "${ARGS[@]}" train.py
-        """,
+        unsafe_fixed={"apptainer": "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 apptainer"},
         title="in a container",
     ),
     Bad(

@@ -126,12 +126,7 @@ CASES = [
         srun bash -c 'accelerate launch --num_machines=$SLURM_NNODES «--num_processes» 8 \\
             --machine_rank=$SLURM_NODEID --main_process_ip=n1 train.py'
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4 --ntasks-per-node=1 --gpus-per-node=8
-        srun bash -c 'accelerate launch --num_machines=$SLURM_NNODES --num_processes $((SLURM_NNODES * 8)) \\
-            --machine_rank=$SLURM_NODEID --main_process_ip=n1 train.py'
-        """,
+        unsafe_fixed={"--num_processes 8": "--num_processes $((SLURM_NNODES * 8))"},
         severity="warning",
     ),
     Bad(
@@ -140,11 +135,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4
         srun bash -c "accelerate launch --num_machines 2 «--num_processes=7» --machine_rank \\$SLURM_NODEID train.py"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4
-        srun bash -c "accelerate launch --num_machines 2 --num_processes=8 --machine_rank \\$SLURM_NODEID train.py"
-        """,
+        unsafe_fixed={"--num_processes=7": "--num_processes=8"},
         title="a remainder that nothing starts",
     ),
     Bad(

@@ -108,12 +108,7 @@ CASES = [
         scontrol show hostnames "$SLURM_JOB_NODELIST" | sed 's/$/ slots=8/' > hosts
         srun «deepspeed» --hostfile=hosts train.py --deepspeed ds.json
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4 --ntasks-per-node=1 --gpus-per-node=8
-        scontrol show hostnames "$SLURM_JOB_NODELIST" | sed 's/$/ slots=8/' > hosts
-        srun --nodes=1 --ntasks=1 deepspeed --hostfile=hosts train.py --deepspeed ds.json
-        """,
+        unsafe_fixed={"srun deepspeed": "srun --nodes=1 --ntasks=1 deepspeed"},
         title="every runner starts everything",
     ),
     Bad(
@@ -122,11 +117,7 @@ CASES = [
         #SBATCH --nodes=1 --ntasks-per-node=8 --gpus-per-node=8
         srun bash -c 'cd /work && «deepspeed» --num_gpus=8 train.py'
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks-per-node=8 --gpus-per-node=8
-        srun --ntasks=1 bash -c 'cd /work && deepspeed --num_gpus=8 train.py'
-        """,
+        unsafe_fixed={"srun bash": "srun --ntasks=1 bash"},
         title="eight runners on one node",
     ),
     Good(

@@ -258,12 +258,7 @@ CASES = [
         export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
         srun bash -c "NNODES=2 NODE_RANK=«0» NPROC_PER_NODE=8 swift sft --model Qwen/Qwen3-8B"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
-        export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun bash -c "NNODES=2 NODE_RANK=\\$SLURM_NODEID NPROC_PER_NODE=8 swift sft --model Qwen/Qwen3-8B"
-        """,
+        unsafe_fixed={"NODE_RANK=0": "NODE_RANK=\\$SLURM_NODEID"},
         title="the same rank on every node",
     ),
     Bad(

@@ -240,11 +240,7 @@ CASES = [
         #SBATCH --ntasks=8
         srun «mpirun» -np 8 ./solver
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=8
-        mpirun -np 8 ./solver
-        """,
+        unsafe_fixed={"srun mpirun": "mpirun"},
     ),
     Bad(
         """\
@@ -254,13 +250,7 @@ CASES = [
         module load solver
         «srun» ./solver'
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=8
-        srun --overlap bash -c '
-        module load solver
-        srun ./solver'
-        """,
+        unsafe_fixed={"srun bash": "srun --overlap bash"},
         title="a step in the tasks of a step",
     ),
     Bad(

@@ -394,11 +394,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks-per-node=18
         mpirun «-np» 12 ./solver
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=18
-        mpirun -np "$SLURM_NTASKS" ./solver
-        """,
+        unsafe_fixed={"12": '"$SLURM_NTASKS"'},
         severity="warning",
         title="a third of the job",
     ),
@@ -409,12 +405,7 @@ CASES = [
         module load GCC/13.3.0 OpenMPI/5.0.3
         srun «--mpi=pmi2» ./hello
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=4
-        module load GCC/13.3.0 OpenMPI/5.0.3
-        srun --mpi=pmix ./hello
-        """,
+        unsafe_fixed={"--mpi=pmi2": "--mpi=pmix"},
         severity="warning",
         title="four worlds of one process",
     ),

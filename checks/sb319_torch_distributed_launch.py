@@ -70,11 +70,7 @@ CASES = [
         #SBATCH --nodes=1 --gpus-per-node=4
         «python -m torch.distributed.launch» --use_env --nproc_per_node=4 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=4
-        python -m torch.distributed.run --nproc_per_node=4 train.py
-        """,
+        unsafe_fixed={"torch.distributed.launch --use_env": "torch.distributed.run"},
     ),
     Bad(
         """\
@@ -83,12 +79,7 @@ CASES = [
         LAUNCHER="«python -m torch.distributed.launch» --nproc_per_node=4"
         srun $LAUNCHER train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=4
-        LAUNCHER="python -m torch.distributed.run --nproc_per_node=4"
-        srun $LAUNCHER train.py
-        """,
+        unsafe_fixed={"torch.distributed.launch": "torch.distributed.run"},
         title="the program may expect --local-rank",
     ),
     Bad(

@@ -74,13 +74,10 @@ CASES = [
             --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
             «--master_addr» $HEAD «--master_port=29500» train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
-        srun torchrun --nnodes=2 --nproc_per_node=8 \\
-            --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
-            train.py
-        """,
+        fixed={
+            "    --node_rank=$SLURM_NODEID \\\n": "",
+            "--master_addr $HEAD --master_port=29500 train.py": "train.py",
+        },
     ),
     Bad(
         """\
@@ -89,12 +86,7 @@ CASES = [
         ARGS="--standalone --nproc_per_node=8 «--rdzv_endpoint=localhost:0»"
         torchrun $ARGS train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=8
-        ARGS="--standalone --nproc_per_node=8"
-        torchrun $ARGS train.py
-        """,
+        fixed={'--nproc_per_node=8 --rdzv_endpoint=localhost:0"': '--nproc_per_node=8"'},
     ),
     Bad(
         """\

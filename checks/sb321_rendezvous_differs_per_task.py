@@ -119,12 +119,7 @@ CASES = [
         HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
         srun bash -c "torchrun --nnodes=2 --rdzv_backend=c10d --rdzv_id=\\«$RANDOM» --rdzv_endpoint=$HEAD:1 t.py"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
-        HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun bash -c "torchrun --nnodes=2 --rdzv_backend=c10d --rdzv_id=\\$SLURM_JOB_ID --rdzv_endpoint=$HEAD:1 t.py"
-        """,
+        fixed={"--rdzv_id=\\$RANDOM": "--rdzv_id=\\$SLURM_JOB_ID"},
     ),
     Bad(
         """\
@@ -136,15 +131,7 @@ CASES = [
             torchrun --nnodes=2 --node_rank=$SLURM_NODEID --master_addr=$MASTER_ADDR --master_port=$PORT train.py
         '
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
-        export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun bash -c '
-            PORT=$((20000 + SLURM_JOB_ID % 20000))
-            torchrun --nnodes=2 --node_rank=$SLURM_NODEID --master_addr=$MASTER_ADDR --master_port=$PORT train.py
-        '
-        """,
+        unsafe_fixed={"PORT=$(shuf -i 20000-30000 -n 1)": "PORT=$((20000 + SLURM_JOB_ID % 20000))"},
     ),
     Good(
         """\

@@ -92,12 +92,7 @@ CASES = [
         export MASTER_ADDR=localhost MASTER_PORT=«29500»
         torchrun --nproc_per_node=2 --master_port=$MASTER_PORT train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=2
-        export MASTER_ADDR=localhost MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
-        torchrun --nproc_per_node=2 --master_port=$MASTER_PORT train.py
-        """,
+        unsafe_fixed={"MASTER_PORT=29500": "MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))"},
     ),
     Bad(
         """\
@@ -105,12 +100,9 @@ CASES = [
         #SBATCH --gres=gpu:4
         srun torchrun --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=localhost:«29400» train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:4
-        srun torchrun --nproc_per_node=4 --rdzv_backend=c10d \
---rdzv_endpoint=localhost:$((20000 + SLURM_JOB_ID % 20000)) train.py
-        """,
+        unsafe_fixed={
+            "--rdzv_endpoint=localhost:29400": "--rdzv_endpoint=localhost:$((20000 + SLURM_JOB_ID % 20000))",
+        },
     ),
     Bad(
         """\

@@ -133,12 +133,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
         «srun» torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=n1:29500 train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=8
-        srun --kill-on-bad-exit=1 torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d \
---rdzv_endpoint=n1:29500 train.py
-        """,
+        fixed={"torchrun": "--kill-on-bad-exit=1 torchrun"},
     ),
     Bad(
         """\
@@ -146,11 +141,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8
         «srun» --cpu-bind=none python train.py --trainer.devices=8 --trainer.num_nodes=2
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8
-        srun --cpu-bind=none --kill-on-bad-exit=1 python train.py --trainer.devices=8 --trainer.num_nodes=2
-        """,
+        fixed={"python": "--kill-on-bad-exit=1 python"},
         title="one task for each rank",
     ),
     Bad(

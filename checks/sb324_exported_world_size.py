@@ -217,13 +217,7 @@ CASES = [
         export «WORLD_SIZE=$SLURM_NNODES»
         srun bash -c 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID python train.py'
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8
-        export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        export WORLD_SIZE=$SLURM_NTASKS
-        srun bash -c 'RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID python train.py'
-        """,
+        unsafe_fixed={"WORLD_SIZE=$SLURM_NNODES": "WORLD_SIZE=$SLURM_NTASKS"},
         title="the number of nodes instead of the number of ranks",
     ),
     Bad(
@@ -233,12 +227,7 @@ CASES = [
         export «WORLD_SIZE=$((SLURM_NNODES * 8))»
         srun bash -c 'export RANK=$SLURM_PROCID; python train.py'
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=8 --gpus-per-node=8
-        export WORLD_SIZE=$((SLURM_NNODES * 8))
-        srun bash -c 'export RANK=$SLURM_PROCID; python train.py'
-        """,
+        unsafe_fixed={"--ntasks-per-node=1": "--ntasks-per-node=8"},
         title="ranks that nobody starts",
     ),
     Bad(

@@ -207,13 +207,7 @@ CASES = [
         torchrun --standalone --nproc_per_node=8 pretrain_gpt.py --use-megatron-fsdp --num-layers 32 --hidden-size 64 \\
             --micro-batch-size 1
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=8
-        export CUDA_DEVICE_MAX_CONNECTIONS=8
-        torchrun --standalone --nproc_per_node=8 pretrain_gpt.py --use-megatron-fsdp --num-layers 32 --hidden-size 64 \\
-            --micro-batch-size 1
-        """,
+        unsafe_fixed={"CUDA_DEVICE_MAX_CONNECTIONS=1": "CUDA_DEVICE_MAX_CONNECTIONS=8"},
         title="FSDP wants more than one",
     ),
     Bad(
@@ -224,13 +218,7 @@ CASES = [
         torchrun --standalone --nproc_per_node=8 pretrain_gpt.py --overlap-moe-expert-parallel-comm --num-experts 64 \\
             --expert-model-parallel-size 8 --micro-batch-size 1
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=8
-        export CUDA_DEVICE_MAX_CONNECTIONS=32
-        torchrun --standalone --nproc_per_node=8 pretrain_gpt.py --overlap-moe-expert-parallel-comm --num-experts 64 \\
-            --expert-model-parallel-size 8 --micro-batch-size 1
-        """,
+        unsafe_fixed={"CUDA_DEVICE_MAX_CONNECTIONS=1": "CUDA_DEVICE_MAX_CONNECTIONS=32"},
         severity="warning",
         title="the experts' communication is to overlap",
     ),

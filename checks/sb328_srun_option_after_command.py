@@ -257,14 +257,10 @@ CASES = [
         ' «--container-image="$IMAGE" \\
           -N 2 --ntasks-per-node=1» > out.log
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun --container-image="$IMAGE" -N 2 --ntasks-per-node=1 bash -c '
-            hostname
-            python train.py
-        ' > out.log
-        """,
+        fixed={
+            "srun bash": 'srun --container-image="$IMAGE" -N 2 --ntasks-per-node=1 bash',
+            "' --container-image=\"$IMAGE\" \\\n  -N 2 --ntasks-per-node=1 > out.log": "' > out.log",
+        },
         title="several of them, over lines",
     ),
     Bad(

@@ -222,12 +222,7 @@ CASES = [
         srun «tar» -xzf data.tar.gz
         srun ./simulate
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks=8
-        srun --nodes=1 --ntasks=1 tar -xzf data.tar.gz
-        srun ./simulate
-        """,
+        unsafe_fixed={"srun tar": "srun --nodes=1 --ntasks=1 tar"},
     ),
     Bad(
         """\
@@ -244,11 +239,7 @@ CASES = [
             table[table.year == int(sys.argv[2])].to_csv("out.csv")
             """
         },
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks-per-node=4
-        srun --nodes=1 --ntasks=1 python analyse.py --year 2020
-        """,
+        unsafe_fixed={"python": "--nodes=1 --ntasks=1 python"},
         title="a program beside the script",
     ),
     Bad(
@@ -261,14 +252,7 @@ CASES = [
         wait
         """,
         severity="warning",
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=32
-        for i in {1..64}; do
-            srun --nodes=1 --ntasks=1 --exact python study.py --trial $i &
-        done
-        wait
-        """,
+        unsafe_fixed={"python": "--nodes=1 --ntasks=1 --exact python"},
         title="one step for each task",
     ),
     Good(

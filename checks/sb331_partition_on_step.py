@@ -134,11 +134,7 @@ CASES = [
         #SBATCH --nodes=2
         srun «--partition=gpu» --ntasks=2 python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun --ntasks=2 python train.py
-        """,
+        fixed={"--partition=gpu --ntasks=2": "--ntasks=2"},
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=2\nsrun «-p batch» -n 2 ./a.out\n",
@@ -151,11 +147,7 @@ CASES = [
         #SBATCH --nodes=2 --partition=gpu
         srun «-p gpu» -n 2 ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --partition=gpu
-        srun -n 2 ./a.out
-        """,
+        fixed={"-p gpu -n": "-n"},
         severity="info",
         title="the job's own",
     ),
@@ -165,11 +157,7 @@ CASES = [
         #SBATCH --nodes=2
         srun «--account="$SLURM_ACCOUNT»" «-p $SLURM_JOB_PARTITION» -n 2 ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun -n 2 ./a.out
-        """,
+        fixed={'--account="$SLURM_ACCOUNT" -p $SLURM_JOB_PARTITION -n': "-n"},
         severity="info",
         title="from the variables that pass it to the job",
     ),
@@ -180,12 +168,7 @@ CASES = [
         first=$(sbatch --parsable prepare.sh)
         srun «--dependency=afterok:»$first ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        first=$(sbatch --parsable prepare.sh)
-        srun ./a.out
-        """,
+        fixed={"--dependency=afterok:$first ./a.out": "./a.out"},
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4\nsrun -l «-pmix» ./a.out\n",

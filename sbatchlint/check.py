@@ -178,7 +178,8 @@ class Bad(_Case):
 
     `files`: the files next to the script, {"lib/env.sh": "export PORT=29500"}, with marks where something is reported
     in them; the script itself is `job.sh`.
-    `fixed`: the result of `--fix`; `unsafe_fixed`: the result of `--fix --unsafe-fixes`; None for no such fix.
+    `fixed`: the result of `--fix`; `unsafe_fixed`: that of `--fix --unsafe-fixes`; None for no such fix. Either is the
+    whole script, or its changes: {"what stands once in the script": "what stands there afterwards"}.
     `severity`: that of the findings, None for the card's. `missed`: a known limitation, not reported yet.
     `settings`: keys as in the configuration file, for instance {"site": {"shared-paths": ["/data"]}}.
     """
@@ -188,8 +189,8 @@ class Bad(_Case):
         string: str,
         *,
         files: Mapping[str, str] | None = None,
-        fixed: str | None = None,
-        unsafe_fixed: str | None = None,
+        fixed: str | Mapping[str, str] | None = None,
+        unsafe_fixed: str | Mapping[str, str] | None = None,
         severity: str | None = None,
         missed: bool = False,
         settings: Mapping[str, object] | None = None,
@@ -203,11 +204,21 @@ class Bad(_Case):
 
     @property
     def fixed(self) -> str | None:
-        return None if self._fixed is None else _dedent(self._fixed)
+        return self._changed(self._fixed)
 
     @property
     def unsafe_fixed(self) -> str | None:
-        return None if self._unsafe_fixed is None else _dedent(self._unsafe_fixed)
+        return self._changed(self._unsafe_fixed)
+
+    def _changed(self, fixed: str | Mapping[str, str] | None) -> str | None:
+        if fixed is None or isinstance(fixed, str):
+            return None if fixed is None else _dedent(fixed)
+        text = self.example.text
+        for old, new in fixed.items():
+            if text.count(old) != 1:
+                raise ValueError(f"the script has {old!r} {text.count(old)} times")
+            text = text.replace(old, new)
+        return text
 
 
 class Good(_Case):

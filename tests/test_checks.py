@@ -229,6 +229,14 @@ def test_every_file_of_traps_belongs_to_a_check() -> None:
         assert registry().find(path.stem), f"{path.name}: there is no such check"
 
 
+def test_a_fix_may_be_written_as_what_it_changes() -> None:
+    bad = Bad("a «b» c\nd\n", fixed={"b": "x", "d\n": ""}, unsafe_fixed="z\n")
+    assert (bad.fixed, bad.unsafe_fixed) == ("a x c\n", "z\n")
+    for old in ("e", "a"):
+        with pytest.raises(ValueError, match="times"):
+            _ = Bad("«a» a\n", fixed={old: "x"}).fixed
+
+
 def test_traps_are_read_as_written() -> None:
     text = (
         "# name\n\n## Bad: one (info)\n\nwhy\n\n```bash\n«a»\n```\n\n```fixed\nb\n```\n\n"
