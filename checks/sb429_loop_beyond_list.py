@@ -26,6 +26,7 @@ from sbatchlint.bash.syntax.tree import ArithmeticFor, Assignment, For, Paramete
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.bash.values import Text
+from sbatchlint.bash.variables import branches_in
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
@@ -114,7 +115,7 @@ def _length(job: Job, name: str, span: Span) -> int | None:
 
 def _always_runs(read: VariableRead) -> bool:
     """Whether no test decides if a variable is read, in the iterations of its loop."""
-    return not any(isinstance(key, tuple) and key[:1] in (("if",), ("case",)) for key, _ in read.context.guards)
+    return not branches_in(read.context.guards)
 
 
 CASES = [

@@ -66,6 +66,7 @@ from sbatchlint.analysis.script.traps import exit_of_error_trap, exiting_trap, s
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.bash.variables import branches_in
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace, shortened
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
@@ -272,7 +273,7 @@ def _is_shown(job: Job, loss: Loss) -> bool:
 def _decides_later(job: Job, loss: Loss) -> Invocation | None:
     """Later work, in the same shell or the script's, that always runs after this and decides how the job ends."""
     command = loss.command
-    decisive, own = _decisive(job), _branches(command)
+    decisive, own = _decisive(job), branches_in(command.guards)
     for work, branches in chain(decisive.get(command.context.parent, []), decisive.get(None, [])):
         if work.index > command.index and (branches <= own or weight(job, work) > loss.weight):
             return work
@@ -285,14 +286,9 @@ def _decisive(job: Job) -> dict[Invocation | None, list[tuple[Invocation, frozen
     the branches in which it runs."""
     found: dict[Invocation | None, list[tuple[Invocation, frozenset[object]]]] = {}
     for command in reversed(exit_statuses(job).decisive):
-        branches = _branches(command) if command.context.conditional else frozenset()
+        branches = branches_in(command.guards) if command.context.conditional else frozenset()
         found.setdefault(command.context.parent, []).append((command, branches))
     return found
-
-
-def _branches(command: Invocation) -> frozenset[object]:
-    """The branches that contain a command; other guards are about alternatives for its words."""
-    return frozenset(guard for guard in command.guards if isinstance(guard[0], tuple) and guard[0][0] in ("if", "case"))
 
 
 def _place(job: Job, loss: Loss) -> Span:

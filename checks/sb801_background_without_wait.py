@@ -45,7 +45,7 @@ from sbatchlint.bash.syntax.tree import Background, Heredoc, Statement, Unparsed
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, Shell, Spawn
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
-from sbatchlint.bash.variables import Arm, Guards, merge_guards
+from sbatchlint.bash.variables import Guards, branches_in, merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
@@ -216,7 +216,7 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
     if any(root in each.context.shell.enclosing_shells() and not _is_quick(each) for each in _exit_handlers(job)):
         return None
     guards = frozenset.intersection(*(each.guards for each in commands))
-    tests = _of_tests(guards)
+    tests = branches_in(guards)
     known = {} if loops or tests else outlasted
     until = known.get(id(home), len(job.invocations))
     if until < 0:
@@ -230,7 +230,7 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
     for command in job.invocations[0 if tests else first.index : until]:
         if id(command) in inside or command.context.handler or root not in command.context.shell.enclosing_shells():
             continue
-        excluded = bool(tests) and merge_guards(tests, _of_tests(command.guards)) is None
+        excluded = bool(tests) and merge_guards(tests, branches_in(command.guards)) is None
         if command.index < first.index and not excluded:
             continue
         if excluded and not any(loop in loops for loop in command.context.loops):
@@ -286,13 +286,8 @@ def _program(command: Invocation) -> tuple[str, ...] | None:
 
 def _is_tested(work: Invocation, outer: Guards) -> bool:
     """Whether a test around its statement (`outer`) or in it decides if a command runs, other than `cd x && work`."""
-    tests = _of_tests(work.guards)
-    return bool(_of_tests(outer)) or any(key[0] == "case" or _TEST.match(str(key[1])) for key, _ in tests)
-
-
-def _of_tests(guards: Guards) -> frozenset[tuple[tuple[object, ...], Arm]]:
-    """The guards that say which branch was taken, without those for iterations of loops."""
-    return frozenset((key, arm) for key, arm in guards if isinstance(key, tuple) and key[0] in ("if", "case"))
+    tests = branches_in(work.guards)
+    return bool(branches_in(outer)) or any(key[0] == "case" or _TEST.match(str(key[1])) for key, _ in tests)
 
 
 def _ends(job: Job, loop: Span) -> bool:

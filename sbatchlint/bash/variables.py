@@ -5,7 +5,7 @@ values of another.
 """
 
 from collections.abc import Hashable, ItemsView, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 from sbatchlint.bash.case_arms import Bodies
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
@@ -101,6 +101,16 @@ def is_loop(key: Hashable) -> bool:
     return isinstance(key, tuple) and key[0] == LOOP
 
 
+def is_default(key: Hashable) -> TypeGuard[tuple[Any, ...]]:
+    """Whether the key of a guard stands for a `${X:-d}`."""
+    return isinstance(key, tuple) and key[0] == "default"
+
+
+def branches_in(guards: Guards) -> frozenset[tuple[tuple[Any, ...], Arm]]:
+    """The branches of `if` and `case` among guards; the others tell iterations, and alternatives for words, apart."""
+    return frozenset((key, arm) for key, arm in guards if isinstance(key, tuple) and key[0] in ("if", "case"))
+
+
 def iterations_of(guards: Guards) -> dict[Hashable, int]:
     """The iterations of each loop that guards mention."""
     return {key: arm for key, arm in guards if is_loop(key) and isinstance(arm, int)}
@@ -138,16 +148,14 @@ def assumed_defaults(guards: Guards, outer: Guards, all_guards: Sequence[Guards]
     `outer`: what holds around it. `all_guards`: those of all values.
     """
     for key, arm in guards - outer:
-        if arm == 0 and isinstance(key, tuple) and key[0] == "default" and not key[-1]:
+        if arm == 0 and is_default(key) and not key[-1]:
             if not any((key, 1) in each for each in all_guards):
                 return True
     return False
 
 
 def _takes_defaults(guards: Guards) -> bool:
-    return not any(
-        arm and isinstance(branch, tuple) and branch[0] == "default" and not branch[-1] for branch, arm in guards
-    )
+    return not any(arm and is_default(key) and not key[-1] for key, arm in guards)
 
 
 def common_prefix(values: Sequence[Pieces]) -> Pieces:

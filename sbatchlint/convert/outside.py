@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from sbatchlint.bash.values import expansions
+from sbatchlint.bash.variables import branches_in
 from sbatchlint.convert.starts import Start, workers_of
 from sbatchlint.job import Job, Launch
 from sbatchlint.source.regex import Regex
@@ -29,7 +30,7 @@ def by_argument(job: Job, starts: list[Start], gpus: int) -> Iterator[str]:
 
 def _asks_others(launch: Launch, argument: str) -> bool:
     """Whether the tests before a launch ask for other arguments only."""
-    tests = [str(key[1]) for key, _ in launch.invocation.guards if isinstance(key, tuple) and key[0] in ("if", "case")]
+    tests = [str(key[1]) for key, _ in branches_in(launch.invocation.guards)]
     asked = [set(_ASKED.findall(each)) for each in tests]
     return bool(asked) and all(each and argument not in each and all(map(str.isdigit, each)) for each in asked)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 
@@ -28,3 +29,21 @@ class Regex:
         for method in ("search", "match", "fullmatch", "finditer", "findall", "split", "sub"):
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)
+
+
+@lru_cache(maxsize=16384)
+def matches(pattern: Regex, word: str) -> bool:
+    """Whether a pattern matches the whole of a word; kept, as scripts have the same words again and again."""
+    return pattern.fullmatch(word) is not None
+
+
+@lru_cache(maxsize=64)
+def occurs(pattern: Regex, text: str) -> bool:
+    """Whether a pattern is found in the text of a file; kept for all jobs and commands in it."""
+    return pattern.search(text) is not None
+
+
+@lru_cache(maxsize=64)
+def occurrences(pattern: Regex, text: str) -> tuple[Any, ...]:
+    """What `findall` finds in the text of a file; kept for all jobs in it."""
+    return tuple(pattern.findall(text))

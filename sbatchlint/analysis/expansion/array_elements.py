@@ -1,7 +1,5 @@
 """What differs between the tasks of a job array, and what is the same in all of them."""
 
-from bisect import bisect_left
-
 from sbatchlint.analysis.expansion.reads import assigned_names, guarded_names, read_names
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.shell_history import last_of_shells
@@ -12,7 +10,7 @@ from sbatchlint.job.once import once
 from sbatchlint.job.paths import LOCAL_VARIABLES, SHARED_VARIABLES
 from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.grammar.arrays import Indexes, indexes
-from sbatchlint.source.text import Span
+from sbatchlint.source.numbers import has_between
 
 INDEX = "SLURM_ARRAY_TASK_ID"
 # Slurm's variables that are the same in all tasks of an array.
@@ -40,7 +38,7 @@ def index_names(job: Job) -> frozenset[str]:
     names = {INDEX}
     for _ in range(_MOST_STEPS):
         places = sorted(read.span.start for read in job.trace.reads if read.name in names)
-        new = {each.name for each in job.assignments if each.name not in names and _holds(places, each.span)}
+        new = {each.name for each in job.assignments if each.name not in names and has_between(places, *each.span)}
         if not new:
             break
         names |= new
@@ -52,18 +50,13 @@ def _index_reads(job: Job) -> list[int]:
     return sorted(read.span.start for read in job.trace.reads if read.name in index_names(job))
 
 
-def _holds(places: list[int], span: Span) -> bool:
-    at = bisect_left(places, span.start)
-    return at < len(places) and places[at] < span.end
-
-
 def differs(job: Job, field: Pieces) -> bool:
     """Whether a word is certainly made from the index of the task."""
     found = expansions(field)
     if not found:
         return False
     names, reads = index_names(job), _index_reads(job)
-    return any(each.name in names or _holds(reads, each.span) for each in found)
+    return any(each.name in names or has_between(reads, *each.span) for each in found)
 
 
 def works_by_index(job: Job, command: Invocation) -> bool:

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from sbatchlint.slurm.edit_distance import edit_distance
-from sbatchlint.source.regex import Regex
+from sbatchlint.source.regex import Regex, matches
 
 _FOR_PROGRAMS = Regex(
     r"(?:NCCL|UCX|TORCH|PYTORCH|CUDA|TRANSFORMERS|WANDB|OMPI_MCA|FI|GLOO|MKL|KMP|MPICH|I_MPI|TOKENIZERS|XLA|TRITON"
@@ -21,10 +21,9 @@ _FOR_PROGRAMS = Regex(
 )
 
 
-@lru_cache(maxsize=1024)  # most scripts set the same variables
 def is_for_programs(name: str) -> bool:
     """Whether a variable has a meaning for programs alone."""
-    return _FOR_PROGRAMS.fullmatch(name) is not None
+    return matches(_FOR_PROGRAMS, name)
 
 
 # Variables of programs that scripts set often, none of which is a letter away from the name of another.

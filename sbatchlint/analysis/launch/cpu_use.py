@@ -12,6 +12,7 @@ from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.site.defaults import cpus_without_asking
 from sbatchlint.bash.trace import Invocation, Shell
 from sbatchlint.bash.values import Phase
+from sbatchlint.bash.variables import branches_in
 from sbatchlint.job import Job
 from sbatchlint.job.launchers import Mpi
 from sbatchlint.job.once import once
@@ -202,12 +203,14 @@ def _starts(job: Job, command: Invocation, background: Shell, rounds: int) -> in
     `rounds`: how many of its iterations are recorded one by one.
     """
     loops = enclosing_loops(command, background)
-    if _is_in_branch(command) or command.context.conditional and not loops:
+    if branches_in(command.context.guards) or command.context.conditional and not loops:
         return None
     for each in _throttles(job).get(loops[-1], []) if loops else []:
         if each.context.background is background:
             continue
-        always = each.name == "wait" and not each.words[1:] and not _is_tested(each)
+        # an `if`, or a list such as `(( n % 8 )) || wait`, may decide it
+        tested = each.context.conditional or branches_in(each.context.guards)
+        always = each.name == "wait" and not each.words[1:] and not tested
         return 1 if always and each.context.shell is background.parent else None
     if rounds > 1:
         return 1 if len(loops) == 1 else None
@@ -240,13 +243,3 @@ def _elements(job: Job, command: Invocation, loop: Span) -> int | None:
         return None
     fields = variable.alternatives[0].fields
     return len(fields) if len(fields) > 1 else None
-
-
-def _is_tested(command: Invocation) -> bool:
-    """Whether an `if` or a list such as `(( n % 8 )) || wait` decides whether a command runs."""
-    return command.context.conditional or _is_in_branch(command)
-
-
-def _is_in_branch(command: Invocation) -> bool:
-    guards = command.context.guards
-    return any(isinstance(branch, tuple) and branch[:1] in (("if",), ("case",)) for branch, _ in guards)

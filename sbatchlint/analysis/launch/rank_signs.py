@@ -16,7 +16,7 @@ from sbatchlint.job.once import once
 from sbatchlint.job.python.module import Call
 from sbatchlint.job.python.program import PythonProgram, python_program
 from sbatchlint.source.numbers import is_number, parse_integer
-from sbatchlint.source.regex import Regex
+from sbatchlint.source.regex import Regex, matches, occurs
 from sbatchlint.source.text import Span
 from sbatchlint.source.yaml_files import Value, read_yaml
 
@@ -65,16 +65,12 @@ _SPAWNING = Regex(
     r"--(?:num[_-]?gpus|ngpus?|n[_-]gpus?|gpus|world[_-]size|multiprocessing[_-]distributed|tensor[_-]parallel[_-]size"
     r"|device[_-]map|nproc[_-]per[_-]node|nprocs|num[_-]proc(?:s|esses)?|spawn)"
 )
+_TENSORFLOW = Regex(r"(?i)tensorflow")
 _SPAWNING_MODULES = Regex(r"(?:vllm|sglang|lmdeploy|submitit|ray|dask|torch\.distributed|accelerate|deepspeed)(?:\.|$)")
 _RANK_VARIABLES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "WORLD_SIZE": "SLURM_NTASKS"}
 
 
 @lru_cache(maxsize=1024)  # programs have the same options again and again
-def _spawns(option: str) -> bool:
-    return _SPAWNING.fullmatch(option) is not None
-
-
-@lru_cache(maxsize=1024)
 def _counts_ranks(option: str) -> str:
     """What an option says of the ranks: Lightning's `devices` or `nodes`, or the option itself; "" for any other."""
     if LIGHTNING_DEVICES.fullmatch(option):
@@ -98,7 +94,7 @@ def _has_spawn_option(argv: Argv, python: Python | None) -> bool:
         return False
     if python.kind == "module" and _SPAWNING_MODULES.match(shown_text(python.target)):
         return True
-    return any(True for _ in program_options(argv[python.after :], _spawns))
+    return any(True for _ in program_options(argv[python.after :], partial(matches, _SPAWNING)))
 
 
 @once
@@ -109,7 +105,7 @@ def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
     """
     python = python_of(invocation)
     found = sign_in_command(invocation.argv, python, partial(exported, invocation))
-    if found is not None and found.kind == "rank-variables" and _names_tensorflow(job.source.text):
+    if found is not None and found.kind == "rank-variables" and occurs(_TENSORFLOW, job.source.text):
         return None  # one process of it may use all GPUs (MirroredStrategy), and nothing says that it reads RANK
     if python is None:
         return found
@@ -130,12 +126,6 @@ def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
         return None
     words = f"Lightning expects one task for each device ({trainer.path}, line {trainer.line})"
     return RankSign("lightning", words, place, trainer.devices, trainer.nodes, f"{trainer.path}:{trainer.line}")
-
-
-@lru_cache(maxsize=4)
-def _names_tensorflow(text: str) -> bool:
-    """Kept for the many commands of a script."""
-    return "tensorflow" in text.lower()
 
 
 def _with_configuration(job: Job, invocation: Invocation, found: RankSign | None) -> RankSign | None:

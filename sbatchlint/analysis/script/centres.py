@@ -10,12 +10,11 @@ nodes too, as their user guides say. On Frontier and on CSCS's Alps these come w
 """
 
 import os
-from functools import lru_cache
 
 from sbatchlint.analysis.site.defaults import in_whole_nodes
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
-from sbatchlint.source.regex import Regex
+from sbatchlint.source.regex import Regex, occurs
 
 # Folders of TACC have the number of their owner: /work/01234/ada.
 _GPUS_OF_NODE = Regex(
@@ -79,6 +78,7 @@ _PARTS = ("cpus-per-task", "mem", "mem-per-cpu")
 
 # Of OLCF, where each job has its nodes, with all their GPUs, for itself.
 _OF_OLCF = Regex(r"/lustre/orion/|/ccs/(?:home|proj)/|\bccs\.ornl\.gov\b|\bOLCF\b")
+_OF_CRAY, _FRONTIER = Regex(r"craype-accel-amd-gfx90a"), Regex(r"(?i)frontier")
 _OF_NERSC = Regex(
     r"/global/(?:cscratch1?|homes|cfs|common/software)/|\bnersc\.gov\b|\bNERSC\b|\$\{?PSCRATCH\b|(?i:\bperlmutter\b)"
 )
@@ -87,12 +87,9 @@ _GPU_PARTITIONS_OF_CSD3 = frozenset({"ampere", "pascal"})
 _GPU_ACCOUNT_OF_CSD3 = Regex(r"(?i).+-GPU")
 
 
-@lru_cache(maxsize=4)
-def names_olcf(text: str) -> bool:
+def _names_olcf(text: str) -> bool:
     """Whether a script is for OLCF (Frontier): srun gets GPUs there that no directive requests."""
-    if _OF_OLCF.search(text) is not None:  # kept as below
-        return True
-    return "craype-accel-amd-gfx90a" in text and "frontier" in text.lower()
+    return occurs(_OF_OLCF, text) or occurs(_OF_CRAY, text) and occurs(_FRONTIER, text)
 
 
 @once
@@ -100,7 +97,7 @@ def gets_gpus_of_nodes(job: Job) -> bool:
     """Whether jobs get all GPUs of their nodes without a request, as the settings or the script's centre say."""
     if job.site.gpus is not None:
         return job.site.gpus == "whole-node"
-    if any(_names_a_centre(each) or names_olcf(each) for each in _signs(job)):
+    if any(occurs(_GPUS_OF_NODE, each) or _names_olcf(each) for each in _signs(job)):
         return True
     return job.request.partition in _GPU_QUEUES and not job.request.has_any_option(_PARTS)
 
@@ -111,19 +108,13 @@ def _signs(job: Job) -> tuple[str, str]:
     return job.source.text, f"{os.path.basename(folder)} {name}"
 
 
-@lru_cache(maxsize=8)
-def _names_a_centre(text: str) -> bool:
-    """Kept for the many jobs that one file may submit."""
-    return _GPUS_OF_NODE.search(text) is not None
-
-
 @once
 def names_nersc(job: Job) -> bool:
     """Whether the script is for NERSC, by its folders or by what its directives choose there."""
     kinds = {each.lower() for each in (job.request.value("constraint") or "").split("&")}
     if not kinds.isdisjoint(_OF_CORI | _OF_PERLMUTTER) and job.request.value("qos") in _QOS_OF_NERSC:
         return True
-    return _OF_NERSC.search(job.source.text) is not None
+    return occurs(_OF_NERSC, job.source.text)
 
 
 @once
@@ -144,33 +135,24 @@ def gets_whole_nodes(job: Job) -> bool:
     queues = {job.request.value("qos") or "", job.request.partition or ""}
     if any(map(_SHARED.search, queues)):
         return False
-    if not _OWN_QUEUES.isdisjoint(queues) or any(map(_names_whole_nodes, _signs(job))):
+    if not _OWN_QUEUES.isdisjoint(queues) or any(occurs(_WHOLE_NODES, each) for each in _signs(job)):
         return True
     return any(_WHOLE_QUEUES[each].search(sign) for each in queues & _WHOLE_QUEUES.keys() for sign in _signs(job))
-
-
-@lru_cache(maxsize=4)
-def _names_whole_nodes(text: str) -> bool:
-    return _WHOLE_NODES.search(text) is not None  # kept as above
 
 
 @once
 def gets_cpus_with_gpus(job: Job) -> bool:
     """Whether each GPU of a job brings CPUs, as the script's centre does it, or as a comment at the request says."""
-    if gets_whole_nodes(job) or _names_cpus_with_gpus(job.source.text):
+    text = job.source.text
+    if gets_whole_nodes(job) or occurs(_CPUS_WITH_GPUS, text) or occurs(_CORES_WITH_GPUS, text):
         return True
     account = job.request.value("account") or ""
     if job.request.partition in _GPU_PARTITIONS_OF_CSD3 and _GPU_ACCOUNT_OF_CSD3.fullmatch(account):
         return True
-    lines = job.source.text.split("\n")
+    lines = text.split("\n")
     for setting in job.request.gpu_settings():
         row = job.line(setting.span.start)
         near = lines[max(row - 1 - _NEAR, 0) : row + _NEAR]
         if any(each.lstrip()[:1] == "#" and _CPUS_OF_GPU.search(each.partition("#")[2]) for each in near):
             return True
     return False
-
-
-@lru_cache(maxsize=4)
-def _names_cpus_with_gpus(text: str) -> bool:
-    return any(each.search(text) for each in (_CPUS_WITH_GPUS, _CORES_WITH_GPUS))  # kept as above

@@ -1,7 +1,7 @@
 """Whether a command runs only if a test succeeds: in an `if`, in a loop, or after `[ … ] &&`."""
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.variables import LOOP, Guards
+from sbatchlint.bash.variables import Guards, branches_in, is_default, is_loop
 from sbatchlint.source.regex import Regex
 
 # `cd x && command` is not a test.
@@ -19,7 +19,7 @@ def is_for_some_jobs(command: Invocation) -> bool:
     context = command.context
     if not context.conditional:
         return False
-    tests = [str(branch[1]) for branch, _ in context.guards if isinstance(branch, tuple) and branch[:1] == ("if",)]
+    tests = [str(key[1]) for key, _ in branches_in(context.guards) if key[0] == "if"]
     return bool(context.loops) or len(tests) < max(len(context.guards), 1) or not all(map(_FILE_TEST.fullmatch, tests))
 
 
@@ -29,11 +29,7 @@ def depends_on_test(command: Invocation, within: Invocation | None = None) -> bo
     if context.conditional and (within is None or not within.context.conditional):
         return True
     guards = context.guards if within is None else context.guards - within.context.guards
-    branches = (branch for branch, _ in guards)
-    return any(
-        isinstance(branch, tuple) and (branch[:1] == ("case",) or branch[:1] == ("if",) and _TEST.match(str(branch[1])))
-        for branch in branches
-    )
+    return any(key[0] == "case" or _TEST.match(str(key[1])) for key, _ in branches_in(guards))
 
 
 def may_not_run(command: Invocation, guards: Guards | None = None) -> bool:
@@ -43,5 +39,5 @@ def may_not_run(command: Invocation, guards: Guards | None = None) -> bool:
     `${X:-d}` the default is told. That the shell may exit where a command fails under `set -e` does not count.
     """
     held = command.context.guards if guards is None else guards
-    branches = any(not (isinstance(key, tuple) and key[:1] in ((LOOP,), ("default",))) for key, _ in held)
+    branches = any(not is_loop(key) and not is_default(key) for key, _ in held)
     return command.context.conditional or command.state.escaped or branches

@@ -5,7 +5,6 @@ is wrong for nobody yet.
 """
 
 import re
-from functools import lru_cache
 
 from sbatchlint.analysis.directives.lost_options import are_only_told
 from sbatchlint.analysis.directives.placeholders import (
@@ -20,7 +19,7 @@ from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.options import Option, find, table
-from sbatchlint.source.regex import Regex
+from sbatchlint.source.regex import Regex, occurrences, occurs
 from sbatchlint.source.text import Span
 
 # A job runs all the same with placeholders in these, so they are left in scripts that are used.
@@ -103,37 +102,6 @@ _BLANK = Regex(
 )
 
 
-@lru_cache(maxsize=4)  # for all jobs in a file
-def _names_itself(text: str) -> bool:
-    return _NAMED_AFTER.search(text) is not None
-
-
-@lru_cache(maxsize=4)
-def _has_slots_for_values(text: str) -> bool:
-    return any(len(set(slot.findall(text))) >= _FEW for slot in (_BRACED, _SLOT_FOR_VALUE))
-
-
-@lru_cache(maxsize=4)
-def _emptied_variables(text: str) -> int:
-    return len(_EMPTIED_VARIABLE.findall(text))
-
-
-@lru_cache(maxsize=4)
-def _has_dotted_variables(text: str) -> bool:
-    return "..." in text and len(set(_DOTTED.findall(text))) >= _FEW
-
-
-@lru_cache(maxsize=4)
-def _says_what_to_write(text: str) -> bool:
-    return _HERE.search(text) is not None
-
-
-@lru_cache(maxsize=4)
-def _phrases(text: str) -> frozenset[str]:
-    """What the script says is to be filled in."""
-    return frozenset(_TO_FILL_IN.findall(text))
-
-
 @once
 def is_form(job: Job) -> bool:
     """Whether a script is for somebody else to fill in: it has a placeholder in its directives, and another one.
@@ -145,13 +113,14 @@ def is_form(job: Job) -> bool:
     with which a command fails. Two variables with values that no shell reads were never set, and a value that is the
     name of its variable was put there for the public.
     """
-    if _emptied_variables(job.source.own.text) > _FEW or _has_left_out(job) or _names_in_place_of_numbers(job) >= _FEW:
+    own = job.source.own.text
+    if len(occurrences(_EMPTIED_VARIABLE, own)) > _FEW or _has_left_out(job) or _names_in_place_of_numbers(job) >= _FEW:
         return True
     if sum(each.text == "<PATH>" for each in unfilled_words(job)) >= _SEVERAL:
         return True  # the folders were taken out before the script was published
-    if _has_removed_paths(job) or _has_unfilled_commands(job) or _names_itself(job.source.own.text):
+    if _has_removed_paths(job) or _has_unfilled_commands(job) or occurs(_NAMED_AFTER, own):
         return True
-    if _has_slots_for_values(job.source.own.text):
+    if any(len(set(occurrences(slot, own))) >= _FEW for slot in (_BRACED, _SLOT_FOR_VALUE)):
         return True
     values = _in_values(job)
     if not values:
@@ -163,9 +132,9 @@ def is_form(job: Job) -> bool:
     enough = 2 if _SURVIVING.issuperset(values) else 1
     if len(left) > enough or _blank_options(job, left) > enough:
         return True
-    if any(each.isidentifier() and re.search(_OF_OTHERS % each, job.source.own.text) for each in left):
+    if any(each.isidentifier() and re.search(_OF_OTHERS % each, own) for each in left):
         return True
-    left.update(_remarks(job), _phrases(job.source.own.text), _redirected(job))
+    left.update(_remarks(job), occurrences(_TO_FILL_IN, own), _redirected(job))
     left.update(_DESCRIBED.findall(job.text.string), _MARKED.findall(job.text.string))
     left.update(_DOTS.findall(job.text.string) + _TO_ENTER.findall(job.text.string))
     if len(left) > enough:
@@ -204,9 +173,10 @@ def _rows_of_blanks(job: Job) -> frozenset[int]:
 
 def _has_unfilled_commands(job: Job) -> bool:
     """Whether the commands alone show that a script was published: several are to be filled in, and one fails so."""
-    if _has_dotted_variables(job.source.own.text):
+    own = job.source.own.text
+    if "..." in own and len(set(occurrences(_DOTTED, own))) >= _FEW:
         return True
-    if not _says_what_to_write(job.source.own.text):
+    if not occurs(_HERE, own):
         return False
     words, redirected = unfilled_words(job), _redirected(job)
     fails = bool(redirected) or any(map(_fails, words))

@@ -14,6 +14,7 @@ from sbatchlint.bash.syntax.tree import AndOr, Case, If
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
+from sbatchlint.bash.variables import branches_in
 from sbatchlint.job import Job
 from sbatchlint.job.programs import by_program
 from sbatchlint.source.regex import Regex
@@ -250,13 +251,13 @@ def _message(job: Job, command: Invocation) -> Invocation | None:
     context = command.context
     if context.handler or context.captured or context.parent is not None or context.shell.depth:
         return None
-    branches = _branches(command)
+    branches = branches_in(command.guards)
     if len(command.argv) > 2 or len(command.argv) > 1 and text_of(command.argv[1]) != "0" or not branches:
         return None
     messages: list[Invocation] = []
     for each in reversed(job.invocations[: command.index]):
         among = each.name in _BETWEEN or len(command.argv) > 1 and each.name in _TIDYING
-        if not among or _branches(each) != branches or each.context.calls != context.calls:
+        if not among or branches_in(each.guards) != branches or each.context.calls != context.calls:
             break
         if each.name in _MESSAGES:
             messages.append(each)
@@ -273,11 +274,6 @@ def _message(job: Job, command: Invocation) -> Invocation | None:
     elif not failed:
         failed = _HELP.search(_test(job, command)[0]) is None
     return messages[-1] if failed else None
-
-
-def _branches(command: Invocation) -> frozenset[object]:
-    """The branches that contain a command; its other guards are about alternatives for its words."""
-    return frozenset(guard for guard in command.guards if isinstance(guard[0], tuple) and guard[0][0] in ("if", "case"))
 
 
 def _follows_failure(job: Job, command: Invocation) -> bool:

@@ -1,12 +1,12 @@
 """Branches that no job takes, as the script itself decides their tests: `MODE=train`, and an `if` for other modes."""
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from sbatchlint.bash.syntax.tree import Arithmetic, ArithmeticCommand, Case, Function, If, Parameter, Simple, Statement
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
+from sbatchlint.source.numbers import has_between
 from sbatchlint.source.text import Nested, Span
 
 
@@ -31,20 +31,15 @@ def _idle_branches(job: Job) -> Nested[bool]:
     foreign.sort()
     found = []
     for tests, bodies in _choices(job):
-        if any(_is_any_in(foreign, test) for test in tests):
+        if any(has_between(foreign, *test) for test in tests):
             continue  # who submits the job decides it, where it runs, or what it requests
         for place in bodies:
             span = job.span(place.start, place.end)
-            if _is_any_in(ran, span) or not _is_any_in(commands, place) or any(functions.around(place)):
+            if has_between(ran, *span) or not has_between(commands, *place) or any(functions.around(place)):
                 continue
             if job.ended is None or place.end <= job.ended:
                 found.append((span, True))
     return Nested(found)
-
-
-def _is_any_in(places: list[int], span: Span) -> bool:
-    at = bisect_left(places, span.start)
-    return at < len(places) and places[at] < span.end
 
 
 def _choices(job: Job) -> Iterator[tuple[list[Span], list[Span]]]:

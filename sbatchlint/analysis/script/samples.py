@@ -5,7 +5,6 @@ What decides is the script's path within its project, not how the path was typed
 
 import os.path
 from collections.abc import Sequence
-from functools import lru_cache
 
 from sbatchlint.analysis.script.forms import is_form, rests_on_blank
 from sbatchlint.bash.values import may_have_slots
@@ -13,7 +12,7 @@ from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import TEMPLATED
 from sbatchlint.slurm.model import Setting
-from sbatchlint.source.regex import Regex
+from sbatchlint.source.regex import Regex, occurrences, occurs
 from sbatchlint.source.templates import HASHES, PLAIN_SLOTS
 from sbatchlint.source.text import Span
 
@@ -43,7 +42,9 @@ _STATEMENT = Regex(
 )
 _CAPITALS = Regex(r"[A-Z]{3,}(?:[._-][A-Z]{2,})*")
 _NUMERIC = frozenset({"node-count", "int", "int>=0", "int>=1", "mem"})
+# The word in commands, and directives of the wrapper ybatch.
 _NAMED_SLOT = Regex(r"(?m)^[^#\n]*(?<![A-Za-z_$])PLACEHOLDER(?![A-Za-z])")
+_OF_WRAPPER = Regex(r"\n#YBATCH")
 _MANY = 3  # values that are the names of their options
 # The beginning of a statement that takes a line of its own.
 _IN_LINE = Regex(r"%\s*(?:if|for)\b")
@@ -63,12 +64,6 @@ _TO_ADAPT = Regex(
     r"(?i)\btemplate\b(?:[ \t]+(?:file|script|job))*[ \t]+(?:to|for you to|that you|please)\b[^.\n]{0,20}"
     r"\b(?:adapt|adjust|edit|modif|fill|change|customi[sz])"
 )
-
-
-@lru_cache(maxsize=8)  # each job that a script submits asks of the whole text
-def _has_named_slots(text: str) -> bool:
-    """Whether commands have the word PLACEHOLDER in them, again and again."""
-    return "PLACEHOLDER" in text and len(_NAMED_SLOT.findall(text)) >= _MANY
 
 
 @once
@@ -101,7 +96,7 @@ def is_template(job: Job) -> bool:
         or sum(map(_is_own_name, job.directives.settings)) >= _MANY
         or _has_capital_slots(job.directives.settings)
         or sum(each.text == "" or (each.text or "")[:1] == "#" for each in job.directives.settings) >= _MANY
-        or _has_named_slots(job.source.own.text)
+        or len(occurrences(_NAMED_SLOT, job.source.own.text)) >= _MANY
         or any(map(_TO_ADAPT.search, _first_comments(job)))
     )
 
@@ -121,13 +116,7 @@ def _has_capital_slots(settings: Sequence[Setting]) -> bool:
 
 def may_be_edited(job: Job) -> bool:
     """Whether a fix may change a script: not a template, nor one that a wrapper with directives of its own submits."""
-    return not _is_of_wrapper(job.source.own.text) and not is_unfinished(job)
-
-
-@lru_cache(maxsize=8)  # as above
-def _is_of_wrapper(text: str) -> bool:
-    """Whether directives of ybatch stand in it."""
-    return "\n#YBATCH" in text
+    return not occurs(_OF_WRAPPER, job.source.own.text) and not is_unfinished(job)
 
 
 def is_sample(job: Job) -> bool:

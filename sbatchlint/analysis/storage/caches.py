@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.script.work import step_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, cut, shown_text, span_of
-from sbatchlint.bash.variables import merge_guards
+from sbatchlint.bash.variables import is_default, merge_guards
 from sbatchlint.job import Site, Step
 from sbatchlint.job.argv import program_options
 from sbatchlint.job.containers import Container
@@ -100,5 +100,5 @@ def _values(command: Invocation, name: str, container: Container | None) -> Iter
         guards = merge_guards(command.guards, alternative.guards)
         if guards is None or not alternative.fields:
             continue
-        default = any(isinstance(branch, tuple) and branch[:1] == ("default",) for branch, _ in alternative.guards)
+        default = any(is_default(key) for key, _ in alternative.guards)
         yield alternative.fields[0], default, variable.span

@@ -1,14 +1,13 @@
 """Where commands write: the options that name a place for results, and the paths that they create."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, cut, shown_text
 from sbatchlint.job.argv import partition
 from sbatchlint.job.paths import key
 from sbatchlint.programs import has_trait
-from sbatchlint.source.regex import Regex
+from sbatchlint.source.regex import Regex, matches
 
 # The operators of redirections that write to a file.
 WRITING = frozenset({">", ">>", ">|", "&>", "&>>"})
@@ -29,14 +28,13 @@ _RECURSIVE = Regex(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive")
 
 def names_logs(option: str) -> bool:
     """Whether an option takes a folder for logs, judging by its name (with or without dashes)."""
-    return _LOGS.fullmatch(option) is not None
+    return matches(_LOGS, option)
 
 
-@lru_cache(maxsize=4096)  # most scripts have the same words
 def names_output(word: str) -> bool:
     """Whether an option takes a place to write to, judging by its name (with or without dashes or a value)."""
     option = word.partition("=")[0]
-    return names_logs(option) or _RESULTS.fullmatch(option) is not None
+    return names_logs(option) or matches(_RESULTS, option)
 
 
 def words(command: Invocation) -> list[str]:

@@ -14,6 +14,7 @@ from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.training.parallelism import Indivisible, Sizes, indivisible
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, is_open, span_of, text_of
+from sbatchlint.bash.variables import is_default
 from sbatchlint.job import Job
 from sbatchlint.job.argv import basename, hides_options, integer
 from sbatchlint.job.geometry import job_nodes
@@ -24,8 +25,8 @@ from sbatchlint.job.programs import commands_with_option
 from sbatchlint.job.ranks import QUIET
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.job.worlds import World, world_of
-from sbatchlint.source.numbers import is_number, parse_integer
-from sbatchlint.source.regex import Regex
+from sbatchlint.source.numbers import is_number
+from sbatchlint.source.regex import Regex, matches
 from sbatchlint.source.text import Span
 
 # Name of the option, without dashes and with `_`, to the field of `Sizes`.
@@ -76,16 +77,6 @@ _UNEVEN = Regex(
 )
 # Defaults of swift's arguments (the same from 3.3 to 4.6).
 _SWIFT_DEFAULTS = {"micro_batch": 1, "global_batch": 16}
-
-
-@lru_cache(maxsize=1024)  # programs have the same options again and again
-def _is_axis(name: str) -> bool:
-    return _MORE_AXES.fullmatch(name) is not None
-
-
-@lru_cache(maxsize=1024)
-def _is_uneven(name: str) -> bool:
-    return _UNEVEN.fullmatch(name) is not None
 
 
 class SizeSetting(NamedTuple):
@@ -155,20 +146,17 @@ class Layout:
                     numbers.setdefault(name, number)
         if self.dialect == "megatron" and not self.has("group_query_attention") or self.has("multi_latent_attention"):
             numbers.pop("groups", None)
-        if self.dialect != "megatron" or any(map(_is_uneven, self.flags)):
+        if self.dialect != "megatron" or any(matches(_UNEVEN, each) for each in self.flags):
             numbers.pop("layers", None)
         if _CHANGING_BATCHES & self._names:
             numbers.pop("global_batch", None)
-        if not numbers.keys().isdisjoint((*_SPREAD, "global_batch")) and self._has_more_axes:
+        has_more_axes = any(matches(_MORE_AXES, each) for each in self._names - _NO_AXES)
+        if has_more_axes and not numbers.keys().isdisjoint((*_SPREAD, "global_batch")):
             for name in _SPREAD:
                 numbers.pop(name, None)
             numbers.pop("global_batch", None)
         sequence_parallel = self.dialect == "megatron" and self.has("sequence_parallel")
         return Sizes(self._world(), sequence_parallel=sequence_parallel, **numbers)
-
-    @property
-    def _has_more_axes(self) -> bool:
-        return any(map(_is_axis, self._names - _NO_AXES))
 
     @property
     def _names(self) -> set[str]:
@@ -368,7 +356,7 @@ def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout 
                 layout.words[option.rpartition(".")[2]] = field
                 found = _override(option)
                 if found is not None:
-                    overrides[found] = SizeSetting(_whole(text_of(value)), span_of(field), option)
+                    overrides[found] = SizeSetting(positive(text_of(value)), span_of(field), option)
             before = text
             continue
         before = text
@@ -384,7 +372,7 @@ def _read(job: Job, invocation: Invocation, count: int, dialect: str) -> Layout 
             span = span_of(field)
             end = span_of(setting).end
             joined = Span(span.start, end) if not equals and end > span.end else span
-            layout.settings[size] = SizeSetting(_whole(text_of(setting)), joined, option)
+            layout.settings[size] = SizeSetting(positive(text_of(setting)), joined, option)
     layout.settings.update(overrides)
     if _ELSEWHERE & layout.flags.keys() or not (layout.settings or dialect == "swift" or layout.names_file):
         return None
@@ -418,13 +406,6 @@ def _override(key: str) -> str | None:
     return _IN_RECIPES.get(name) if _SECTIONS.fullmatch(section) else None
 
 
-def _whole(text: str | None) -> int | None:
-    """A size as a number; None where it is not known, or not a positive integer."""
-    if text is None or not text.isascii() or not is_number(text) or len(text) > 12:
-        return None
-    return parse_integer(text) or None
-
-
 def broken_layouts(job: Job, *rules: str) -> list[tuple[Layout, Indivisible, bool]]:
     """Layouts that violate these rules, each with its fault, and whether that is certain.
 
@@ -447,5 +428,5 @@ def broken_layouts(job: Job, *rules: str) -> list[tuple[Layout, Indivisible, boo
 
 def _takes_defaults(invocation: Invocation) -> bool:
     """Whether a command has the words of the defaults, as if nobody sets the variables of `${NAME:-default}`."""
-    taken = [arm for branch, arm in invocation.guards if isinstance(branch, tuple) and branch[:1] == ("default",)]
+    taken = [arm for key, arm in invocation.guards if is_default(key)]
     return bool(taken) and not any(taken)
