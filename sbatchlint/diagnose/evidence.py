@@ -1,4 +1,4 @@
-"""Evidence for the causes of symptoms, in a job or in an event.
+"""Evidence for the causes of symptoms in the script.
 
 The first functions return places in the script. The last ones return a function for `Cause.script`:
 `script=sets("account")`.
@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from sbatchlint.analysis.containers.container_starts import container_starts
+from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import known_prefix, text_of
 from sbatchlint.diagnose.symptom import RULED_OUT, Confidence, Event, Shown, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
-from sbatchlint.source.numbers import parse_integer
+from sbatchlint.job.programs import commands_named
+from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -40,25 +42,28 @@ _LETTERS = {
     "time": "-t",
 }  # fmt: skip
 _NAMES = {letter[1]: name for name, letter in _LETTERS.items()}
-# Messages of programs that submit jobs about a failed submission.
-_WORKFLOW = Regex(
-    r"(?i)(?:error|fail\w{,4}) (?:while )?submitting|submit\w{,4} (?:the )?(?:job ?)?script|jobscript|workflow ?error"
-    r"|sbatch failed|failed to submit|submission (?:error|of job)|grid scheduler|\.command\.run|failedjoberror"
-    r"|got command|can't be submitted|non-?zero exit status|calledprocesserror|--cluster |^\s*\S.*[\s'\"]sbatch: error:"
-    r'|^traceback \(most recent|^\s*file "[^"]+", line \d'
-)
 _SEVERAL_TASKS = Regex(r"\s(?:-n\s*|--ntasks(?:-per-node)?[= ])(?:[2-9]|\d\d)")
+
+
+def settings(job: Job, *names: str) -> list[Setting]:
+    """What directives set of these options (canonical names), in order."""
+    return [each for each in job.directives.settings if each.name in names]
 
 
 def options(job: Job, *names: str) -> tuple[Span, ...]:
     """The places where directives set one of these options (canonical names), in order."""
-    return tuple(each.span for each in job.directives.settings if each.name in names)
+    return spans_of(settings(job, *names))
 
 
 def options_written(text: str) -> set[str]:
     """The canonical names of the options in the text of a directive, whether or not sbatch reads it."""
     found = re.findall(r"\s--?([A-Za-z][\w-]*)", text)
     return {_NAMES.get(each, each) for each in found}
+
+
+def names_kind(setting: Setting) -> bool:
+    """Whether an option that asks for GPUs names a kind of them."""
+    return any(map(str.isalpha, (setting.value or "").removeprefix("gpu")))
 
 
 def lacks(job: Job, *names: str) -> bool:
@@ -68,12 +73,17 @@ def lacks(job: Job, *names: str) -> bool:
 
 def commands(job: Job, *names: str) -> tuple[Span, ...]:
     """The commands with these names, in order."""
-    return tuple(each.span for each in job.invocations if each.name in names)
+    return spans_of(commands_named(job, *names))
+
+
+def variables(job: Job, *names: str) -> list[VariableAssignment]:
+    """The assignments to these variables, in order."""
+    return [each for each in job.assignments if each.name in names]
 
 
 def assigned(job: Job, *names: str) -> tuple[Span, ...]:
-    """The assignments to these variables, in order."""
-    return tuple(each.span for each in job.assignments if each.name in names)
+    """The places of the assignments to these variables, in order."""
+    return spans_of(variables(job, *names))
 
 
 def step_options(job: Job, *names: str) -> tuple[Span, ...]:
@@ -85,12 +95,11 @@ def step_options(job: Job, *names: str) -> tuple[Span, ...]:
 def submissions(job: Job, *names: str) -> tuple[Span, ...]:
     """The places of these options of sbatch and salloc in the script; without names, these commands themselves."""
     words = tuple(f"--{each}" for each in names) + tuple(_LETTERS[each] for each in names if each in _LETTERS)
-    commands = [each for each in job.invocations if each.name in ("sbatch", "salloc")]
     if not names:
-        return spans_of(commands)
+        return commands(job, "sbatch", "salloc")
     return tuple(
         word[0].span
-        for command in commands
+        for command in commands_named(job, "sbatch", "salloc")
         for word in command.argv[1:]
         if word and known_prefix(word).startswith(words)
     )
@@ -98,32 +107,19 @@ def submissions(job: Job, *names: str) -> tuple[Span, ...]:
 
 def captured_submissions(job: Job) -> tuple[Span, ...]:
     """The sbatch commands whose whole output the script captures: they have no `--parsable`."""
-    return tuple(
-        command.span
-        for command in job.invocations
-        if command.name == "sbatch"
-        and command.context.captured
-        and not any(text_of(word) == "--parsable" for word in command.argv)
-    )
+    captured = [each for each in commands_named(job, "sbatch") if each.context.captured]
+    return spans_of(each for each in captured if "--parsable" not in map(text_of, each.argv))
 
 
 def several_tasks(job: Job) -> tuple[Span, ...]:
     """The sruns with several tasks, also in a script of the login node, where each is a job."""
-    text = job.source.text
-    sruns = [each.span for each in job.invocations if each.name == "srun"]
-    return tuple(each for each in sruns if _SEVERAL_TASKS.search(text[each.start : each.end]))
+    return matching(job, commands_named(job, "srun"), _SEVERAL_TASKS)
 
 
 def small_shm(job: Job, event: Event) -> Verdict:
     """The containers of docker and podman that have a /dev/shm of their own, of 64 MB."""
-    return shown(
-        tuple(
-            start.place
-            for ways in container_starts(job)
-            for start in ways
-            if start.is_isolated and start.has_small_memory
-        )
-    )
+    starts = (start for ways in container_starts(job) for start in ways)
+    return shown(tuple(each.place for each in starts if each.is_isolated and each.has_small_memory))
 
 
 def worded(job: Job, word: str) -> tuple[Span, ...]:
@@ -140,9 +136,28 @@ def spans_of(found: Iterable[HasSpan]) -> tuple[Span, ...]:
     return tuple(each.span for each in found)
 
 
-def possible(condition: object) -> bool | None:
-    """For `Cause.log`: leaves a cause open if a condition holds, and rules it out if not."""
-    return None if condition else False
+def matching(job: Job, found: Iterable[HasSpan], pattern: str | re.Pattern[str] | Regex) -> tuple[Span, ...]:
+    """The places of those of these commands, steps or assignments whose text the expression matches."""
+    text = job.source.text
+    expression = re.compile(pattern) if isinstance(pattern, str) else pattern
+    return tuple(each.span for each in found if expression.search(text[each.span.start : each.span.end]))
+
+
+def containing(job: Job, found: Iterable[HasSpan], *words: str) -> tuple[Span, ...]:
+    """The places of those of these commands, steps or assignments whose text has one of these words."""
+    text = job.source.text
+    return tuple(each.span for each in found if any(word in text[each.span.start : each.span.end] for word in words))
+
+
+def containers(job: Job) -> tuple[Span, ...]:
+    """The commands that enter a container; without any, the steps that do."""
+    found = tuple(start.place for ways in container_starts(job) for start in ways)
+    return found or contained_steps(job)
+
+
+def contained_steps(job: Job) -> tuple[Span, ...]:
+    """The steps that run in a container."""
+    return spans_of(each for each in job.steps if each.container is not None)
 
 
 def shown(spans: tuple[Span, ...], confidence: Confidence = "likely") -> Verdict:
@@ -150,29 +165,9 @@ def shown(spans: tuple[Span, ...], confidence: Confidence = "likely") -> Verdict
     return Shown(spans, None, confidence) if spans else None
 
 
-def by_program(event: Event) -> bool | None:
-    """For `Cause.log`: confirms that a program submitted the refused job, which is therefore not that of the script.
-
-    Then other output surrounds the message.
-    """
-    near = (event.text, *event.above[-12:], *event.below[:4])
-    return True if any(map(_WORKFLOW.search, near)) else None
-
-
-def number(event: Event, group: str) -> int | None:
-    """The number in a group of the pattern; None if there is none."""
-    text = event.groups.get(group)
-    return parse_integer(text) if text else None
-
-
-def says(*words: str) -> Callable[[Event], bool | None]:
-    """For `Cause.log`: rules a cause out if the message has none of these words."""
-    return lambda event: None if any(each in event.text for each in words) else False
-
-
-def begins(group: str, *beginnings: str) -> Callable[[Event], bool | None]:
-    """For `Cause.log`: rules a cause out if the group of the pattern does not begin with one of these."""
-    return lambda event: None if event.groups.get(group, "").startswith(beginnings) else False
+def certainly(job: Job, spans: tuple[Span, ...]) -> Verdict:
+    """The places in directives as a verdict; ruled out if there are none, and no directive is unknown."""
+    return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
 
 
 def sets(*names: str, confidence: Confidence = "likely") -> Question:
@@ -183,6 +178,21 @@ def sets(*names: str, confidence: Confidence = "likely") -> Question:
         return shown(spans, confidence) or (RULED_OUT if lacks(job, *names) else None)
 
     return question
+
+
+def requests(*names: str, confidence: Confidence = "likely") -> Question:
+    """The directives set one of these options."""
+    return lambda job, event: shown(options(job, *names), confidence)
+
+
+def assigns(*names: str, confidence: Confidence = "likely") -> Question:
+    """The script assigns one of these variables."""
+    return lambda job, event: shown(assigned(job, *names), confidence)
+
+
+def calls(*names: str, confidence: Confidence = "likely") -> Question:
+    """The script has commands with one of these names."""
+    return lambda job, event: shown(commands(job, *names), confidence)
 
 
 def not_set(*names: str, beside: str = "", confidence: Confidence = "likely") -> Question:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sbatchlint.diagnose.answers import Answer, codes_of
-from sbatchlint.diagnose.evidence import by_program
+from sbatchlint.diagnose.clues import by_program
 from sbatchlint.diagnose.nodes import IS_RANK, node_of
 from sbatchlint.diagnose.symptom import Event, Where
 from sbatchlint.diagnose.traceback import own_frame

@@ -3,7 +3,7 @@
 import re
 from datetime import datetime
 
-from sbatchlint.diagnose.evidence import possible
+from sbatchlint.diagnose.clues import possible
 from sbatchlint.diagnose.symptom import Event
 
 # A shorter silence may be work: an epoch, a checkpoint, a large file.

@@ -20,7 +20,6 @@ A job that ends before its work is done, as COMPLETED: what runs in the backgrou
 reads the list that a loop is to read. The line that is shown is the last one of the log.
 """,
     printed_by="any program",
-    releases="all releases",
     role="warning",
     literals=(),
     patterns=(),

@@ -11,7 +11,8 @@ from typing import Literal
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.evidence import CPUS, MEMORY, TASKS, lacks, options, possible, shown, step_options
+from sbatchlint.diagnose.clues import possible
+from sbatchlint.diagnose.evidence import CPUS, MEMORY, TASKS, lacks, options, shown, step_options
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS

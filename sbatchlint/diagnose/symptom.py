@@ -166,12 +166,12 @@ class Symptom(NamedTuple):
     title: str
     docs: str
     printed_by: str
-    releases: str
-    role: Role
     literals: tuple[str, ...]
     patterns: tuple[str, ...]
     causes: tuple[Cause, ...]
     matches: str
+    releases: str = "all releases"
+    role: Role = "cause"
     others: str = ""
     examples: tuple[Example, ...] = ()
     recovered_by: str | None = None

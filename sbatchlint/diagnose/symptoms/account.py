@@ -5,21 +5,20 @@ JOB_STATE_FLAGS and enum job_states, slurm/slurm.h; the names are those of src/c
 
 from collections.abc import Callable
 
-from sbatchlint.diagnose.evidence import lacks, options, sets, shown
+from sbatchlint.diagnose.evidence import MEMORY, Question, lacks, options, sets, shown
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 
 _LITERALS = ("JobState=",)
 
 
-def _time(job: Job, event: Event) -> Verdict:
-    spans = options(job, "time")
-    return shown(spans, "certain") or (Shown(()) if lacks(job, "time") else None)
+def _asked(*names: str) -> Question:
+    """The directives set one of these options, or certainly none of them."""
 
+    def question(job: Job, event: Event) -> Verdict:
+        return shown(options(job, *names), "certain") or (Shown(()) if lacks(job, *names) else None)
 
-def _memory(job: Job, event: Event) -> Verdict:
-    spans = options(job, "mem", "mem-per-cpu", "mem-per-gpu")
-    return shown(spans, "certain") or (Shown(()) if lacks(job, "mem", "mem-per-cpu", "mem-per-gpu") else None)
+    return question
 
 
 def _ended_by(codes: tuple[str, ...], signals: tuple[str, ...]) -> Callable[[Event], bool | None]:
@@ -47,7 +46,6 @@ The state that accounting keeps. What the job did in its last minutes is in the 
 is a hang, not a long run.
 """,
         printed_by="sacct, scontrol",
-        releases="all",
         role="consequence",
         literals=_LITERALS,
         patterns=(r"^JobState=TIMEOUT",),
@@ -57,7 +55,7 @@ is a hang, not a long run.
                 "script",
                 "the job needed more time than it asked for, or it hung",
                 "look at the end of the log: where it was silent for long, find what the job waited for; else ask for more",
-                script=_time,
+                script=_asked("time"),
             ),
         ),
         matches="JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15",
@@ -79,7 +77,7 @@ The state that accounting keeps where the kernel ended a process of the job for 
                 "script",
                 "the processes of the job needed more memory than it has",
                 "ask for more with --mem or --mem-per-cpu, or look whether every rank loads what one could",
-                script=_memory,
+                script=_asked(*MEMORY),
             ),
         ),
         matches="JobState=OUT_OF_MEMORY Reason=OutOfMemory ExitCode=0:125",
@@ -91,7 +89,6 @@ The state that accounting keeps where the kernel ended a process of the job for 
 A job of a higher priority took its nodes.
 """,
         printed_by="sacct, scontrol",
-        releases="all",
         role="consequence",
         literals=_LITERALS,
         patterns=(r"^JobState=PREEMPTED",),
@@ -113,7 +110,6 @@ A job of a higher priority took its nodes.
 Slurm ends a job at the time that `--deadline` names, or when it can no longer end before it.
 """,
         printed_by="sacct, scontrol",
-        releases="all",
         role="consequence",
         literals=_LITERALS,
         patterns=(r"^JobState=DEADLINE",),
@@ -158,7 +154,6 @@ its state are with the cluster that started it: `sacct --federation`.
 By its user, an administrator, or a program of theirs (scancel); or because a job that it depends on failed.
 """,
         printed_by="sacct, scontrol",
-        releases="all",
         role="teardown",
         literals=_LITERALS,
         patterns=(r"^JobState=CANCELLED(?: by (?P<uid>\d+))?",),
@@ -179,7 +174,6 @@ By its user, an administrator, or a program of theirs (scancel); or because a jo
 A node stopped answering, or could not be started. Slurm starts the job again if it may be requeued.
 """,
         printed_by="sacct, scontrol",
-        releases="all",
         role="consequence",
         literals=_LITERALS,
         patterns=(r"^JobState=(?:NODE_FAIL|BOOT_FAIL|LAUNCH_FAILED)",),
@@ -203,7 +197,6 @@ not exist, or may not be written by the user on that node.
 """,
         printed_by="sacct, scontrol",
         releases="all: ESLURMD_IO_ERROR 4021 & 127 = 53",
-        role="cause",
         literals=_LITERALS,
         patterns=(r"^JobState=FAILED .*(?:RaisedSignal:53|ExitCode=0:53)",),
         causes=(
@@ -231,7 +224,6 @@ not exist, or may not be written by the user on that node.
 The exit code is that of the script's last command, or of `exit`. What failed is in the log.
 """,
         printed_by="sacct, scontrol",
-        releases="all",
         role="teardown",
         literals=_LITERALS,
         patterns=(r"^JobState=FAILED Reason=\S* ExitCode=(?P<code>\d+):(?P<signal>\d+)",),
@@ -248,7 +240,7 @@ The exit code is that of the script's last command, or of `exit`. What failed is
                 "script",
                 "a program of the job was killed, as where the memory that the script asks for ran out",
                 "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`",
-                script=_memory,
+                script=_asked(*MEMORY),
                 log=_ended_by(("137",), ("9",)),
                 unproven="possible",
             ),

@@ -3,72 +3,52 @@
 import re
 
 from sbatchlint.bash.values import span_of, text_of
-from sbatchlint.diagnose.evidence import assigned, possible, says, shown, spans_of, worded
+from sbatchlint.diagnose.clues import matches, possible, says
+from sbatchlint.diagnose.evidence import assigned, assigns, commands, containing, shown, spans_of, variables, worded
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.diagnose.symptoms.files import unpacks
 from sbatchlint.job import Job
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.programs import commands_named
 
 _ENGINES = ("apptainer", "singularity")
 # Commands that containers are started for; none is the name of an image.
 _PROGRAMS = (
-    "python",
-    "python3",
-    "bash",
-    "sh",
-    "torchrun",
-    "accelerate",
-    "deepspeed",
-    "mpirun",
-    "mpiexec",
-    "nvidia-smi",
-    "env",
-    "Rscript",
-    "julia",
-    "java",
-)
+    "python", "python3", "bash", "sh", "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "nvidia-smi", "env",
+    "Rscript", "julia", "java",
+)  # fmt: skip
 # Why an image is not fetched, and why its folder is not made.
 _FETCHING = re.compile(
     r"(?i)registry|manifest|unauthorized|dial tcp|lookup|denied:|toomanyrequests|no space|quota|checksum"
 )
-_LOST_FOLDER = re.compile(r"mkdir \S+: no such file or directory")
 _BINDS = ("SINGULARITY_BINDPATH", "SINGULARITY_BIND", "APPTAINER_BIND", "APPTAINER_BINDPATH")
 
 
 def _binds(job: Job, event: Event) -> Verdict:
     """Where the script names the source: in a variable, or in a command."""
     source = event.groups.get("source", "")
-    text = job.source.text
-    settings = tuple(
-        assignment.span
-        for assignment in job.assignments
-        if assignment.name in _BINDS and source in text[assignment.span.start : assignment.span.end]
-    )
-    commands = tuple(
-        command.span
-        for command in job.invocations
-        if command.name in _ENGINES and source and source in text[command.span.start : command.span.end]
-    )
-    return Shown(settings + commands) if settings or commands else shown(assigned(job, *_BINDS), "possible")
+    found = containing(job, variables(job, *_BINDS), source)
+    found += containing(job, commands_named(job, *_ENGINES), source) if source else ()
+    return Shown(found) if found else shown(assigned(job, *_BINDS), "possible")
 
 
-def _no_image_there(event: Event) -> bool | None:
-    """The image itself is what is missing, or its registry cannot be reached or does not deliver it."""
-    near = " ".join((event.text, *event.below[:2]))
-    known = r"(?i)Unable to find image|pull access|manifest unknown|toomanyrequests|dial tcp|no such host|registry|/v2/"
-    return possible(re.search(known, near))
+# The image itself is what is missing, or its registry cannot be reached or does not deliver it.
+_no_image_there = matches(
+    r"(?i)Unable to find image|pull access|manifest unknown|toomanyrequests|dial tcp|no such host|registry|/v2/",
+    below=2,
+)
 
 
 def _image_word(job: Job, event: Event) -> Verdict:
     """The commands of docker and podman with the image that the message names; without a name, all of them."""
     image = re.search(r"Unable to find image '([^']+)'", " ".join((*event.above[-3:], event.text)))
-    runs = [each for each in job.invocations if each.name in ("docker", "podman")]
-    named = [each for each in runs if image and any(image[1] == word for word in map(text_of, each.argv))]
+    runs = commands_named(job, "docker", "podman")
+    named = [each for each in runs if image and image[1] in map(text_of, each.argv)]
     return shown(spans_of(named or runs))
 
 
 def _starts(job: Job, event: Event) -> Verdict:
-    found = tuple(each.span for each in job.invocations if each.name in (*_ENGINES, "docker", "podman"))
+    found = commands(job, *_ENGINES, "docker", "podman")
     program = event.groups.get("program", "")
     return shown(found or (worded(job, program) if program else ()))
 
@@ -99,7 +79,6 @@ SYMPTOMS = (
         docs="The source of `--bind` (or of SINGULARITY_BIND, APPTAINER_BIND) is not there on this node, or its target is not in the image and neither overlay nor underlay may make it.\n",
         printed_by="apptainer, singularity",
         releases="`mount source X doesn't exist` in all",
-        role="cause",
         literals=("mount source ", "while mounting ", "mount hook function failure", "destination doesn't exist in container", "could not mount "),
         patterns=(r"mount source (?P<source>\S+) doesn't exist", r"FATAL:.*(?:while mounting|could not mount|mount hook function failure)[: ]+(?P<source>/\S*)?", r"destination (?P<source>\S+) doesn't exist in container"),
         causes=(
@@ -117,16 +96,14 @@ FATAL:   container creation failed: mount /data->/data error: while mounting /da
         title="the image cannot be opened or fetched",
         docs="The path is wrong, the file is incomplete, or a registry was not reached; `docker://` images are converted in APPTAINER_TMPDIR, which needs room.\n",
         printed_by="apptainer, singularity",
-        releases="all releases",
-        role="cause",
         literals=("could not open image", "Unable to handle docker", "Unable to handle ", "image format not recognized", "While making image from oci registry", "While pulling", "failed to get checksum", "failed to pull", "While performing build", "conveyor failed", "Image file already exists"),
         patterns=(r"FATAL:.*could not open image (?P<image>[^\s:]+)", r"FATAL:.*(?:Unable to handle \S+ uri|image format not recognized|While (?:making image|pulling|performing build)|conveyor failed)", r"FATAL:.*Image file already exists: (?P<image>\S+)"),
         causes=(
             Cause("no-image-in-script", "script", "the script names no image before the command, so {image} is taken for it", "write the image between the options of exec and the command", codes=("SB409", "SB414"), script=_taken_for_image, log=_no_image),
             Cause("no-image", "submission", "the command is taken for the image, {image}: the word with the image is empty or missing", "look at the variable or the setting that holds the image", log=_no_image),
-            Cause("exists", "submission", "the file to which the image is pulled is there already: {image}", "leave the pull out where it is there, or give it --force", log=lambda event: possible("already exists" in event.text), unproven="certain"),
-            Cause("no-room", "script", "the image is unpacked or converted in /tmp of the node, which is too small for it", "export APPTAINER_TMPDIR (SINGULARITY_TMPDIR) and APPTAINER_CACHEDIR to folders that the script makes where there is room; or pull the image into a .sif file before the job", script=unpacks, log=lambda event: possible(re.search(r"(?i)no space left|disk quota", " ".join((event.text, *event.below[:3]))))),
-            Cause("folder-of-build", "script", "the folder in which apptainer works, of APPTAINER_TMPDIR, is not there on the node", 'make it before: mkdir -p "$APPTAINER_TMPDIR"', script=lambda job, event: shown(assigned(job, "APPTAINER_TMPDIR", "SINGULARITY_TMPDIR", "TMPDIR")), log=lambda event: possible(_LOST_FOLDER.search(event.text))),
+            Cause("exists", "submission", "the file to which the image is pulled is there already: {image}", "leave the pull out where it is there, or give it --force", log=says("already exists"), unproven="certain"),
+            Cause("no-room", "script", "the image is unpacked or converted in /tmp of the node, which is too small for it", "export APPTAINER_TMPDIR (SINGULARITY_TMPDIR) and APPTAINER_CACHEDIR to folders that the script makes where there is room; or pull the image into a .sif file before the job", script=unpacks, log=matches(r"(?i)no space left|disk quota", below=3)),
+            Cause("folder-of-build", "script", "the folder in which apptainer works, of APPTAINER_TMPDIR, is not there on the node", 'make it before: mkdir -p "$APPTAINER_TMPDIR"', script=assigns("APPTAINER_TMPDIR", "SINGULARITY_TMPDIR", "TMPDIR"), log=matches(r"mkdir \S+: no such file or directory")),
             Cause("build", "cluster", "the image cannot be built on the node: the user is not root there, and namespaces or fakeroot do not stand in for it", "build it on a machine where you are root, or as the site says (--fakeroot, a remote builder), and copy the .sif", log=lambda event: possible("performing build" in event.text and not _FETCHING.search(event.text))),
             Cause("image-of-script", "script", "the image that the script names cannot be opened: {image}", "correct the path; pull it before the job", codes=("SB505", "SB518", "SB409", "SB414"), script=_image),
             Cause("image", "submission", "the image cannot be opened or fetched: {image}", "pull it before the job, with APPTAINER_TMPDIR and APPTAINER_CACHEDIR where there is room"),
@@ -143,8 +120,6 @@ FATAL:   While performing build: conveyor failed to get: while creating /tmp/b/r
         title="a program that starts another one was not told which",
         docs="Its line is cut, or the variable that holds the program is empty: each line needs its own `apptainer exec IMAGE`.\n",
         printed_by="apptainer, singularity (cobra), timeout, nohup (coreutils)",
-        releases="all releases",
-        role="cause",
         literals=("arg(s), only received", "timeout: missing operand", "nohup: missing operand"),
         patterns=(r"requires at least \d+ arg\(s\), only received \d+", r"^(?:timeout|nohup): missing operand"),
         causes=(
@@ -161,15 +136,13 @@ timeout: missing operand
         title="the container could not be started",
         docs="User namespaces that the kernel does not allow, an image that cannot be mounted (FUSE), a program that the image does not have.\n",
         printed_by="apptainer, singularity",
-        releases="all releases",
-        role="cause",
         literals=("Failed to create user namespace", "Failed to create mount namespace", "Failed to create container process", "newuidmap", "newgidmap", "executable file not found in $PATH", "container creation failed", "failed to exec", "FATAL:   stat /", "FATAL: ", "User namespace required", "Failed to initialize runtime engine", "squashfuse", "Failed to unshare root", "starter-suid doesn't have setuid"),
         patterns=(r"FATAL:.*(?:\"(?P<program>[^\"]+)\": executable file not found in \$PATH|stat (?P<file>\S+): no such file)", r"(?:FATAL|ERROR) *:? +(?:Failed to (?:create|unshare|set|enter)|User namespace required|Installation issue|Failed to initialize runtime engine)", r"(?:FATAL|ERROR) *:? +.{0,3}new[ug]idmap\b", r"FATAL: +(?:container creation failed|failed to execute|exec .* failed)"),
         causes=(
-            Cause("not-in-image", "script", "the image has no program {program}", "name one that it has, or mount its folder", codes=("SB507", "SB515", "SB520"), script=_starts, log=lambda event: None if "executable file" in event.text or "no such file" in event.text else False),
+            Cause("not-in-image", "script", "the image has no program {program}", "name one that it has, or mount its folder", codes=("SB507", "SB515", "SB520"), script=_starts, log=says("executable file", "no such file")),
             Cause("not-in-image-given", "submission", "the image has no program {program}", "name one that it has, or mount its folder", log=says("executable file")),
-            Cause("home", "script", "the container cannot make the folder of the user's home in the image", "start it with --no-home, or bind a folder that is there (--home, -B)", script=_starts, log=lambda event: possible(re.search(r"base home|home directory|failed to create /home", event.text))),
-            Cause("not-executable", "code", "the program that the image starts cannot be run: its rights, or its libraries, are not right in the image", "build the image anew, or take another release of it", log=lambda event: None if re.search(r"FATAL: +exec \S+ failed", event.text) else False),
+            Cause("home", "script", "the container cannot make the folder of the user's home in the image", "start it with --no-home, or bind a folder that is there (--home, -B)", script=_starts, log=says("base home", "home directory", "failed to create /home")),
+            Cause("not-executable", "code", "the program that the image starts cannot be run: its rights, or its libraries, are not right in the image", "build the image anew, or take another release of it", log=matches(r"FATAL: +exec \S+ failed")),
             Cause("kernel", "cluster", "the node does not let the container start: namespaces, FUSE, or the installation", "tell the site, with the name of the node"),
         ),
         matches="""\
@@ -187,8 +160,6 @@ FATAL:   container creation failed: unable to add x to mount list
         title="the user may not use docker on the node",
         docs="Slurm gives a job the user's groups as the controller, or the node, knows them: the user has to be in the group docker there too. Clusters rarely offer docker; apptainer runs the same images.\n",
         printed_by="docker, podman",
-        releases="all releases",
-        role="cause",
         literals=("connect to the Docker daemon", "Cannot connect to the Docker daemon", "connect to the docker API", "unable to connect to Podman socket"),
         patterns=(r"permission denied while trying to connect to the [Dd]ocker|Cannot connect to the Docker daemon|unable to connect to Podman socket",),
         causes=(Cause("group", "cluster", "docker does not run on the node, or the user may not use it there", "ask the site; apptainer or pyxis run images without a daemon", unproven="certain"),),
@@ -202,8 +173,6 @@ Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docke
         title="docker could not run the container",
         docs="An image that cannot be pulled, a name that is in use, a terminal that is not there.\n",
         printed_by="docker, podman",
-        releases="all releases",
-        role="cause",
         literals=("the input device is not a TTY", "Unable to find image", "Error response from daemon", "is already in use by container", "manifest unknown", "pull access denied", "toomanyrequests"),
         patterns=(r"the input device is not a TTY", r"Unable to find image '(?P<image>[^']+)' locally", r"[Dd]ocker: Error response from daemon: (?!could not select device)(?P<error>.+)|^Error response from daemon: (?P<more>.+)", r"toomanyrequests|pull access denied|manifest unknown"),
         causes=(

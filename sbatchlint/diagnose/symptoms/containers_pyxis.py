@@ -2,22 +2,18 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import assigned, options, possible, says, shown, spans_of, step_options
+from sbatchlint.diagnose.clues import matches, possible, says, says_not
+from sbatchlint.diagnose.evidence import assigns, containing, options, shown, step_options, steps
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.programs import commands_named
 from sbatchlint.source.text import Span
 
 
 def _image_options(job: Job) -> tuple[Span, ...]:
     names = ("container-image", "container-name")
     spans = step_options(job, *names) + options(job, *names)
-    text = job.source.text
-    sruns = (each.span for each in job.invocations if each.name == "srun")
-    return spans or tuple(each for each in sruns if "--container-image" in text[each.start : each.end])
-
-
-def _is_there(event: Event) -> bool | None:
-    return possible("already exists" in event.text)
+    return spans or containing(job, commands_named(job, "srun"), "--container-image")
 
 
 def _image(job: Job, event: Event) -> Verdict:
@@ -39,26 +35,20 @@ def _denied(event: Event) -> bool | None:
 
 def _mounts(job: Job, event: Event) -> Verdict:
     """The mounts of the steps, where one of them has a folder that the message names."""
-    spans = step_options(job, "container-mounts", "container-workdir") + options(
-        job, "container-mounts", "container-workdir"
-    )
+    names = ("container-mounts", "container-workdir")
+    spans = step_options(job, *names) + options(job, *names)
+    folder = event.groups.get("source", "").rstrip("/").rsplit("/", 1)[-1]
     text = job.source.text
-    source = event.groups.get("source", "").rstrip("/")
-    named = tuple(each for each in spans if source and source.rsplit("/", 1)[-1] in text[each.start : each.end])
+    named = tuple(each for each in spans if folder and folder in text[each.start : each.end])
     return shown(named) or shown(spans, "possible")
 
 
 def _blank(job: Job, event: Event) -> Verdict:
     """A blank in a mount: enroot takes it for the end of the source."""
     spans = step_options(job, "container-mounts") + options(job, "container-mounts")
-    text = job.source.text
-    found = tuple(
-        span
-        for span in spans
-        if any(quote in text[span.start : span.end] for quote in "'\"\\")
-        and " " in text[span.start : span.end].split("=", 1)[-1].strip("'\" ").split(" ", 1)[-1]
-    )
-    return shown(found, "certain")
+    written = [(span, job.source.text[span.start : span.end]) for span in spans]
+    quoted = [(span, text.split("=", 1)[-1].strip("'\" ")) for span, text in written if re.search(r"['\"\\]", text)]
+    return shown(tuple(span for span, value in quoted if " " in value.split(" ", 1)[-1]), "certain")
 
 
 # fmt: off
@@ -72,7 +62,6 @@ it. pyxis and enroot take a blank in a path for its end.
 """,
         printed_by="enroot-mount, by way of pyxis",
         releases="enroot 3.0 and later; `--container-mounts: source path does not exist` pyxis 0.24 and later",
-        role="cause",
         literals=("enroot-mount:", "source path does not exist", "--container-mounts:", "could not add mount entry", "mount source must be", "mount target must be", "couldn't chdir to container cwd"),
         patterns=(
             r"enroot-mount: failed to mount: (?P<source>.+?) at (?P<target>.+): (?P<error>[^:]+)$",
@@ -83,7 +72,7 @@ it. pyxis and enroot take a blank in a path for its end.
         ),
         causes=(
             Cause("blank", "script", "the mount contains a space, where enroot ends the path", "use a link without spaces", script=_blank),
-            Cause("path-of-script", "script", "the folder {source} cannot be mounted: it is not there on the node, or its target is not in the image", "mount what all nodes have", codes=("SB115", "SB507", "SB409", "SB414", "SB417"), script=_mounts, log=lambda event: None if "Permission" not in event.text else False),
+            Cause("path-of-script", "script", "the folder {source} cannot be mounted: it is not there on the node, or its target is not in the image", "mount what all nodes have", codes=("SB115", "SB507", "SB409", "SB414", "SB417"), script=_mounts, log=says_not("Permission")),
             Cause("not-readable", "submission", "the user of the job may not enter {source} on the node (root is nobody on many network file systems)", "run as the owner, and look at the rights of all folders above", log=lambda event: "Permission denied" in event.text),
             Cause("path", "submission", "the folder {source} cannot be mounted: it is not there on the node", "mount what all nodes have"),
         ),
@@ -100,12 +89,10 @@ slurmstepd: error: pyxis: couldn't chdir to container cwd /workspace/x: No such 
         title="the GPUs could not be put into the container",
         docs="The hook 98-nvidia.sh needs nvidia-container-cli and the driver on the node, and numbers in NVIDIA_VISIBLE_DEVICES that the node has.\n",
         printed_by="enroot (hooks), libnvidia-container",
-        releases="all releases",
-        role="cause",
         literals=("nvidia-container-cli", "nvidia-container-runtime", "could not select device driver", "nvidia_uvm is not loaded", "Unknown NVIDIA driver capability"),
         patterns=(r"Command not found: nvidia-container-cli|nvidia-container-cli: (?P<error>.+)", r"could not select device driver", r"Unknown NVIDIA driver capability"),
         causes=(
-            Cause("devices", "script", "the script names GPUs that the node, or the job, does not have", "leave NVIDIA_VISIBLE_DEVICES to Slurm and pyxis", script=lambda job, event: shown(assigned(job, "NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")), log=says("device")),
+            Cause("devices", "script", "the script names GPUs that the node, or the job, does not have", "leave NVIDIA_VISIBLE_DEVICES to Slurm and pyxis", script=assigns("NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"), log=says("device")),
             Cause("not-installed", "cluster", "NVIDIA's container tools, or the driver, are not right on that node", "submit again with --exclude of that node, and tell the site"),
         ),
         matches="""\
@@ -121,7 +108,6 @@ docker: Error response from daemon: could not select device driver "" with capab
         docs="pyxis takes an image for a file if its name begins with `.` or `/`: `./name.sqsh`. It looks for all others, `images/name.sqsh` too, in docker's registry.\n",
         printed_by="pyxis",
         releases="pyxis 0.8 and later",
-        role="cause",
         literals=("importing docker image: ",),
         patterns=(r"pyxis: importing docker image: (?P<image>[^./\s#@:][^\s#@:]*\.(?:sqsh|sqfs|squashfs|sif|img|tar))$",),
         causes=(
@@ -136,12 +122,10 @@ docker: Error response from daemon: could not select device driver "" with capab
         title="enroot cannot write where it keeps its containers",
         docs="ENROOT_RUNTIME_PATH, ENROOT_CACHE_PATH, ENROOT_DATA_PATH and ENROOT_TEMP_PATH of the site's configuration: a prolog has to make them for each user.\n",
         printed_by="enroot, pyxis",
-        releases="all releases",
-        role="cause",
         literals=("/run/enroot", "/run/pyxis", "enroot-data", "enroot-cache", "enroot/", "Not enough space left in", "Could not acquire rootfs lock"),
         patterns=(r"mkdir: cannot create directory ['‘](?P<path>[^'’]*(?:enroot|pyxis)[^'’]*)['’]: (?P<error>.+)", r"pyxis: (?:slurmd: )?couldn't (?:mkdir|chown) (?P<path>[^:]+)", r"Not enough space left in (?P<path>\S+)", r"Could not acquire rootfs lock"),
         causes=(
-            Cause("exports", "script", "the script sends enroot's folders to a place where they cannot be", "leave them to the site, or name a folder of the node that exists", script=lambda job, event: shown(assigned(job, "ENROOT_CACHE_PATH", "ENROOT_DATA_PATH", "ENROOT_TEMP_PATH", "ENROOT_RUNTIME_PATH", "XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CACHE_HOME"))),
+            Cause("exports", "script", "the script sends enroot's folders to a place where they cannot be", "leave them to the site, or name a folder of the node that exists", script=assigns("ENROOT_CACHE_PATH", "ENROOT_DATA_PATH", "ENROOT_TEMP_PATH", "ENROOT_RUNTIME_PATH", "XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CACHE_HOME")),
             Cause("site", "cluster", "enroot cannot write to {path}", "a prolog of the site has to make it for the user", unproven="certain"),
         ),
         matches="""\
@@ -156,8 +140,6 @@ slurmstepd: error: pyxis:     [ERROR] Could not acquire rootfs lock
         title="the image could not be fetched",
         docs="A registry writes as `registry.example.org#path/name:tag` (with `#`); the name of a file begins with `.` or `/`, or enroot looks for it in a registry. 401 and 403 mean that credentials are needed in ~/.config/enroot/.credentials.\n",
         printed_by="enroot, by way of pyxis",
-        releases="all releases",
-        role="cause",
         literals=("returned error code:", "Could not process JSON input", "Invalid image reference", "Could not parse authentication realm", "Could not retrieve digest", "No such file or directory: ", "Invalid image format", "File already exists: ", "Failed to mount: ", "Checksum validation failed", "Unsupported authentication method", "curl: (", "Invalid argument: "),
         patterns=(
             r"\[ERROR\] URL (?P<url>\S+) returned error code: (?P<code>\d+)",
@@ -167,10 +149,10 @@ slurmstepd: error: pyxis:     [ERROR] Could not acquire rootfs lock
             r"pyxis:     curl: \(\d+\) ",
         ),
         causes=(
-            Cause("exists", "submission", "the file to which the image is imported is there already ({url})", "leave the import out where it is there, or give enroot import --force", log=_is_there, unproven="certain"),
+            Cause("exists", "submission", "the file to which the image is imported is there already ({url})", "leave the import out where it is there, or give enroot import --force", log=says("already exists"), unproven="certain"),
             Cause("image-name", "script", "the image is not named as enroot reads it, or is not there", "a file: /path/name.sqsh; a registry: HOST#NAME:TAG", codes=("SB505", "SB409", "SB414", "SB118", "SB115"), script=_image),
             Cause("cut-at-hash", "script", "a `#` in the name of the image begins a comment for sbatch, so pyxis gets only what stands before it", "quote the value, or give the option to srun", codes=("SB105",), script=lambda job, event: RULED_OUT, told="--container-image gets"),
-            Cause("rate-limit", "submission", "the registry delivers no more images for now: too many were fetched from this address without an account (429)", "import the image once, before the job (enroot import -o image.sqsh docker://…), and name that file; or log in (~/.config/enroot/.credentials)", log=lambda event: possible(re.search(r"\b429\b|toomanyrequests|rate limit", " ".join((event.text, *event.above[-3:], *event.below[:4]))))),
+            Cause("rate-limit", "submission", "the registry delivers no more images for now: too many were fetched from this address without an account (429)", "import the image once, before the job (enroot import -o image.sqsh docker://…), and name that file; or log in (~/.config/enroot/.credentials)", log=matches(r"\b429\b|toomanyrequests|rate limit", above=3, below=4)),
             Cause("denied", "submission", "the registry refuses to deliver the image ({url}): it needs credentials, or does not take those that it got", "write a line `machine HOST login USER password TOKEN` into ~/.config/enroot/.credentials, with the host alone and no port, or import the image beforehand", log=_denied),
             Cause("registry", "submission", "the image could not be fetched ({url})", "look at the name, at the credentials in ~/.config/enroot/.credentials, and whether compute nodes reach the registry"),
         ),
@@ -187,8 +169,6 @@ slurmstepd: error: pyxis:     curl: (6) Could not resolve host: nvcr.io
         title="the container could not be started",
         docs="The file system of enroot's data is mounted noexec, the kernel allows no user namespaces, a mount hides the image's /bin, or the image is for another architecture.\n",
         printed_by="enroot-switchroot, enroot-nsenter, pyxis",
-        releases="all releases",
-        role="cause",
         literals=("enroot-switchroot:", "enroot-nsenter:", "enroot-aufs", "enroot-mksquashovlfs", "container exited too soon", "seccomp filter failed", "Could not change directory: ", "couldn't join", "unusual entrypoint"),
         patterns=(r"enroot-(?:switchroot|nsenter|aufs2ovlfs|mksquashovlfs): (?P<error>.+)", r"pyxis: (?:container exited too soon|seccomp filter failed)", r"pyxis: couldn't join \w+ namespace"),
         causes=(
@@ -207,7 +187,6 @@ slurmstepd: error: pyxis: couldn't join mount namespace: Operation not permitted
         title="a hook of enroot failed",
         docs="What it printed is above.\n",
         printed_by="enroot",
-        releases="all releases",
         role="consequence",
         literals=("enroot/hooks.d", "exited with return code", "mount hook function failure"),
         patterns=(r"hooks\.d/(?P<hook>\S+) exited with return code",),
@@ -220,11 +199,10 @@ slurmstepd: error: pyxis: couldn't join mount namespace: Operation not permitted
         docs="They apply to one srun; some exclude each other, some need an image.\n",
         printed_by="pyxis",
         releases="pyxis 0.8 and later",
-        role="cause",
         literals=("pyxis: both --", "pyxis: --container", "pyxis: error: a container with name", "specified multiple times", "neither --container-image nor"),
         patterns=(r"pyxis: both (?P<option>--[\w-]+) and|pyxis: --container-\w+(?: specified multiple times|: (?:argument required|empty name|flag must|invalid format|target is))", r"pyxis: error: a container with name", r"pyxis: ignoring --\S+ because neither"),
         causes=(
-            Cause("options-of-script", "script", "the container options of the step conflict", "see the message", codes=("SB502", "SB503", "SB504", "SB517", "SB501", "SB516"), script=lambda job, event: shown(spans_of(job.steps))),
+            Cause("options-of-script", "script", "the container options of the step conflict", "see the message", codes=("SB502", "SB503", "SB504", "SB517", "SB501", "SB516"), script=steps()),
             Cause("options-of-call", "submission", "the container options of the step conflict", "see the message"),
         ),
         matches="""\
@@ -239,12 +217,11 @@ srun: error: pyxis: ignoring --container-mounts because neither --container-imag
         title="the container of the step failed",
         docs="The reason is in enroot's log, which pyxis prints: the lines with `pyxis:     ` (five spaces).\n",
         printed_by="pyxis",
-        releases="all releases",
         role="consequence",
         literals=("container start failed", "failed to import docker image", "couldn't start container", "printing enroot log", "failed to create container filesystem", "pyxis: child", "contents of log file", "importer "),
         patterns=(r"pyxis: (?:container start failed|failed to (?:import docker image|create container filesystem|start container)|couldn't start container|printing \w+ log file|printing contents of log|child \d+ (?:failed|terminated)|importer .*failed|container start error|container was not started|couldn't execute enroot)",),
         causes=(
-            Cause("image", "script", "the image could not be imported", "a file: /path/name.sqsh; a registry: HOST#NAME:TAG", codes=("SB505", "SB502", "SB409"), log=lambda event: None if "import" in event.text or "filesystem" in event.text else False),
+            Cause("image", "script", "the image could not be imported", "a file: /path/name.sqsh; a registry: HOST#NAME:TAG", codes=("SB505", "SB502", "SB409"), log=says("import", "filesystem")),
             Cause("container", "cluster", "the container of the step did not start", "look at the lines of enroot's log", unproven="possible"),
         ),
         matches="""\

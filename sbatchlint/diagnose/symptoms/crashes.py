@@ -2,7 +2,8 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import possible, shown
+from sbatchlint.diagnose.clues import matches
+from sbatchlint.diagnose.evidence import shown
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
 from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
@@ -29,7 +30,6 @@ SYMPTOMS = (
         title="an assertion of the program does not hold",
         docs="The program looked at its own state, or at its input, and found what must not be. The text of the condition, and the place in the source, are for those who wrote it.\n",
         printed_by="C, C++ (glibc, glog, Kokkos), Fortran, Julia",
-        releases="all releases",
         role="consequence",
         literals=("Assertion ", "assertion ", "Check failed: ", "CHECK failed", "ASSERT"),
         patterns=(r"\b[Aa]ssertion [`'\"(]?.{1,300}?[`'\")]? ?[Ff]ailed|\b[Aa]ssertion [Ff]ailed|^ASSERT(?:ION)?(?: FAILED)?[: (!]", r"\b(?:Check failed: |CHECK failed)"),
@@ -43,7 +43,6 @@ SYMPTOMS = (
         title="a C++ program ended with an exception that nobody caught",
         docs="`what():` in the next line has its text.\n",
         printed_by="libstdc++, libc++",
-        releases="all releases",
         role="consequence",
         literals=("terminate called after", "terminate called without", "terminate called recursively", "terminating with uncaught", "terminating due to uncaught", "what():  "),
         patterns=(r"terminate called (?:after throwing an instance of '(?P<type>[^']+)'|without an active exception|recursively)|terminating (?:with|due to) uncaught", r"^ *what\(\): +(?P<what>.+)"),
@@ -57,7 +56,6 @@ SYMPTOMS = (
         title="a program crashed",
         docs="A library caught the signal, and printed where it was: the frames below are the program's own, and the libraries'.\n",
         printed_by="Open MPI, UCX, Julia, ROOT, Java, gfortran, Python (faulthandler), AddressSanitizer",
-        releases="all releases",
         role="consequence",
         literals=("Process received signal", "Caught signal ", "Signal: Segmentation", "Signal: Bus error", "Signal: Aborted", "Signal: Floating", "Received signal", "received signal", "A fatal error has been detected by the Java", "segmentation violation", "signal (", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "AddressSanitizer", "munmap_chunk(): ", "realloc(): ", "corrupted double-linked", "buffer overflow detected", "Backtrace for this error", "caught segfault", "pure virtual method called", "invalid pointer"),
         patterns=(
@@ -79,7 +77,6 @@ munmap_chunk(): invalid pointer
         title="a Fortran program stopped itself",
         docs="`STOP` with a text or a number is the program's own word; `At line` names the place at which its library gave up.\n",
         printed_by="gfortran, ifort, nvfortran, crayftn",
-        releases="all releases",
         role="consequence",
         literals=("STOP ", "At line ", "Error termination", "FIO-F-", " UNRECOVERABLE"),
         patterns=(r"^\s*(?:ERROR )?STOP (?!\d+ (?:of|jobs))(?P<text>\S.*)", r"^At line \d+ of file (?P<file>\S+)", r"^Error termination\b|\bFIO-F-\d+|^lib-\d+ : UNRECOVERABLE"),
@@ -94,7 +91,6 @@ munmap_chunk(): invalid pointer
         title="a Java program ended with an exception",
         docs="The last `Caused by:` below it has the reason.\n",
         printed_by="Java, Scala, Groovy",
-        releases="all releases",
         role="consequence",
         literals=("Exception in thread ", "Caused by: ", "Exception: ", "Error: "),
         patterns=(
@@ -111,12 +107,11 @@ munmap_chunk(): invalid pointer
         title="a MATLAB or Octave program stopped",
         docs="The line below `Error using` has the reason; `Error in` names the callers.\n",
         printed_by="MATLAB, Octave",
-        releases="all releases",
         role="consequence",
         literals=("Error using ", "Undefined function", "Unrecognized function or variable", "error: called from", "' undefined"),
         patterns=(r"^(?:\{\S* ?)?Error using (?P<function>\S+)", r"^(?:\{\S* ?)?(?:Undefined function|Unrecognized function or variable) |^error: called from|^error: '(?P<name>\w+)' undefined"),
         causes=(
-            Cause("not-on-path", "script", "MATLAB finds no function of that name: its file is neither in the folder in which the script starts it, nor on its path", "`cd` to the folder that has it before matlab, or add it: -batch \"addpath('/full/path'); …\"", script=_calls, log=lambda event: possible(_UNDEFINED.search(event.text))),
+            Cause("not-on-path", "script", "MATLAB finds no function of that name: its file is neither in the folder in which the script starts it, nor on its path", "`cd` to the folder that has it before matlab, or add it: -batch \"addpath('/full/path'); …\"", script=_calls, log=matches(_UNDEFINED)),
             *GENERAL_CAUSES,
             Cause("program", "code", "the MATLAB program stopped", "see the line below it"),
         ),
@@ -129,7 +124,6 @@ munmap_chunk(): invalid pointer
         title="a Perl, Ruby or Tcl program stopped",
         docs="The text of `die`, of an exception or of a syntax error, with the place in the source.\n",
         printed_by="Perl, Ruby, Tcl",
-        releases="all releases",
         role="consequence",
         literals=(".pl line ", ".pm line ", "Error)", "while executing"),
         patterns=(r"^(?P<text>\S.{3,300}) at \S+\.p[lm] line \d+[.,]", r"^\S+\.rb:\d+:in .*\((?P<type>\w+Error)\)|^    while executing$"),

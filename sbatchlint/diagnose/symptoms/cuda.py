@@ -2,14 +2,16 @@
 
 import re
 
+from sbatchlint.diagnose.clues import matches, possible, says, says_not
 from sbatchlint.diagnose.evidence import (
-    assigned,
+    assigns,
     lacks,
+    matching,
+    names_kind,
     not_set,
     options,
-    possible,
-    says,
     sets,
+    settings,
     shown,
     spans_of,
     step_options,
@@ -18,22 +20,24 @@ from sbatchlint.diagnose.installed import module_for_gpu, module_without_gpu
 from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
+from sbatchlint.source.text import Span
 
+# The script says which GPUs are seen.
+_SEEN = assigns("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 _EXPERTS = re.compile(r"--(?:num[-_]experts|expert[-_]model[-_]parallel[-_]size|ep)[= ]")
 
 
-def _contained(event: Event) -> bool | None:
-    """Whether the GPU dealt with the error itself: Xid 63 and 94."""
-    return possible(re.search(r"Xid [^:]*(?:\([^)]*\))?: (?:63|94)\b", event.text))
+# The GPU dealt with the error itself: Xid 63 and 94.
+_contained = matches(r"Xid [^:]*(?:\([^)]*\))?: (?:63|94)\b")
 
 
-def _bound(job: Job, event: Event) -> Verdict:
+def _bound(job: Job) -> tuple[Span, ...]:
     """Options with which each task sees one GPU, as its first."""
     names = ("gpus-per-task", "ntasks-per-gpu", "gpu-bind", "accel-bind", "tres-per-task", "tres-bind")
     text = job.source.text
     spans = options(job, *names) + step_options(job, *names)
     off = ("none", "n", "verbose,none", "v,none")  # binds nothing
-    return shown(tuple(each for each in spans if text[each.start : each.end].split("=")[-1] not in off), "certain")
+    return tuple(each for each in spans if text[each.start : each.end].split("=")[-1] not in off)
 
 
 _SIZES = {"GiB": 1.0, "MiB": 1 / 1024, "GB": 1.0, "MB": 1 / 1024}
@@ -65,23 +69,9 @@ def _held_by_others(event: Event) -> bool | None:
     return possible(total - free - own > max(own, 0.3 * total))
 
 
-def _bound_perhaps(job: Job, event: Event) -> Verdict:
-    found = _bound(job, event)
-    return shown(found.spans) if isinstance(found, Shown) else found
-
-
 def _experts(job: Job, event: Event) -> Verdict:
     """The commands that split a model with experts over GPUs."""
-    text = job.source.text
-    found = (each.span for each in job.invocations if not each.kind)
-    return shown(tuple(each for each in found if _EXPERTS.search(text[each.start : each.end])))
-
-
-def _hidden(job: Job, event: Event) -> Verdict:
-    """The script says which GPUs are seen."""
-    return shown(
-        assigned(job, "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
-    )
+    return shown(matching(job, (each for each in job.invocations if not each.kind), _EXPERTS))
 
 
 def _not_asked(job: Job, event: Event) -> Verdict:
@@ -98,15 +88,9 @@ def _more_tasks_than_gpus(job: Job, event: Event) -> Verdict:
     return shown(options(job, "ntasks", "ntasks-per-node", *GPU_OPTIONS))
 
 
-def _by_program(event: Event) -> bool | None:
-    """A message of a program, not of the driver's own tool."""
-    return possible("No devices were found" not in event.text)
-
-
 def _kind_of_gpu(job: Job, event: Event) -> Verdict:
     """The options that ask for a kind of GPU by its name, or for nodes with it."""
-    settings = [each for each in job.directives.settings if each.name in GPU_OPTIONS]
-    kinds = [each for each in settings if any(map(str.isalpha, (each.value or "").removeprefix("gpu")))]
+    kinds = [each for each in settings(job, *GPU_OPTIONS) if names_kind(each)]
     return shown((*spans_of(kinds), *options(job, "constraint")))
 
 
@@ -118,7 +102,6 @@ SYMPTOMS = (
         docs="The memory of the GPU, which no option of Slurm changes (`--mem` is the host's): the model, the batch, or another process on the same GPU. The message says how much other processes hold.\n",
         printed_by="torch, CUDA, JAX, TensorFlow, vLLM",
         releases="`torch.cuda.OutOfMemoryError` 1.13 to 2.4, `torch.OutOfMemoryError` from 2.5 on, `RuntimeError: CUDA out of memory` before",
-        role="cause",
         literals=("out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", "OutOfMemoryError", "OOM when allocating", "No available memory for the cache blocks", "Free memory on device"),
         patterns=(
             r"(?:CUDA|HIP|XPU|NPU) (?:error: )?out of memory",
@@ -151,15 +134,13 @@ A program that takes `cuda:LOCAL_RANK` needs to see all GPUs of the node; with `
 `--gpu-bind` each task sees one, as number 0. A global rank as the number fails from the second node on.
 """,
         printed_by="CUDA, torch",
-        releases="all releases",
-        role="cause",
         literals=("invalid device ordinal", "_cuda_setDevice", "torch.cuda.set_device", "hipErrorInvalidDevice", "Invalid device id", "Device index must", "CUDA_ERROR_INVALID_DEVICE"),
         patterns=(r"invalid device ordinal|hipErrorInvalidDevice|CUDA_ERROR_INVALID_DEVICE", r"Error: Invalid device id", r"^ *torch\._C\._cuda_setDevice\(", r"^ *torch\.cuda\.set_device\("),
         causes=(
-            Cause("bound", "script", "each task sees one GPU, as number 0, and the program takes the number of its local rank", "leave the option out (--gres=gpu:N gives every task all GPUs), or let the program take device 0", codes=("SB211",), script=_bound),
+            Cause("bound", "script", "each task sees one GPU, as number 0, and the program takes the number of its local rank", "leave the option out (--gres=gpu:N gives every task all GPUs), or let the program take device 0", codes=("SB211",), script=lambda job, event: shown(_bound(job), "certain")),
             Cause("too-many-ranks", "script", "more ranks are started on a node than it has GPUs", "start as many as there are GPUs", codes=("SB310", "SB301", "SB317", "SB201", "SB205", "SB206", "SB338", "SB339", "SB207")),
             Cause("rank-early", "script", "the local rank is not that of the task", "see the finding", codes=("SB401", "SB402", "SB324", "SB405")),
-            Cause("visible", "script", "the script says which GPUs are seen, by numbers of the node", "leave CUDA_VISIBLE_DEVICES to Slurm", codes=("SB212",), script=_hidden),
+            Cause("visible", "script", "the script says which GPUs are seen, by numbers of the node", "leave CUDA_VISIBLE_DEVICES to Slurm", codes=("SB212",), script=_SEEN),
             Cause("global-rank", "code", "the program takes a number of a GPU that it does not have: its global rank, or a fixed one", "take LOCAL_RANK, or rank % torch.cuda.device_count()"),
         ),
         matches="""\
@@ -179,8 +160,6 @@ GPU-aware MPI, NCCL and UCX copy between the GPUs of a node through handles (CUD
 open of GPUs that it sees; without them Open MPI reads the memory as if it were the host's (`Read -1, …, errno = 14`). With `--gpus-per-task`, `--ntasks-per-gpu` or `--gpu-bind` each task sees one.
 """,
         printed_by="CUDA, HIP, Cray MPICH (GTL), UCX, Open MPI",
-        releases="all releases",
-        role="cause",
         literals=("IpcOpenMemHandle", "IpcGetMemHandle", "IpcOpenMemoryHandle", "errno = "),
         patterns=(
             r"(?i)\b(?:cuda|cu|hip|ze)?(?:Mem)?Ipc(?:Open|Get)Mem(?:ory)?Handle\w*\b.{0,60}(?:invalid|fail|error|not|resource|denied)",
@@ -188,8 +167,8 @@ open of GPUs that it sees; without them Open MPI reads the memory as if it were 
             r"\bRead -\d+, expected \d+, errno = 14\b",
         ),
         causes=(
-            Cause("bound", "script", "each task sees only its own GPU, so it cannot open the memory of the others on its node", "ask for the GPUs of the node as a whole (--gpus-per-node=N, --gres=gpu:N) without --gpus-per-task and --gpu-bind, and let each rank take the device of its SLURM_LOCALID", script=_bound_perhaps),
-            Cause("visible", "script", "the script lets each rank see some GPUs only, so it cannot open the memory of the others on its node", "let each rank see all GPUs of the node, and take one by its number", script=_hidden),
+            Cause("bound", "script", "each task sees only its own GPU, so it cannot open the memory of the others on its node", "ask for the GPUs of the node as a whole (--gpus-per-node=N, --gres=gpu:N) without --gpus-per-task and --gpu-bind, and let each rank take the device of its SLURM_LOCALID", script=lambda job, event: shown(_bound(job))),
+            Cause("visible", "script", "the script lets each rank see some GPUs only, so it cannot open the memory of the others on its node", "let each rank see all GPUs of the node, and take one by its number", script=_SEEN),
             Cause("not-reachable", "cluster", "the GPUs of these ranks cannot read each other's memory: they are hidden from each other (a container, a cgroup, a binding of the site), or the driver does not allow it", "ask for the GPUs of a node as a whole, without a binding; else let MPI copy through the host (MPICH_GPU_IPC_ENABLED=0, UCX_TLS=^cuda_ipc, NCCL_P2P_DISABLE=1)"),
         ),
         matches="""\
@@ -205,8 +184,6 @@ The call to cuIpcOpenMemHandle failed. This is an unrecoverable error
         title="another process holds the GPU",
         docs="A GPU in exclusive mode takes one process; or an earlier process of a dead job still holds it.\n",
         printed_by="CUDA",
-        releases="all releases",
-        role="cause",
         literals=("busy or unavailable", "CUDA_ERROR_DEVICE_UNAVAILABLE", "exclusive (thread or process) mode"),
         patterns=(r"CUDA-capable device\(s\) is/are busy or unavailable|all CUDA-capable devices are busy|CUDA_ERROR_DEVICE_UNAVAILABLE",),
         causes=(
@@ -221,7 +198,6 @@ The call to cuIpcOpenMemHandle failed. This is an unrecoverable error
         docs="The driver of the node, or the GPU, is in a state in which no program can use it; the next node may work. A program that forks after its first use of CUDA sees the same.\n",
         printed_by="CUDA",
         releases="cudaErrorInitializationError (3), all releases",
-        role="cause",
         literals=("nitialization error", "InitializationError", "driver initialization failed", "initialize NVML"),
         patterns=(r"CUDA .*\binitialization error|cudaErrorInitializationError|CUDA driver initialization failed|Failed to initialize NVML: (?!Driver/library)",),
         causes=(
@@ -243,8 +219,6 @@ No GPU was asked for (then Slurm hides them), CUDA_VISIBLE_DEVICES names what th
 without GPUs, or the node's driver does not run.
 """,
         printed_by="torch, CUDA, JAX, TensorFlow, vLLM, nvidia-smi",
-        releases="all releases",
-        role="cause",
         literals=("No CUDA GPUs are available", "no CUDA-capable device", "No HIP GPUs are available", "No devices were found", "NoDevFiles", "CUDA is not available", "Cuda is not available", "CUDA_ERROR_NO_DEVICE", "no GPU resources available", "Found no NVIDIA driver", "Torch not compiled with CUDA", "cuda.is_available() is False", "No visible GPU devices", "Failed to infer device type", "no GPU is", "no GPUs were", "Num GPUs Available", "no ROCm-capable device", "no supported gpu backend found", "requires a GPU", "no GPUs found", "not detect any GPU", "No supported gpu backend found", "No GPU found", "Unable to initialize backend", "no supported devices found for platform"),
         patterns=(
             r"No (?:CUDA|HIP) GPUs are available|no (?:CUDA|ROCm)-capable device is detected|CUDA_ERROR_NO_DEVICE",
@@ -257,13 +231,13 @@ without GPUs, or the node's driver does not run.
         ),
         causes=(
             Cause("not-asked", "script", "the job, or the step, asks for no GPU", "ask for GPUs with --gres or --gpus-per-node", codes=("SB201", "SB208", "SB206"), script=_not_asked),
-            Cause("hidden", "script", "the script says which GPUs are seen, and the job does not have them", "leave CUDA_VISIBLE_DEVICES to Slurm, which numbers the job's GPUs from 0", codes=("SB212", "SB211", "SB410"), script=_hidden),
+            Cause("hidden", "script", "the script says which GPUs are seen, and the job does not have them", "leave CUDA_VISIBLE_DEVICES to Slurm, which numbers the job's GPUs from 0", codes=("SB212", "SB211", "SB410"), script=_SEEN),
             Cause("container", "script", "the container was started without GPUs", "apptainer: --nv (or --rocm); docker: --gpus", codes=("SB512",)),
             Cause("none-asked", "submission", "nvidia-smi finds no GPU, as where none was asked for", "ask for GPUs with --gres=gpu:N or --gpus-per-node; where that was done, tell the site which node it is", script=not_set(*GPU_OPTIONS), log=says("No devices were found")),
             Cause("broken-gpu", "cluster", "nvidia-smi finds none of the GPUs that the job asks for: one of the node is broken, or the node's driver", "submit again with --exclude of that node, and tell the site", script=sets(*GPU_OPTIONS), log=says("No devices were found")),
-            Cause("module-without-gpu", "script", "the module of the program is, by its name, a build without GPUs", "load a build of it whose name mentions CUDA or GPUs (`module spider NAME` lists them), with what that needs loaded before", script=module_without_gpu, log=_by_program),
-            Cause("hidden-in-code", "code", "the program hides the GPUs of the job from itself, or its build has no CUDA", "look for CUDA_VISIBLE_DEVICES in it (os.environ), and at torch.version.cuda", log=lambda event: False if "No devices were found" in event.text else None),
-            Cause("module-for-gpu", "cluster", "the module's build of the program finds no GPU that it can use", "ask the site for which kinds of GPU that module is built; take one of these (--gres=gpu:TYPE:N, --constraint), or another release of the module", script=module_for_gpu, log=_by_program, unproven="possible"),
+            Cause("module-without-gpu", "script", "the module of the program is, by its name, a build without GPUs", "load a build of it whose name mentions CUDA or GPUs (`module spider NAME` lists them), with what that needs loaded before", script=module_without_gpu, log=says_not("No devices were found")),
+            Cause("hidden-in-code", "code", "the program hides the GPUs of the job from itself, or its build has no CUDA", "look for CUDA_VISIBLE_DEVICES in it (os.environ), and at torch.version.cuda", log=says_not("No devices were found")),
+            Cause("module-for-gpu", "cluster", "the module's build of the program finds no GPU that it can use", "ask the site for which kinds of GPU that module is built; take one of these (--gres=gpu:TYPE:N, --constraint), or another release of the module", script=module_for_gpu, log=says_not("No devices were found"), unproven="possible"),
         ),
         matches="""\
 RuntimeError: No CUDA GPUs are available
@@ -285,7 +259,6 @@ RuntimeError: Failed to infer device type
         title="the program works without a GPU",
         docs="JAX, TensorFlow and torch say so and continue on the CPUs, many times slower.\n",
         printed_by="JAX, TensorFlow, torch",
-        releases="all releases",
         role="warning",
         literals=("falling back to CPU", "GPU will not be used", "CUDA-enabled jaxlib is not installed", "Skipping registering GPU devices", "CUDA is not available", "Falling back to cpu"),
         patterns=(r"No GPU/TPU found, falling back to CPU|GPU will not be used|CUDA-enabled jaxlib is not installed|[Ff]alling back to (?:CPU|cpu)|Skipping registering GPU devices|Warning: .*CUDA is not available",),
@@ -297,8 +270,6 @@ RuntimeError: Failed to infer device type
         title="driver, CUDA and GPU do not match",
         docs="The driver of the node is older than the program's CUDA wants, driver and library are of different releases (a node that was updated and not rebooted), or the build has no code for this type of GPU.\n",
         printed_by="CUDA, torch, nvidia-smi",
-        releases="all releases",
-        role="cause",
         literals=("driver version is insufficient", "Driver/library version mismatch", "no kernel image is available", "CUDA_ERROR_INVALID_IMAGE", "CUDA_ERROR_NO_BINARY", "driver on your system is too old", "is not compatible with the current PyTorch", "Failed to initialize NVML", "couldn't communicate with the NVIDIA driver", "PTX was compiled with an unsupported toolchain", "provided PTX was compiled", "forward compatibility was attempted", "CUDA unknown error", "unknown error", "libcuda.so"),
         patterns=(
             r"driver version is insufficient for CUDA runtime|driver on your system is too old",
@@ -309,8 +280,8 @@ RuntimeError: Failed to infer device type
         ),
         causes=(
             Cause("kind-of-script", "script", "the script asks for a kind of GPU for which the installed PyTorch has no code ({capability})", "ask for a newer kind (--gres=gpu:TYPE:N, --constraint), or install an older release of PyTorch, which has it", script=_kind_of_gpu, log=lambda event: possible("capability" in event.groups)),
-            Cause("image", "code", "the program's build of CUDA does not fit this GPU or driver", "install the build for the driver and GPU of that partition", log=lambda event: None if any(word in event.text for word in ("too old", "kernel image", "toolchain", "not compatible with", "CUDA_ERROR")) else False),
-            Cause("driver-old", "cluster", "the node's driver is older than what the program's CUDA wants", "install a build for an older CUDA (`nvidia-smi` shows the newest that the driver runs), take nodes with a newer driver, or ask the site to update it", log=lambda event: possible(re.search("too old|insufficient", event.text))),
+            Cause("image", "code", "the program's build of CUDA does not fit this GPU or driver", "install the build for the driver and GPU of that partition", log=says("too old", "kernel image", "toolchain", "not compatible with", "CUDA_ERROR")),
+            Cause("driver-old", "cluster", "the node's driver is older than what the program's CUDA wants", "install a build for an older CUDA (`nvidia-smi` shows the newest that the driver runs), take nodes with a newer driver, or ask the site to update it", log=says("too old", "insufficient")),
             Cause("node", "cluster", "the GPU driver of the node is not right", "submit again with --exclude of that node, and tell the site"),
         ),
         matches="""\
@@ -327,13 +298,11 @@ NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.
         title="the GPU reported a hardware error",
         docs="Xid 48, 64, 79, 95 in the kernel's log: memory (ECC) or the bus. After 63 (a row of memory was replaced) and 94 (an error that only one program met) the GPU may go on.\n",
         printed_by="CUDA, the kernel, DCGM",
-        releases="all releases",
-        role="cause",
         literals=("uncorrectable ECC error", "NVRM: Xid", "has fallen off the bus", "uncorrectable NVLink", "CUDA_ERROR_ECC", "GPU is lost", "determine the device handle", "hardware error"),
         patterns=(r"uncorrectable (?:ECC|NVLink) error|CUDA_ERROR_ECC_UNCORRECTABLE|fallen off the bus|GPU is lost|Unable to determine the device handle for [Gg][Pp][Uu]|NVRM: Xid \(PCI:[^)]*\): (?:48|63|64|74|79|94|95|119|120)\b",),
         causes=(
             Cause("memory-error", "cluster", "a GPU of the node may be broken: it has replaced or contained a part of its memory", "submit again; if it comes back, with --exclude of that node, and tell the site", log=_contained, unproven="possible"),
-            Cause("gpu", "cluster", "a GPU of the node is broken", "submit again with --exclude of that node, and tell the site", log=lambda event: False if _contained(event) is None else None, unproven="certain"),
+            Cause("gpu", "cluster", "a GPU of the node is broken", "submit again with --exclude of that node, and tell the site", log=lambda event: possible(_contained(event) is False), unproven="certain"),
         ),
         matches="RuntimeError: CUDA error: uncorrectable ECC error encountered\nNVRM: Xid (PCI:0000:3b:00): 79, pid=4711, GPU has fallen off the bus.\n",
         examples=(
@@ -346,12 +315,11 @@ NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.
         title="the program made a mistake on the GPU",
         docs="An index out of range, memory that is not its own. The traceback points to a place after the fault: CUDA_LAUNCH_BLOCKING=1 shows the right one.\n",
         printed_by="CUDA, torch",
-        releases="all releases",
         role="consequence",
         literals=("device-side assert", "illegal memory access", "unspecified launch failure", "misaligned address", "Memory access fault by GPU", "CUBLAS_STATUS_", "CUDNN_STATUS_", "illegal instruction was encountered"),
         patterns=(r"device-side assert triggered|illegal memory access was encountered|unspecified launch failure|misaligned address|illegal instruction was encountered|Memory access fault by GPU", r"(?:CUBLAS|CUDNN|CUFFT|CUSPARSE)_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED|EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR|INVALID_VALUE)"),
         causes=(
-            Cause("memory", "code", "a CUDA library could not get GPU memory", "a smaller batch; another process may hold the memory", log=lambda event: None if "ALLOC_FAILED" in event.text or "NOT_INITIALIZED" in event.text else False),
+            Cause("memory", "code", "a CUDA library could not get GPU memory", "a smaller batch; another process may hold the memory", log=says("ALLOC_FAILED", "NOT_INITIALIZED")),
             Cause("program", "code", "the program made a mistake on the GPU: an index out of range, or wrong sizes", "run it with CUDA_LAUNCH_BLOCKING=1"),
         ),
         matches="""\

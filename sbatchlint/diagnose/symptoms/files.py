@@ -2,21 +2,23 @@
 
 import re
 
-from sbatchlint.analysis.containers.container_starts import container_starts
+from sbatchlint.diagnose.clues import group_matches, matches, near, possible, says
 from sbatchlint.diagnose.evidence import (
     assigned,
     commands,
+    containers,
+    containing,
     options,
-    possible,
-    says,
+    requests,
     shown,
     spans_of,
     step_options,
     worded,
 )
 from sbatchlint.diagnose.subjects import WRITTEN, of_removed, shares_folder
-from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.programs import has_trait
 
@@ -31,28 +33,16 @@ def _in_container(job: Job, event: Event) -> Verdict:
     """The steps in a container of pyxis, whose image is read-only unless the site or an option changes that."""
     found = [step for step in job.steps if step.container is not None and step.container.kind == "pyxis"]
     pyxis = spans_of([each for each in found if "container-writable" not in each.options])
-    text = job.source.text
-    started = [each for each in job.invocations if has_trait(each.name, "container") and each.name in _READ_ONLY]
-    closed = [each for each in started if "--writable" not in text[each.span.start : each.span.end]]
-    return shown((*pyxis, *(each.argv[0][0].span for each in closed)))
+    started = commands_named(job, "apptainer", "singularity", "shifter")
+    writable = containing(job, started, "--writable")
+    return shown((*pyxis, *(each.argv[0][0].span for each in started if each.span not in writable)))
 
 
 # Runtimes that mount an image read-only.
-_READ_ONLY = frozenset(["apptainer", "singularity", "shifter"])
-
-
 def _temporary(job: Job, event: Event) -> Verdict:
     """The script works in /tmp of the node."""
-    text = job.source.text
-    found = [each.span for each in job.assignments if "/tmp" in text[each.span.start : each.span.end]]
-    found += [
-        command.span
-        for command in job.invocations
-        if command.name in ("mkdir", "cd", "cp", "rsync", "tar")
-        and "/tmp" in text[command.span.start : command.span.end]
-    ]
-    mktemp = [each.span for each in job.invocations if each.name == "mktemp"]
-    return shown(tuple(found + mktemp))
+    users = commands_named(job, "mkdir", "cd", "cp", "rsync", "tar")
+    return shown((*containing(job, (*job.assignments, *users), "/tmp"), *commands(job, "mktemp")))
 
 
 def _caches(job: Job, event: Event) -> Verdict:
@@ -68,18 +58,12 @@ def _caches(job: Job, event: Event) -> Verdict:
     return shown(spans_of(found))
 
 
-def _of_node(event: Event) -> bool | None:
-    """A disk of the node, and none that the user fills elsewhere."""
-    return possible(re.search(r"(?<![\w.~-])/(?:tmp|var|run|dev|local\w*|root)/", event.text))
+# A disk of the node, and none that the user fills elsewhere.
+_of_node = matches(r"(?<![\w.~-])/(?:tmp|var|run|dev|local\w*|root)/")
 
 
-def _of_quota(event: Event) -> bool | None:
-    return possible(re.search(r"(?i)quota", event.text))
-
-
-def _of_cache(event: Event) -> bool | None:
-    """A message with the path of a cache."""
-    return possible(re.search(r"/\.cache/|/\.[a-z]+/\S*cache|_cache/", event.text))
+# A message with the path of a cache.
+_of_cache = matches(r"/\.cache/|/\.[a-z]+/\S*cache|_cache/")
 
 
 def _copies(job: Job, event: Event) -> Verdict:
@@ -90,15 +74,7 @@ def _copies(job: Job, event: Event) -> Verdict:
 
 def _several_ranks(job: Job, event: Event) -> Verdict:
     """Several nodes run ranks that share the cache of the user's home."""
-    worlds = [world for world in find_worlds(job) if world.several_nodes]
-    if not worlds:
-        return None
-    return Shown(spans_of(worlds), None, "likely")
-
-
-def _temporary_path(event: Event) -> bool | None:
-    near = " ".join((event.text, *event.above[-2:], *event.below[:2]))
-    return possible("/tmp" in near or "here-document" in near or "temp" in near)
+    return shown(spans_of(world for world in find_worlds(job) if world.several_nodes))
 
 
 def _named(job: Job, event: Event) -> Verdict:
@@ -106,11 +82,7 @@ def _named(job: Job, event: Event) -> Verdict:
     path = re.sub("^//+", "", event.groups.get("path", "").strip("'\"`‘’"))  # `//a` is `a`, looked for from the root
     if len(path) < 4 or _is_relative(job, path):
         return None
-    text = job.source.text
-    found = worded(job, path) or tuple(
-        command.span for command in job.invocations if path in text[command.span.start : command.span.end]
-    )
-    return shown(found[:3])
+    return shown((worded(job, path) or containing(job, job.invocations, path))[:3])
 
 
 def _is_relative(job: Job, path: str) -> bool:
@@ -128,9 +100,7 @@ def _from_submission(job: Job, event: Event) -> Verdict:
         return RULED_OUT
     if not re.search(rf"(?<![\w/]){re.escape(path)}(?![\w/])", job.source.text):
         return RULED_OUT
-    return shown(
-        spans_of(each for each in job.invocations if path in job.source.text[each.span.start : each.span.end])[:3]
-    )
+    return shown(containing(job, job.invocations, path)[:3])
 
 
 def _named_in_container(job: Job, event: Event) -> Verdict:
@@ -161,34 +131,21 @@ def _started(event: Event) -> bool | None:
     return possible(any("_execute_child" in line for line in event.above[-4:]))
 
 
-def _any_container(job: Job, event: Event) -> Verdict:
-    """The commands and steps that enter a container."""
-    found = tuple(start.place for ways in container_starts(job) for start in ways)
-    return shown(found or spans_of([each for each in job.steps if each.container is not None]))
-
-
 def _of_slurm(event: Event) -> bool | None:
     """A command of Slurm that another program starts."""
     path = event.groups.get("path", "").strip("'\"")
     return possible(_started(event) is None and has_trait(path.rpartition("/")[2], "slurm"))
 
 
-def _of_system(event: Event) -> bool | None:
-    return possible(re.match(r"['\"]?/(?:etc|run|sys|proc|dev|var/(?:run|lib|log)|usr)/", event.groups.get("path", "")))
-
-
 _TOOLS = r"^(?:/(?:usr/)?s?bin/)?(?:cp|mv|cat|sed|awk|gawk|grep|tar|mkdir|ln|cd|touch|head|tail|sort|rsync|chmod|chown|stat|dirname|readlink|tee|gzip|unzip|diff|wc|install|tr|cut|split)"
 
 
-def _of_image(event: Event) -> bool | None:
-    """pyxis and enroot unpack an image before the job's own program runs."""
-    return possible(re.search(r"pyxis|enroot|squashfs", " ".join((event.text, *event.above[-3:]))))
+# pyxis and enroot unpack an image before the job's own program runs.
+_of_image = matches("pyxis|enroot|squashfs", above=3)
 
 
-def of_unpacking(event: Event) -> bool | None:
-    """Apptainer makes a folder of an image, or an image of layers."""
-    near = " ".join((event.text, *event.above[-3:]))
-    return possible(re.search(r"rootfs|temporary sandbox|bundle-temp|build-temp|packer failed|/sbuild-", near))
+# Apptainer makes a folder of an image, or an image of layers.
+of_unpacking = matches("rootfs|temporary sandbox|bundle-temp|build-temp|packer failed|/sbuild-", above=3)
 
 
 def unpacks(job: Job, event: Event) -> Verdict:
@@ -200,12 +157,9 @@ def unpacks(job: Job, event: Event) -> Verdict:
 
 def _of_compile_cache(event: Event) -> bool:
     """Whether the lost file may be one of a compiler's cache: the message names one, or no file at all."""
-    near = " ".join((event.text, *event.above[-3:]))
-    return (
-        "tale file" not in near
-        or re.search(r"cache|triton|inductor|torch_ext|/\.nv/", near) is not None
-        or "/" not in event.text
-    )
+    said = near(event, above=3)
+    is_of_cache = re.search(r"cache|triton|inductor|torch_ext|/\.nv/", said) is not None
+    return "tale file" not in said or is_of_cache or "/" not in event.text
 
 
 # fmt: off
@@ -215,19 +169,17 @@ SYMPTOMS = (
         title="a disk, or a quota, is full",
         docs="Home folders have small quotas, and caches below ~/.cache fill them; /tmp of a node is shared by its jobs, and may be memory. `df -h` and the site's quota command tell which.\n",
         printed_by="the kernel, by way of any program",
-        releases="all releases",
-        role="cause",
         literals=("No space left on device", "Disk quota exceeded", "disk quota exceeded", "ENOSPC", "Quota exceeded", "no space left on device", "not enough space for ", "File too large", "isk space", "DISK SPACE", "isk full", "isk is full"),
         patterns=(r"(?<!create container process: )[Nn]o space left on device|ENOSPC", r"(?:[Dd]isk )?[Qq]uota exceeded", r"there is not enough space for /\S+", r"(?i)\b(?:not enough|insufficient|sufficient|out of|no more|lack of|ran out of) (?:free |local )?disk space|\bdisk (?:is )?full\b"),
         causes=(
             Cause("image-unpacked", "script", "Apptainer (Singularity) unpacks the image in /tmp of the node, which is too small for it", "export APPTAINER_TMPDIR (SINGULARITY_TMPDIR) to a folder that the script makes where there is room, and APPTAINER_CACHEDIR too; or pull the image into a .sif file before the job", script=unpacks, log=of_unpacking),
-            Cause("temporary", "script", "/tmp of the node, where the script works, is full", "use the scratch folder that the site gives for jobs", codes=("SB604", "SB817"), script=_temporary, log=_temporary_path),
+            Cause("temporary", "script", "/tmp of the node, where the script works, is full", "use the scratch folder that the site gives for jobs", codes=("SB604", "SB817"), script=_temporary, log=matches("/tmp|here-document|temp", above=2, below=2)),
             Cause("cache-unset", "script", "a cache fills the home folder, or the container's own disk: no variable of the script sends it elsewhere", "export its variable (UV_CACHE_DIR, HF_HOME, …) with a folder that has room and that all nodes see", codes=("SB602", "SB605"), log=_of_cache),
             Cause("caches", "script", "the disk, or the quota, is full where the script puts its caches or temporary files", "clear that folder, or name one with room", script=_caches),
             Cause("image-folder", "cluster", "the folder of the node in which images of containers are unpacked is full", "import the image beforehand (`enroot import`), or ask the site for more room there", log=_of_image),
             Cause("shared-memory-file", "cluster", "the node has no room in /tmp or /dev/shm for what processes share", "submit again with --exclude of that node, or name another folder with TMPDIR", log=says("not enough space for ")),
             Cause("node-disk", "cluster", "a disk of the node, or the container's own, is full", "let the program write elsewhere (TMPDIR, XDG_CACHE_HOME), or submit again with --exclude of that node and tell the site", log=_of_node),
-            Cause("quota", "data", "a quota is used up: usually that of the home folder, which caches fill, or one that a group or all users share", "see whose quota it is (`quota -s`, `lfs quota`); clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like", log=_of_quota),
+            Cause("quota", "data", "a quota is used up: usually that of the home folder, which caches fill, or one that a group or all users share", "see whose quota it is (`quota -s`, `lfs quota`); clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like", log=matches("(?i)quota")),
             Cause("home", "data", "a disk or a quota is full: usually the home folder, which caches fill", "clear ~/.cache, or send caches elsewhere with XDG_CACHE_HOME, HF_HOME and the like"),
         ),
         matches="""\
@@ -243,8 +195,6 @@ It appears as if there is not enough space for /tmp/ompi.n1.71/pid.1/1/shared_me
         title="several ranks write one cache on a network file system",
         docs="Compilers keep what they built below the home folder (~/.triton, ~/.cache/torch_extensions, ~/.nv): on NFS ranks of several nodes take it from under each other.\n",
         printed_by="Python, Triton, torch, NFS",
-        releases="all releases",
-        role="cause",
         literals=("Stale file handle", "tmp.pid_", ".tmp' ->", "torch_extensions", ".triton/cache", "stale file handle", "torchinductor_", "Error building extension"),
         patterns=(r"[Ss]tale file handle", r"\.(?:triton|nv|inductor)\S*(?:': |: ).*(?:No such file|File exists|cannot open shared object)|(?:No such file|cannot open shared object).*\.triton/", r"\.tmp\S*' -> '\S*(?:cache|triton|torch)", r"torch_extensions\S*\.so: (?:cannot open|undefined|file too short)|Error building extension '(?P<extension>\w+)'", r"tmp\.pid_\d+.*No such file"),
         causes=(
@@ -266,14 +216,12 @@ tmp.pid_471_2: No such file or directory
         title="a lock could not be acquired",
         docs="Another process has it, one that was killed left its file behind (`*.lock` below ~/.cache/huggingface), or the file system has no locks (error 524, ENOLCK).\n",
         printed_by="filelock, huggingface_hub, uv, HDF5, SQLite",
-        releases="all releases",
-        role="cause",
         literals=("Lock acquisition failed", "(os error ", "ould not acquire lock", "unable to lock file", "No locks available", "database is locked", "could not be acquired", "Waiting to acquire lock", "failed to lock", "Resource busy", "LockError", "nother instance", "nother process", "lock file", "lockfile", ".lock", "left behind by"),
         patterns=(r"(?i)(?:\block ?file\b|\.lock\b)\S* .{0,60}\b(?:exists|stale|is held|left|in use)\b|\b(?:stale|left-?over) lock|LockError: |another (?:instance|process) (?:is|seems|may be|might be|has|holds|of \S+ is)\b", r"[Ll]ock acquisition failed|[Cc]ould not acquire lock|unable to lock file|No locks available|database is locked|The file lock '[^']*' could not be acquired|failed to lock |os error 524\)",),
         causes=(
             Cause("shared-cache", "script", "several processes need one lock of a cache that the script names", "give each node its own, or download before the job", codes=("SB601", "SB606", "SB416", "SB603"), script=_caches),
             Cause("several-copies", "script", "several tasks of a step open one file for writing, and only one of them gets its lock", "start the program once (--ntasks=1), or give each task a file of its own (SLURM_PROCID)", codes=("SB330", "SB724", "SB713"), script=_copies, log=says("unable to lock file", "database is locked")),
-            Cause("elements", "script", "elements of the array that run at the same time need one lock", "do once, before the array, what takes the lock; or give each element a folder of its own (SLURM_ARRAY_TASK_ID)", script=lambda job, event: shown(options(job, "array")), log=lambda event: possible("LockError" in event.text)),
+            Cause("elements", "script", "elements of the array that run at the same time need one lock", "do once, before the array, what takes the lock; or give each element a folder of its own (SLURM_ARRAY_TASK_ID)", script=requests("array"), log=says("LockError")),
             Cause("stale-lock", "cluster", "the lock belongs to a process that is gone, or the file system has no locks", "remove (delete) the lock file that the message names when no other job uses it; HDF5_USE_FILE_LOCKING=FALSE, UV_CACHE_DIR on the node"),
         ),
         matches="""\
@@ -293,8 +241,6 @@ LockError: Failed to acquire lock.
         title="a cache belongs to another user",
         docs="A folder of a fixed name below /tmp belongs to the first user of the node; a shared cache to whoever filled it.\n",
         printed_by="uv, pip, Python",
-        releases="all releases",
-        role="cause",
         literals=("Permission denied (os error", "Permission denied: '/tmp", "Permission denied: '/scratch", "not owned or is not writable", "Permission denied: '/var/tmp"),
         patterns=(r"Permission denied \(os error 13\)", r"Permission denied: '(?P<path>/(?:tmp|var/tmp)/[^']*)'", r"not owned or is not writable by the current user"),
         causes=(
@@ -312,8 +258,6 @@ WARNING: The directory '/home/ada/.cache/pip' or its parent directory is not own
         title="a file system does not answer as it should",
         docs="It is not mounted on that node, was remounted read-only, or its server is away.\n",
         printed_by="the kernel, by way of any program",
-        releases="all releases",
-        role="cause",
         literals=("Read-only file system", "Input/output error", "Transport endpoint is not connected", "Cannot send after transport endpoint shutdown", "Remote I/O error", "Structure needs cleaning", "Host is down", "disk I/O error", "Connection timed out: '/"),
         patterns=(r"^(?!.*(?:\b(?:srun|sbatch|salloc|slurm\w*): error|slurm_receive)).*Transport endpoint is not connected|Cannot send after transport endpoint shutdown|Remote I/O error|Structure needs cleaning|OperationalError: disk I/O error", r"(?:\[Errno 5\] |: )Input/output error", r"Read-only file system"),
         causes=(
@@ -331,8 +275,6 @@ ls: cannot access '/data': Transport endpoint is not connected
         title="a file is cut short or damaged",
         docs="A copy or a download that did not end, a disk that was full while it was written, or a file that is not what its name says.\n",
         printed_by="gzip, tar, unzip, xz, Python, Java, htslib, HDF5",
-        releases="all releases",
-        role="cause",
         near_end=200,
         literals=(
             "unexpected end of file", "not in gzip format", "invalid compressed data", "Unexpected EOF in archive", "End-of-central-directory",
@@ -364,7 +306,6 @@ EOFError: Compressed file ended before the end-of-stream marker was reached
         title="a file is not there",
         docs="A relative path is looked for in the folder where sbatch was called. /tmp and local scratch are each node's own: what was made on the login node, or on another node, is not there.\n",
         printed_by="coreutils, Python, any program",
-        releases="all releases",
         near_end=60,
         role="consequence",
         literals=("No such file or directory", "can't open file", "can't find '__main__' module", "No such file:", "cannot open "),
@@ -381,11 +322,11 @@ EOFError: Compressed file ended before the end-of-stream marker was reached
             Cause("not-mounted", "script", "{path} is not in the container, which sees only the folders that are mounted into it", "mount its folder (apptainer -B, docker -v, --container-mounts)", script=_named_in_container),
             Cause("path-of-script", "script", "{path}, which the script names, is not there on the node", "correct the path; a relative one is looked for where sbatch was called", script=_named),
             Cause("removed-by-another", "script", "the elements of the array work in one folder, and remove or rename each other's files there: {path} was gone already", "give each element a working folder of its own, with SLURM_ARRAY_TASK_ID in its name", script=shares_folder, log=of_removed),
-            Cause("slurm-in-container", "script", "{path}, which the program calls, is not in the container in which the script runs it", "start the program outside the container, and let it run its parts in one; or mount Slurm's commands, their libraries, /etc/slurm and the socket of munge into it", codes=("SB515",), script=_any_container, log=_of_slurm),
+            Cause("slurm-in-container", "script", "{path}, which the program calls, is not in the container in which the script runs it", "start the program outside the container, and let it run its parts in one; or mount Slurm's commands, their libraries, /etc/slurm and the socket of munge into it", codes=("SB515",), script=lambda job, event: shown(containers(job)), log=_of_slurm),
             Cause("slurm-not-there", "submission", "{path}, which the program calls, is not found: Slurm's commands are not installed where it runs, as in a container, or on a machine that is none of the cluster", "start it where they are (a login node, outside the container), or mount them into the container", log=_of_slurm),
             Cause("program", "submission", "{path}, which a program starts, is not found", "load or install in the job what brings it", log=_started),
             Cause("input", "data", "{path}, which the program wants to read, is not there on the node", "look for it from a node, and at the folder in which the job runs", log=_read_by_program),
-            Cause("folder-of-submission", "submission", "{path} is looked for in the folder where sbatch was called, and is not there", "submit from the folder in which it lies (cd there, or sbatch --chdir=…), or write its full path in the script", script=_from_submission, log=lambda event: possible(re.match(r"['\"`‘]?[\w.+-]", event.groups.get("path", "")))),
+            Cause("folder-of-submission", "submission", "{path} is looked for in the folder where sbatch was called, and is not there", "submit from the folder in which it lies (cd there, or sbatch --chdir=…), or write its full path in the script", script=_from_submission, log=group_matches("path", r"^['\"`‘]?[\w.+-]")),
             Cause("submit-folder", "submission", "{path} is not there on the node: another folder of submission, or a folder that only the login node has (/tmp)", "submit from the project's folder on a shared file system, or give full paths"),
         ),
         matches="""\
@@ -403,14 +344,13 @@ Fatal error: cannot open file 'fit.R': No such file or directory
         title="a file may not be read or written",
         docs="Its owner, its group or the mode of a folder above; network file systems do not know root.\n",
         printed_by="coreutils, Python, any program",
-        releases="all releases",
         near_end=60,
         role="consequence",
         literals=("Permission denied", "Operation not permitted"),
         patterns=(_TOOLS + r": (?:cannot [\w ]+ )?(?P<path>[^:]+): (?:Permission denied|Operation not permitted)", r"^PermissionError: \[Errno 1?3?\] (?:Permission denied|Operation not permitted): (?P<path>.+)"),
         causes=(
             Cause("path-of-script", "script", "{path}, which the script names, may not be used that way", "name a folder of the user's own", codes=("SB604", "SB507"), script=_named),
-            Cause("system", "cluster", "{path} belongs to the system of the node", "tell the site, or let the program write elsewhere", log=_of_system),
+            Cause("system", "cluster", "{path} belongs to the system of the node", "tell the site, or let the program write elsewhere", log=group_matches("path", r"^['\"]?/(?:etc|run|sys|proc|dev|var/(?:run|lib|log)|usr)/")),
             Cause("rights", "submission", "the user may not read or write {path} on the node", "look at the rights of it and of all folders above"),
         ),
         matches="mkdir: cannot create directory '/data/x': Permission denied\nPermissionError: [Errno 13] Permission denied: 'out/log.txt'\n",

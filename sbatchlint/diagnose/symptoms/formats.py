@@ -2,22 +2,18 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import possible
+from sbatchlint.diagnose.clues import matches, possible
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom
 
-# The numbers of errors of the NetCDF library (netcdf.h), as programs print them as a status.
-_STATUS = {
-    "damaged": ("-101", "-51", "-50", "-104", "-103", "-106"),
-    "other": ("-49", "-46", "-45", "-40", "-57", "-62", "-43", "-47", "-56"),
-}
+# The numbers of errors of the NetCDF library (netcdf.h) about what a file contains, as programs print them as a status.
+_OF_CONTENTS = ("-49", "-46", "-45", "-40", "-57", "-62", "-43", "-47", "-56")
 
 
-def _is(kind: str, words: str) -> object:
-    def question(event: Event) -> bool | None:
-        status = event.groups.get("status", "")
-        return possible(status in _STATUS[kind] if status else re.search(words, event.text))
-
-    return question
+def _lacks_part(event: Event) -> bool | None:
+    """The file is sound, and lacks what the program wants of it: by the status, or by the words without one."""
+    status = event.groups.get("status", "")
+    said = re.search(r"[Vv]ariable not found|dimension|Attribute not found|exceeds|violate", event.text)
+    return possible(status in _OF_CONTENTS if status else said)
 
 
 # fmt: off
@@ -32,7 +28,6 @@ beyond its bounds, -33 the number of no open file: one that could not be opened 
 """,
         printed_by="NetCDF, PnetCDF, HDF5, MAPL, WRF, CESM",
         releases="include/netcdf.h, all releases",
-        role="cause",
         near_end=200,
         literals=("NetCDF: ", "NetCDF error", "netcdf error", "HDF error", "status=-", "nable to open file", "unable to synchronously open", "wrfinput", "ierr="),
         patterns=(
@@ -43,9 +38,9 @@ beyond its bounds, -33 the number of no open file: one that could not be opened 
             r"(?:error|problem) opening (?P<file>\S+) for reading ierr=\s*(?P<ierr>-?\d+)",
         ),
         causes=(
-            Cause("library", "code", "the NetCDF library was built without what the file, or the program, wants", "load a NetCDF with parallel input and NetCDF-4, or write the classic format", log=lambda event: None if re.search(r"not turned on|not built|NC_ENOTBUILT|-128\b", event.text) else False),
-            Cause("contents", "data", "the file lacks the variable, the dimension or the part that the program needs from it", "compare `ncdump -h` of the file with what the program expects: it is of another release, grid or date", log=_is("other", r"[Vv]ariable not found|dimension|Attribute not found|exceeds|violate")),  # type: ignore[arg-type]
-            Cause("not-there", "data", "a file of data that the program wants to open is not there, or may not be read", "look for it in the folder in which the job runs; a step that makes it may not have run", log=lambda event: None if re.search(r"No such file|Permission denied|ierr=\s*-1021", event.text) else False),
+            Cause("library", "code", "the NetCDF library was built without what the file, or the program, wants", "load a NetCDF with parallel input and NetCDF-4, or write the classic format", log=matches(r"not turned on|not built|NC_ENOTBUILT|-128\b")),
+            Cause("contents", "data", "the file lacks the variable, the dimension or the part that the program needs from it", "compare `ncdump -h` of the file with what the program expects: it is of another release, grid or date", log=_lacks_part),
+            Cause("not-there", "data", "a file of data that the program wants to open is not there, or may not be read", "look for it in the folder in which the job runs; a step that makes it may not have run", log=matches(r"No such file|Permission denied|ierr=\s*-1021")),
             Cause("damaged", "data", "a file of data is cut short, damaged, locked, or of another format", "look at it with `ncdump -h` or `h5ls`, compare size and checksum with the original, and fetch or write it again; HDF5_USE_FILE_LOCKING=FALSE where it is only locked"),
         ),
         matches="""\
@@ -65,7 +60,6 @@ program wrf: error opening wrfinput_d01 for reading ierr=        -1021
         docs="A clone without git-lfs has, in place of a large file, three lines of text that name it.\n",
         printed_by="programs that read the file",
         releases="version 1 of the format of pointers",
-        role="cause",
         literals=("git-lfs.github.com", "version https://git"),
         patterns=(r"version https://git-lfs\.github\.com",),
         causes=(Cause("pointer", "data", "the file is only the pointer that Git LFS keeps in its place: the contents were not fetched", "run `git lfs install` and `git lfs pull` in the clone, on a machine with a network"),),
@@ -76,8 +70,6 @@ program wrf: error opening wrfinput_d01 for reading ierr=        -1021
         title="the index of a file is missing or out of date",
         docs="Programs that jump within large files want an index beside them, made once by another command, and newer than the file.\n",
         printed_by="GATK, Picard, samtools, bcftools, BWA, Bowtie 2, STAR, HISAT2, BLAST",
-        releases="all releases",
-        role="cause",
         near_end=100,
         literals=("not indexed", "locate the index", "is not a Bowtie", "Fasta dict file", "Fasta index file", "retrieve index", "load index", "genomeParameters", "BLAST Database error", "Could not load index", "index file", "andom alignment retrieval", "No index"),
         patterns=(

@@ -1,28 +1,14 @@
 """Lightning, accelerate, DeepSpeed, Megatron-LM and their like: worlds that do not fit the job."""
 
 from sbatchlint.bash.values import Phase
-from sbatchlint.diagnose.evidence import (
-    TASKS,
-    assigned,
-    begins,
-    number,
-    options,
-    possible,
-    says,
-    shown,
-    spans_of,
-    step_options,
-)
+from sbatchlint.diagnose.clues import begins, group_matches, number, possible, says, says_not
+from sbatchlint.diagnose.evidence import TASKS, assigned, options, requests, shown, spans_of, step_options
 from sbatchlint.diagnose.subjects import working
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.launchers import python_of
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.worlds import find_worlds
-
-
-def _set_here(job: Job, event: Event) -> Verdict:
-    """Where the script sets the variable that the message names."""
-    return shown(assigned(job, event.groups.get("name", "")))
 
 
 def _starts_it(job: Job, event: Event) -> Verdict:
@@ -34,11 +20,6 @@ def _starts_it(job: Job, event: Event) -> Verdict:
 def _unlaunched(job: Job, event: Event) -> Verdict:
     """Programs of steps, or of the batch shell, that no launcher starts."""
     return shown(tuple(world.span for world in find_worlds(job) if world.launch is None) or spans_of(job.steps)[-1:])
-
-
-def _several_starts(event: Event) -> bool | None:
-    """A rank is printed once for each process that takes itself for it: once is right."""
-    return possible(event.count > 1)
 
 
 def _plain_programs(job: Job, event: Event) -> Verdict:
@@ -85,12 +66,9 @@ def _in_batch_shell(job: Job, event: Event) -> Verdict:
 
 def _devices_named(job: Job, event: Event) -> Verdict:
     """`--include` of deepspeed, or CUDA_VISIBLE_DEVICES, with numbers of the node."""
-    named = tuple(
-        command.span
-        for command in job.invocations
-        if command.name == "deepspeed"
-        and any(word.startswith(("--include", "--exclude", "-i", "-e")) for word in command.words[1:])
-    )
+    prefixes = ("--include", "--exclude", "-i", "-e")
+    started = commands_named(job, "deepspeed")
+    named = spans_of(each for each in started if any(word.startswith(prefixes) for word in each.words[1:]))
     return shown(named + assigned(job, "CUDA_VISIBLE_DEVICES"), "certain")
 
 
@@ -106,7 +84,6 @@ SYMPTOMS = (
         printed_by="Megatron-LM, Python",
         releases="Megatron-LM (arguments.py): `requires setting the environment variable` 2.0 on, `require` from core 0.11 on, `FSDP always requires` core 0.9 and later",
         near_end=400,
-        role="cause",
         literals=("environment variable", "CUDA_DEVICE_MAX_CONNECTIONS", "environ"),
         patterns=(
             r"requires? (?:setting )?(?:the )?(?:environment variable )?(?P<name>CUDA_DEVICE_MAX_CONNECTIONS)(?: to (?P<value>\S+)| value)?",
@@ -116,7 +93,7 @@ SYMPTOMS = (
         ),
         causes=(
             Cause("setting-of-script", "script", "{name} does not suit what the script starts", "see the finding", codes=("SB327",), log=says("CUDA_DEVICE_MAX_CONNECTIONS")),
-            Cause("not-handed-over", "script", "{name} is set in the script, but not for the program", "export it before the step, and pass it to the container", codes=("SB408", "SB508", "SB506", "SB513", "SB517", "SB609", "SB401"), script=_set_here),
+            Cause("not-handed-over", "script", "{name} is set in the script, but not for the program", "export it before the step, and pass it to the container", codes=("SB408", "SB508", "SB506", "SB513", "SB517", "SB609", "SB401"), script=lambda job, event: shown(assigned(job, event.groups.get("name", "")))),
             Cause("not-set", "script", "the program needs {name}, which the script does not set", "export it before the step that starts the program, and pass it to the container", script=_starts_it),
             Cause("not-given", "submission", "the program needs {name}, which nothing sets", "export it in the script, and pass it to the container"),
         ),
@@ -142,9 +119,7 @@ ValueError: Please set the environment variable MODEL_DIR
         title="the program has to be started by a launcher",
         docs="It looks for RANK or WORLD_SIZE, which torchrun, mpirun or accelerate set for each process, and does not know the variables that srun sets (SLURM_PROCID, SLURM_NTASKS).\n",
         printed_by="Python programs, launchers",
-        releases="all",
         near_end=400,
-        role="cause",
         literals=("torchrun", "torch.distributed", "mpirun", "mpiexec", "accelerate launch", "deepspeed"),
         patterns=(
             r"(?:must|should|has to|needs? to|can only|have to) be (?:launched|run|started|executed|called) (?:with|using|by|via|through|under) [`'\"]?(?P<program>torchrun|torch\.distributed\S*|python -m torch\S+|mpirun|mpiexec|accelerate launch|deepspeed)",
@@ -189,7 +164,7 @@ under srun, or NODE_RANK is set. Every rank several times: one task per node whe
         literals=("GLOBAL_RANK: ",),
         patterns=(r"GLOBAL_RANK: 0, MEMBER: 1/(?P<size>[2-9]|\d\d+)",),
         causes=(
-            Cause("tasks-per-node", "script", "srun starts one task per node, and Lightning needs one for each GPU: both nodes number their ranks alike", "add --ntasks-per-node with the number of GPUs of a node", codes=("SB311", "SB302"), script=_plain_programs, log=_several_starts),
+            Cause("tasks-per-node", "script", "srun starts one task per node, and Lightning needs one for each GPU: both nodes number their ranks alike", "add --ntasks-per-node with the number of GPUs of a node", codes=("SB311", "SB302"), script=_plain_programs, log=lambda event: possible(event.count > 1)),
             Cause("fewer-tasks", "script", "the step starts fewer tasks than the {size} for which the program waits", "let --ntasks be the number of nodes times --ntasks-per-node, or leave it out", codes=("SB302",), script=_fewer_tasks),
             Cause("alone", "script", "one process was started, and it waits for {size}", "start it with srun, one task for each GPU", codes=("SB312", "SB311"), script=_in_batch_shell),
             Cause("inherited-rank", "cluster", "the environment has a rank of its own (NODE_RANK, LOCAL_RANK), so Lightning starts no further processes", "unset NODE_RANK and LOCAL_RANK before it", log=lambda event: None if event.count == 1 and len(event.below) < 6 else False),
@@ -203,13 +178,12 @@ under srun, or NODE_RANK is set. Every rank several times: one task per node whe
         docs="Under Slurm, Lightning needs `--nodes` as its num_nodes and `--ntasks-per-node` as its devices; `--ntasks` alone it does not take.\n",
         printed_by="Lightning (plugins/environments/slurm.py)",
         releases="Lightning 2.0 and later",
-        role="cause",
         literals=("does not match. HINT: Set `", "You set `--ntasks=", "You requested gpu: [", "You requested GPUs: [", "ut your machine only has"),
         patterns=(r"number of (?:tasks per node|nodes) configured in SLURM `--(?P<option>[\w-]+)=(?P<slurm>\d+)` does not match", r"You set `--(?P<option>ntasks)=(?P<slurm>\d+)` in your", r"You requested (?:gpu|GPUs): \[(?P<wanted>[\d, ]*)\]|[Bb]ut your machine only has: \["),
         causes=(
-            Cause("fewer-gpus", "script", "the program needs the GPUs [{wanted}], and each task sees fewer", "ask for as many GPUs on a node, and do not bind them to tasks", codes=("SB211", "SB201"), script=_gpu_options, log=lambda event: None if "equested" in event.text or "machine" in event.text else False),
-            Cause("option-of-script", "script", "--{option}={slurm} of the job is not what the Trainer is given", "write --nodes as num_nodes and --ntasks-per-node as devices; no --ntasks", codes=("SB310", "SB304", "SB203"), script=lambda job, event: shown(options(job, "ntasks-per-node", "nodes", "ntasks"), "certain"), log=lambda event: False if "machine" in event.text or "equested" in event.text else None),
-            Cause("ntasks", "submission", "Lightning runs in a job, or a shell of one, that was given --ntasks", "give --ntasks-per-node, or start it outside the allocation's variables", log=lambda event: None if event.groups.get("option") == "ntasks" else False),
+            Cause("fewer-gpus", "script", "the program needs the GPUs [{wanted}], and each task sees fewer", "ask for as many GPUs on a node, and do not bind them to tasks", codes=("SB211", "SB201"), script=_gpu_options, log=says("equested", "machine")),
+            Cause("option-of-script", "script", "--{option}={slurm} of the job is not what the Trainer is given", "write --nodes as num_nodes and --ntasks-per-node as devices; no --ntasks", codes=("SB310", "SB304", "SB203"), script=requests("ntasks-per-node", "nodes", "ntasks", confidence="certain"), log=says_not("machine", "equested")),
+            Cause("ntasks", "submission", "Lightning runs in a job, or a shell of one, that was given --ntasks", "give --ntasks-per-node, or start it outside the allocation's variables", log=group_matches("option", "^ntasks$")),
             Cause("trainer", "code", "the Trainer's num_nodes or devices are not those of the job", "take them from SLURM_NNODES and SLURM_NTASKS_PER_NODE"),
         ),
         matches="""\
@@ -236,8 +210,6 @@ pytorch_lightning.utilities.exceptions.MisconfigurationException: You requested 
         title="the number of ranks is not what the program expects",
         docs="More ranks than expected: every task starts all of them. Fewer: some are not started. The parallel sizes of the program must divide their number.\n",
         printed_by="Megatron-LM, DeepSpeed, torch, JAX, TensorFlow",
-        releases="all releases",
-        role="cause",
         literals=("world_size", "world size", "WORLD_SIZE", "train_batch_size is not equal", "not divisible by", "worker_count", "store based barrier", "must be divisible", "not a multiple of", "Invalid rank "),
         patterns=(
             r"(?:Error|Exception): .*(?:world[_ ]size|WORLD_SIZE) ?[(=]?\(?(?P<size>\d+)?\)? .*(?:not divisible|is not equal|must be|does not match|expected)",
@@ -269,8 +241,6 @@ ValueError: Invalid rank 9, rank should be in the interval [0, 7]
         title="deepspeed and its list of hosts or GPUs",
         docs="The GPUs of a job are numbered from 0, whichever they are on the node; the list of hosts has `name slots=N` lines.\n",
         printed_by="deepspeed (launcher/runner.py)",
-        releases="all releases",
-        role="cause",
         literals=("No slot '", "not found in hostfile", "parse_inclusion_exclusion", "no extra nodes available via hostfile", "Hostfile is empty", "Hostfile contains", "launcher 'pdsh' not installed", "' not installed.", "are mutually exclusive."),
         patterns=(
             r"No slot '?(?P<slot>\d+)'? specified on host",
@@ -279,7 +249,7 @@ ValueError: Invalid rank 9, rank should be in the interval [0, 7]
             r"launcher '(?P<launcher>\w+)' not installed",
         ),
         causes=(
-            Cause("physical-numbers", "script", "the script names GPUs by their numbers on the node; the job's GPUs are numbered from 0", "leave --include out: the launcher takes all GPUs that it sees", codes=("SB212",), script=_devices_named, log=lambda event: None if "lot '" in event.text or "active_resources" in event.text else False),
+            Cause("physical-numbers", "script", "the script names GPUs by their numbers on the node; the job's GPUs are numbered from 0", "leave --include out: the launcher takes all GPUs that it sees", codes=("SB212",), script=_devices_named, log=says("lot '", "active_resources")),
             Cause("hostfile", "script", "the list of hosts is missing, or does not fit the job", "write one line `HOST slots=GPUS` for each node of the job", codes=("SB315", "SB314")),
             Cause("launcher", "cluster", "the launcher by which deepspeed starts other nodes is not installed ({launcher})", "use --launcher=slurm, or start one launcher per node with srun", log=says("not installed")),
             Cause("hosts", "submission", "the hosts or GPUs that deepspeed was given are not there", "look at --include, --hostfile and CUDA_VISIBLE_DEVICES"),
@@ -296,7 +266,6 @@ RuntimeError: launcher 'pdsh' not installed.
         title="deepspeed found no list of hosts, and uses this node only",
         docs="Right for a job of one node.\n",
         printed_by="deepspeed (launcher/runner.py)",
-        releases="all releases",
         role="warning",
         literals=("Unable to find hostfile",),
         patterns=(r"Unable to find hostfile, will proceed with training with local resources only",),
@@ -309,7 +278,6 @@ RuntimeError: launcher 'pdsh' not installed.
         docs="The number of processes, the GPUs and the kind of training do not fit each other.\n",
         printed_by="accelerate",
         releases="0.20 and later",
-        role="cause",
         literals=("You need to use at least", "Tried to launch on distributed with multinode", "GPU ids were configured and tried", "You can only use one of `--", "manually pass in `--num_processes`"),
         patterns=(r"You need to use at least 2 processes to use `--multi_gpu`|Less than two GPU ids were configured|You can only use one of `--\w+`|manually pass in `--num_processes`", r"Tried to launch on distributed with multinode, but `(?P<name>\w+)` env was not set"),
         causes=(

@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import possible
+from sbatchlint.diagnose.clues import possible
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
 from sbatchlint.diagnose.symptom import Below, Cause, Event, Example, Symptom
 
@@ -38,7 +38,6 @@ exception of the first rank that failed. Of exceptions that led to each other th
 that a look-up failed, and the next one says what for.
 """,
         printed_by="python",
-        releases="all",
         role="consequence",
         literals=("Error", "Exception", "Interrupt", "Failure", "Timeout: ", "Fault: ", "Exit: "),
         patterns=(_LOGGED + _TYPE + r": (?P<text>.+)", _LOGGED + _TYPE + r":?$"),
@@ -69,7 +68,6 @@ no Error: here
         title="a Python program ended with an exception",
         docs="The exception has no name by which it is known as one: it is the first line below the frames that is not indented.\n",
         printed_by="python",
-        releases="all",
         role="teardown",
         literals=("Traceback (most recent call last)",),
         patterns=(r"Traceback \(most recent call last\)",),
@@ -89,7 +87,6 @@ A line of the form that programs give to errors, near the end of a log that says
 file, an option, or a number of processes, says where to look first.
 """,
         printed_by="any program",
-        releases="all",
         role="teardown",
         literals=(
             "error:", "Error:", "ERROR", "FATAL", "fatal:", "Fatal", "fatal error", "panic:", "SEVERE", "CRITICAL", "ABORT", "Error in routine",
@@ -133,7 +130,6 @@ A line of the form in which programs say that something did not go, near the end
 error. Many programs go on after such a line.
 """,
         printed_by="any program",
-        releases="all",
         role="teardown",
         literals=("which: no ", "annot ", "nable to ", "ailed to ", "not found", "nvalid ", "refused", "denied", "No such file", "Abort", "could not ", "Could not ", "couldn't ", "Couldn't ", "failed: ", "Failed: ", "can't ", "an't ", "does not exist", "not recognized", "not exist", "exceeded", "Terminated", "Aborting", "aborting", "FAILED", "giving up", " FAIL ", "has failed", "have failed", "non-zero exit status", ": not in ", ": not a", ": unexpected ", ": corrupt", ": truncated", "ermission denied", "not permitted", "nput/output error", "temporarily unavailable", "resource busy", "No such device", "tale file handle", "oo many open files", "timed out", "reset by peer", "ead-only file system", "ust be ", "ust have ", "ust match ", "ust divide ", "ust contain ", "ust specify ", "can not ", "unable to ", " is not available", " error", "exited unexpectedly", "umber of "),
         patterns=(
@@ -183,7 +179,6 @@ A complaint in other words than those of an error, in the last few lines of a lo
 missing, not given, too much, or does not fit. A program that goes on after such a line did not mean it.
 """,
         printed_by="any program",
-        releases="all releases",
         role="teardown",
         literals=(
             "not specified", "not defined", "not given", "not provided", "not supplied", "not supported", "not allowed", "not permitted",

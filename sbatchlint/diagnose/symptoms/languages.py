@@ -2,21 +2,15 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import assigned, begins, commands, options, possible, shown, spans_of
+from sbatchlint.diagnose.clues import begins, group_matches, matches, possible, says
+from sbatchlint.diagnose.evidence import assigned, commands, containing, matching, options, requests, shown, steps
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
 from sbatchlint.diagnose.symptom import Below, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.programs import commands_named
 
-
-def _java(job: Job, event: Event) -> Verdict:
-    """Commands that tell Java how much memory to take."""
-    text = job.source.text
-    return shown(tuple(each.span for each in job.invocations if "-Xm" in text[each.span.start : each.span.end]))
-
-
-def _of_system_perl(event: Event) -> bool | None:
-    """The program that needs it was installed with Slurm or the system."""
-    return possible(re.search(r" at /(?:opt/slurm|usr)/\S*bin/", " ".join((event.text, *event.below[:2]))))
+# The program that needs it was installed with Slurm or the system.
+_of_system_perl = matches(r" at /(?:opt/slurm|usr)/\S*bin/", below=2)
 
 
 # Of Intel's runtime: numbers of errors of input (files, formats, namelists).
@@ -32,11 +26,6 @@ def _bad_input(event: Event) -> bool | None:
     return possible(event.groups.get("code") in _INPUT_ERRORS or said)
 
 
-def _several_drivers(job: Job, event: Event) -> Verdict:
-    """The program starts its workers by srun, and srun starts the program, once for each task."""
-    return shown(spans_of(job.steps))
-
-
 def _size_of_job(job: Job, event: Event) -> Verdict:
     """The directives for what the step needs too much of."""
     names = ("mem", "mem-per-cpu") if event.groups.get("what") == "memory" else ("cpus-per-task", "ntasks")
@@ -45,31 +34,19 @@ def _size_of_job(job: Job, event: Event) -> Verdict:
 
 def _java_module(job: Job, event: Event) -> Verdict:
     """Where the script loads Java, or names its folder."""
-    loads = [each for each in job.invocations if each.name in ("module", "ml")]
-    text = job.source.text
-    found = [each.span for each in loads if re.search(r"(?i)java|jdk|jre", text[each.span.start : each.span.end])]
-    return shown((*found, *assigned(job, "JAVA_HOME", "JAVA_CMD")))
+    loads = matching(job, commands_named(job, "module", "ml"), r"(?i)java|jdk|jre")
+    return shown((*loads, *assigned(job, "JAVA_HOME", "JAVA_CMD")))
 
 
 def _workers(job: Job, event: Event) -> Verdict:
     """The command with the number of workers that MATLAB refuses, and the CPUs that the job asks for."""
     number = re.search(r"but (\d+) workers were requested", event.text)
-    text = job.source.text
-    wanted = re.compile(rf"(?<![\w.]){number[1]}(?![\w.])") if number else None
-    places = [
-        each.span
-        for each in job.invocations
-        if wanted and each.span.end <= len(text) and wanted.search(text, each.span.start, each.span.end)
-    ]
+    places = matching(job, job.invocations, rf"(?<![\w.]){number[1]}(?![\w.])") if number else ()
     return shown((*options(job, "cpus-per-task"), *places)) if places else None
 
 
-def _all_taken(event: Event) -> bool | None:
-    """The message says that all licences are in use."""
-    near = " ".join((event.text, *event.below[:4]))
-    return possible(
-        re.search(r"(?i)maximum number of users|number of users already reached|all licen[cs]es|in use\b", near)
-    )
+# The message says that all licences are in use.
+_all_taken = matches(r"(?i)maximum number of users|number of users already reached|all licen[cs]es|in use\b", below=4)
 
 
 # fmt: off
@@ -79,13 +56,11 @@ SYMPTOMS = (
         title="Java has too little memory",
         docs="`-Xmx` is what Java may take for its heap; the job needs some more than that (`--mem`).\n",
         printed_by="Java",
-        releases="all releases",
-        role="cause",
         literals=("java.lang.OutOfMemoryError", "reserve enough space for object heap", "insufficient memory for the Java Runtime", "Could not reserve enough"),
         patterns=(r"java\.lang\.OutOfMemoryError: (?P<what>.+)", r"Could not reserve enough space for|insufficient memory for the Java Runtime"),
         causes=(
-            Cause("threads-of-java", "code", "Java could start no further thread: it starts them by the cores of the node, or the limit of processes (`ulimit -u`) is reached", "tell it how many CPUs the job has: export JAVA_TOOL_OPTIONS=\"-XX:ActiveProcessorCount=$SLURM_CPUS_PER_TASK -XX:ParallelGCThreads=$SLURM_CPUS_PER_TASK\"; look at `ulimit -u`", log=lambda event: possible("native thread" in event.text)),
-            Cause("heap-of-script", "script", "Java may take more, or less, memory than the work and the job allow", "set -Xmx somewhat below --mem", script=_java),
+            Cause("threads-of-java", "code", "Java could start no further thread: it starts them by the cores of the node, or the limit of processes (`ulimit -u`) is reached", "tell it how many CPUs the job has: export JAVA_TOOL_OPTIONS=\"-XX:ActiveProcessorCount=$SLURM_CPUS_PER_TASK -XX:ParallelGCThreads=$SLURM_CPUS_PER_TASK\"; look at `ulimit -u`", log=says("native thread")),
+            Cause("heap-of-script", "script", "Java may take more, or less, memory than the work and the job allow", "set -Xmx somewhat below --mem", script=lambda job, event: shown(containing(job, job.invocations, "-Xm"))),
             Cause("heap", "code", "Java has too little memory for the work", "give it more with -Xmx (JAVA_TOOL_OPTIONS), and the job with --mem"),
         ),
         matches="Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space\nError: Could not reserve enough space for 67108864KB object heap\n",
@@ -95,12 +70,11 @@ SYMPTOMS = (
         title="a Fortran program stopped",
         docs="174 is a segmentation fault (a stack that is too small: `ulimit -s unlimited`), 78 the signal of an end from outside, 24 and 29 the input.\n",
         printed_by="ifort, gfortran",
-        releases="all releases",
         role="consequence",
         literals=("forrtl: ", "Fortran runtime error", "At line ", "Program received signal SIG"),
         patterns=(r"forrtl: (?:severe|error) \((?P<code>\d+)\): (?P<what>.+)", r"^Fortran runtime error: (?P<text>.+)", r"^Program received signal (?P<signal>SIG\w+)"),
         causes=(
-            Cause("ended", "submission", "the program was ended from outside", "look for what comes before it", log=lambda event: None if "SIGTERM" in event.text or "SIGKILL" in event.text else False, unproven="possible"),
+            Cause("ended", "submission", "the program was ended from outside", "look for what comes before it", log=says("SIGTERM", "SIGKILL"), unproven="possible"),
             Cause("input-broken", "data", "the program cannot read its input: a file is not there, ends early, or holds what it does not expect", "look at the file, or the unit, that the message names, and at the line where it stopped; compare a namelist with the release of the program", log=_bad_input),
             *GENERAL_CAUSES,
             Cause("program", "code", "the Fortran program stopped", "see the message; `ulimit -s unlimited` helps where the stack is too small"),
@@ -117,7 +91,6 @@ precompiling on a shared file system easily takes.
 """,
         printed_by="R (parallel, parallelly, BiocParallel), Julia (Distributed)",
         releases="R 3.0 and later; Julia 1.0 and later",
-        role="cause",
         literals=("all connections are in use", "workers failed to connect", "connections available", "cannot be opened", "host:port string", "could not connect within", "Failed to launch and connect to R worker"),
         patterns=(
             r"all connections are in use|cannot create \d+ workers?\b.*connections",
@@ -127,7 +100,7 @@ precompiling on a shared file system easily takes.
         ),
         causes=(
             Cause("all-cores-of-node", "code", "the program starts a worker for each core of the node (detectCores), not for each CPU of the job: more than R has connections for, or than the job's CPUs can start in time", "take the number from the job: parallelly::availableCores(), or as.integer(Sys.getenv(\"SLURM_CPUS_PER_TASK\")); where a package counts them itself, look for its argument, or ask for a node with fewer cores", log=lambda event: possible(not re.search(r"port \d+ cannot be opened|host:port|Master process", event.text))),
-            Cause("port-taken", "code", "another R on the same node listens at the port for the workers: another element of the array, or another job", "let each take a port of its own: R_PARALLEL_PORT=$((11000 + SLURM_JOB_ID % 1000)) in the script, or parallelly::makeClusterPSOCK(), which chooses one", log=lambda event: possible("cannot be opened" in event.text)),
+            Cause("port-taken", "code", "another R on the same node listens at the port for the workers: another element of the array, or another job", "let each take a port of its own: R_PARALLEL_PORT=$((11000 + SLURM_JOB_ID % 1000)) in the script, or parallelly::makeClusterPSOCK(), which chooses one", log=says("cannot be opened")),
             Cause("slow-workers", "code", "the workers of Julia did not report within 60 seconds where they listen: they load or precompile packages from a shared file system, all at once, or the node is overloaded", "precompile first (julia --project -e 'using Pkg; Pkg.instantiate(); Pkg.precompile()'), and export JULIA_WORKER_TIMEOUT=300"),
         ),
         matches="""\
@@ -142,7 +115,6 @@ precompiling on a shared file system easily takes.
         title="R stopped",
         docs="The line with `Error in`, or the one below it, has the reason.\n",
         printed_by="R",
-        releases="all releases",
         role="consequence",
         literals=("Error in ", "cannot allocate vector"),
         patterns=(r"^Error: cannot allocate vector of size (?P<size>.+)", r"^Error in (?!user input|rule |group job |call to target |library\(|loadNamespace|routine)(?P<call>[\w.:({`].*) ?:"),
@@ -155,7 +127,6 @@ precompiling on a shared file system easily takes.
         title="R stopped",
         docs="The line only says that it ended; what is above it has the reason.\n",
         printed_by="R",
-        releases="all releases",
         role="teardown",
         literals=("Execution halted",),
         patterns=(r"^Execution halted",),
@@ -167,13 +138,12 @@ precompiling on a shared file system easily takes.
         title="Julia stopped",
         docs="The stack below the line says where. Of a failed task, `nested task error` has the reason.\n",
         printed_by="Julia",
-        releases="all releases",
         role="consequence",
         literals=("ERROR: ", "ERROR (unhandled", "nested task error", "Error launching "),
         patterns=(r"^ERROR: (?:LoadError: )?(?:[A-Z]\w*(?:Error|Exception)\b|On worker \d+:|syntax: )|^ERROR \(unhandled task failure\)", r"^\s*nested task error: (?P<nested>.+)"),
         causes=(
-            Cause("several-drivers", "script", "every task of a step runs the program, and each copy starts workers by srun again", "start the program once, without srun: its SlurmManager starts the workers", script=_several_drivers, log=lambda event: None if any("SlurmManager" in each for each in (*event.above, *event.below)) else False, unproven="possible"),
-            Cause("search-path", "submission", "Julia brings its libraries, and LD_LIBRARY_PATH of a module puts others before them", "unset LD_LIBRARY_PATH, or `module purge`, before julia", log=lambda event: None if "could not load library" in event.text else False),
+            Cause("several-drivers", "script", "every task of a step runs the program, and each copy starts workers by srun again", "start the program once, without srun: its SlurmManager starts the workers", script=steps(), log=lambda event: None if any("SlurmManager" in each for each in (*event.above, *event.below)) else False, unproven="possible"),
+            Cause("search-path", "submission", "Julia brings its libraries, and LD_LIBRARY_PATH of a module puts others before them", "unset LD_LIBRARY_PATH, or `module purge`, before julia", log=says("could not load library")),
             *GENERAL_CAUSES,
             Cause("program", "code", "the Julia program stopped", "see the message; Pkg.instantiate() on the login node installs packages"),
         ),
@@ -185,8 +155,6 @@ precompiling on a shared file system easily takes.
         title="Perl does not find a module",
         docs="Its environment was not loaded in the job, or PERL5LIB of another one is in the way.\n",
         printed_by="Perl",
-        releases="all releases",
-        role="cause",
         literals=("in @INC", "loadable library and perl binaries are mismatched"),
         patterns=(r"^Can't locate (?P<module>\S+) in @INC|perl binaries are mismatched",),
         causes=(
@@ -200,8 +168,6 @@ precompiling on a shared file system easily takes.
         title="no licence was available",
         docs="All are taken, or the node does not reach the licence server. `--licenses` lets Slurm wait for one where the site has set that up.\n",
         printed_by="FlexNet, MATLAB, ANSYS, Abaqus, Gurobi, COMSOL",
-        releases="all releases",
-        role="cause",
         literals=("icense checkout", "icense Manager", "ICENSE MANAGER", "icense server", "icensed number of users", "icense for ", "icense error", "obtain license", "icense file", "valid license", "urobiError", "urobi license", "LM_LICENSE_FILE", "icenses for ", "icense is not", "icense was denied", "CENSE"),
         patterns=(
             r"License [Cc]heckout failed|License Manager Error|LICENSE MANAGER ERROR|Licensed number of users already reached|^\W*License error: -\d+",
@@ -210,7 +176,7 @@ precompiling on a shared file system easily takes.
         below=Below(r"^Maximum number of users for (?P<feature>\S+) reached|^License Manager Error -\d+|^Licensing error|^License server machine", after=r"^License [Cc]heckout failed\W*$", instead=True),
         causes=(
             Cause("all-taken", "cluster", "all licences are taken: more jobs want one than there are, and these jobs do not wait for a free one", "reserve it with the job (--licenses=NAME, as `scontrol show lic` names it), let fewer elements of an array run at once (--array=…%N), or compile the program (MATLAB: mcc), which then needs none", log=_all_taken),
-            Cause("not-named", "submission", "the program finds no licence: its file or its server is not named in the environment of the job", "export what the program reads (GRB_LICENSE_FILE, LM_LICENSE_FILE), and keep the file where the nodes see it", log=lambda event: None if re.search(r"(?i)no \w+ licen[cs]e|licen[cs]e file|hostid", event.text) else False),
+            Cause("not-named", "submission", "the program finds no licence: its file or its server is not named in the environment of the job", "export what the program reads (GRB_LICENSE_FILE, LM_LICENSE_FILE), and keep the file where the nodes see it", log=matches(r"(?i)no \w+ licen[cs]e|licen[cs]e file|hostid")),
             Cause("license", "cluster", "no licence was available: all are taken, or the node does not reach the server", "submit with --licenses where the site offers it, or try again later; where it lasts, ask the site whether nodes reach the licence server"),
         ),
         matches="License checkout failed.\nLicense Manager Error -15\nANSYS LICENSE MANAGER ERROR:\nAbaqus Error: Abaqus/Standard Analysis could not be started: License for standard is not available.\nCould not connect to any license server.\ngurobipy.GurobiError: HostID mismatch (licensed to 1, hostid is 2): license file\n",
@@ -220,7 +186,6 @@ precompiling on a shared file system easily takes.
         title="something could not be compiled",
         docs="The first `error:` of the compiler above it says what.\n",
         printed_by="make, gcc, nvcc, cmake, ninja, cargo",
-        releases="all releases",
         role="consequence",
         literals=("make: *** ", "fatal error: ", "CMake Error", "ninja: build stopped", "collect", "undefined reference to", "could not compile `", "Compilation failed"),
         patterns=(r"^make(?:\[\d+\])?: \*\*\* ", r": fatal error: (?P<file>\S+): No such file", r"^CMake Error|^ninja: build stopped|^collect2: error|undefined reference to|^error: could not compile `"),
@@ -232,15 +197,14 @@ precompiling on a shared file system easily takes.
         title="a step of a workflow failed",
         docs="The step's own log has the reason: `.command.err` in Nextflow's work folder, the `log:` of Snakemake's rule. Status 137 usually means memory, 140 or 143 the time, 127 a program that is not found.\n",
         printed_by="Nextflow, Snakemake, Cromwell, Toil",
-        releases="all releases",
         role="consequence",
         literals=("Error executing process >", "Error in rule ", "terminated with an error exit status", "because a job execution failed", "terminated for an unknown reason", "Missing output file(s)", "MissingOutputException", "WorkflowError", "terminated by the external system"),
         patterns=(r"terminated with an error exit status \((?P<status>\d+)\)", r"Error executing process > '(?P<step>[^']*)'", r"^Error in (?:rule|group job) (?P<rule>\S+):", r"because a job execution failed|MissingOutputException|^WorkflowError|terminated for an unknown reason"),
         causes=(
-            Cause("limits", "submission", "Slurm ended a step of the workflow, usually because its memory or time was used up", "give that step more in the workflow's configuration", log=lambda event: None if event.groups.get("status") in ("137", "140", "143", "130") else False),
-            Cause("not-found", "submission", "a step of the workflow called a program that is not there, or may not be run (status 126, 127)", "give the step its module, its environment or its container in the workflow's configuration", log=lambda event: None if event.groups.get("status") in ("126", "127") else False),
-            Cause("outputs", "code", "the files that a step should make were not there when the workflow looked for them: its command makes others, or the file system shows them late", "look at the log of that step; --latency-wait 60 where they come late", log=lambda event: None if "MissingOutput" in event.text or "Missing output" in event.text else False),
-            Cause("unknown", "submission", "the job of a step ended without an exit status: Slurm ended it (memory, time, a node, scancel), or its file came late", "look at `sacct -j JOB` of that step, and give it more where its state says so", log=lambda event: None if "unknown reason" in event.text or "external system" in event.text else False, unproven="possible"),
+            Cause("limits", "submission", "Slurm ended a step of the workflow, usually because its memory or time was used up", "give that step more in the workflow's configuration", log=group_matches("status", "^(?:137|140|143|130)$")),
+            Cause("not-found", "submission", "a step of the workflow called a program that is not there, or may not be run (status 126, 127)", "give the step its module, its environment or its container in the workflow's configuration", log=group_matches("status", "^12[67]$")),
+            Cause("outputs", "code", "the files that a step should make were not there when the workflow looked for them: its command makes others, or the file system shows them late", "look at the log of that step; --latency-wait 60 where they come late", log=says("MissingOutput", "Missing output")),
+            Cause("unknown", "submission", "the job of a step ended without an exit status: Slurm ended it (memory, time, a node, scancel), or its file came late", "look at `sacct -j JOB` of that step, and give it more where its state says so", log=says("unknown reason", "external system"), unproven="possible"),
             Cause("step", "code", "a step of the workflow failed", "look at that step's own log", unproven="possible"),
         ),
         below=Below(r"(?P<why>terminated (?:with|for) .+)", after=r"^.{0,80}Error executing process >", instead=True),
@@ -256,8 +220,6 @@ Exiting because a job execution failed. Look below for error messages
         title="a step of a workflow needs more than the job has",
         docs="With `executor = 'local'`, the default, Nextflow runs the steps inside the job that it runs in.\n",
         printed_by="Nextflow",
-        releases="all releases",
-        role="cause",
         literals=("Process requirement exceeds",),
         patterns=(r"Process requirement exceeds (?:available|maximum) (?P<what>memory|CPUs|cpus)",),
         causes=(
@@ -271,8 +233,6 @@ Exiting because a job execution failed. Look below for error messages
         title="files of an earlier run of a workflow are not complete",
         docs="A run that was killed left files that Snakemake had not yet marked as whole, and it does not take them for done.\n",
         printed_by="Snakemake",
-        releases="all releases",
-        role="cause",
         literals=("IncompleteFilesException", "seem to be incomplete"),
         patterns=(r"^IncompleteFilesException|files below seem to be incomplete",),
         causes=(Cause("incomplete", "data", "an earlier run that was killed left files unfinished", "snakemake --rerun-incomplete makes them anew (or delete them); --cleanup-metadata only where they are known to be whole"),),
@@ -283,8 +243,6 @@ Exiting because a job execution failed. Look below for error messages
         title="the folder of a workflow is locked",
         docs="Another run works in it, or one that was killed left its lock behind.\n",
         printed_by="Snakemake, Nextflow",
-        releases="all releases",
-        role="cause",
         literals=("LockException", "Directory cannot be locked", "Unable to acquire lock on session"),
         patterns=(r"^(?:\w+\.)*LockException|Directory cannot be locked|Unable to acquire lock on session",),
         causes=(Cause("elements", "script", "each element of the array runs the workflow in the same folder, and the first one has it locked", "give each element a folder of its own: cd run_$SLURM_ARRAY_TASK_ID before it, and -w", script=lambda job, event: shown((*options(job, "array"), *commands(job, "nextflow", "snakemake"))) if options(job, "array") else None),
@@ -296,11 +254,9 @@ Exiting because a job execution failed. Look below for error messages
         title="the node has no Java, or not the one that is needed",
         docs="The module or the environment with Java was not loaded in the job.\n",
         printed_by="Nextflow, Spark, GATK, Cromwell, Canu",
-        releases="all releases",
-        role="cause",
         literals=("Cannot find Java", "JAVA_HOME", "UnsupportedClassVersionError", "requires Java", "JAVA_CMD"),
         patterns=(r"Cannot find Java or it's a wrong version|JAVA_HOME is (?:not set|set to an invalid)|JAVA_HOME .{0,40}not (?:set|defined)|UnsupportedClassVersionError|requires Java \d+",),
-        causes=(Cause("release-of-script", "script", "the program was built for a newer Java than the one that the script loads: class file version 52 is Java 8, 55 is 11, 61 is 17, 65 is 21", "load that release or a newer one in the script (`module load java/…`, conda's openjdk)", script=_java_module, log=lambda event: possible(re.search(r"UnsupportedClassVersion|requires Java", event.text))),
+        causes=(Cause("release-of-script", "script", "the program was built for a newer Java than the one that the script loads: class file version 52 is Java 8, 55 is 11, 61 is 17, 65 is 21", "load that release or a newer one in the script (`module load java/…`, conda's openjdk)", script=_java_module, log=says("UnsupportedClassVersion", "requires Java")),
             Cause("java", "submission", "the job has no Java, or not the release that the program needs", "load it inside the job (`module load java/…`, conda's openjdk), or set JAVA_HOME and PATH there"),),
         matches="ERROR: Cannot find Java or it's a wrong version -- please make sure that Java 11 or later (up to 21) is installed\njava.lang.UnsupportedClassVersionError: x/Main has been compiled by a more recent version\n",
     ),
@@ -310,13 +266,12 @@ Exiting because a job execution failed. Look below for error messages
         docs="Each session keeps a description of its workers below ~/.matlab, or where JobStorageLocation says: jobs that start at the same time overwrite it.\n",
         printed_by="MATLAB (Parallel Computing Toolbox)",
         releases="R2013b on",
-        role="cause",
         literals=("Error using parpool", "Parallel pool failed to start", "Error using parallel.", "Failed to start a parallel pool", "storage metadata file"),
         patterns=(r"Error using (?:parpool|parallel\.\S*[Pp]ool)|[Pp]arallel pool failed to start|Failed to start (?:a|the) parallel pool|storage metadata file (?:is corrupt|does not exist)",),
         causes=(
-            Cause("workers-of-script", "script", "the script has MATLAB start more workers than the job has CPUs", "ask for as many CPUs with --cpus-per-task, or start as many workers as there are: parpool(str2double(getenv('SLURM_CPUS_PER_TASK')))", script=_workers, log=lambda event: possible("workers requested" in event.text)),
-            Cause("more-than-cpus", "code", "more workers are asked for than the pool may have: MATLAB counts the CPUs of the job", "parpool(str2double(getenv('SLURM_CPUS_PER_TASK'))), or ask for as many CPUs with --cpus-per-task", script=lambda job, event: shown(options(job, "cpus-per-task", "ntasks")), log=lambda event: possible("workers requested" in event.text)),
-            Cause("array", "script", "elements of the array that start at the same time share the folder in which MATLAB describes its workers", "c = parcluster('local'); c.JobStorageLocation = getenv('TMPDIR'); parpool(c, …), with a folder of its own for each element", script=lambda job, event: shown(options(job, "array"))),
+            Cause("workers-of-script", "script", "the script has MATLAB start more workers than the job has CPUs", "ask for as many CPUs with --cpus-per-task, or start as many workers as there are: parpool(str2double(getenv('SLURM_CPUS_PER_TASK')))", script=_workers, log=says("workers requested")),
+            Cause("more-than-cpus", "code", "more workers are asked for than the pool may have: MATLAB counts the CPUs of the job", "parpool(str2double(getenv('SLURM_CPUS_PER_TASK'))), or ask for as many CPUs with --cpus-per-task", script=requests("cpus-per-task", "ntasks"), log=says("workers requested")),
+            Cause("array", "script", "elements of the array that start at the same time share the folder in which MATLAB describes its workers", "c = parcluster('local'); c.JobStorageLocation = getenv('TMPDIR'); parpool(c, …), with a folder of its own for each element", script=requests("array")),
             Cause("storage", "code", "MATLAB could not start its workers: another job uses the same folder for them, or there are more than CPUs", "c = parcluster('local'); c.JobStorageLocation = getenv('TMPDIR'); parpool(c, N), with N from SLURM_CPUS_PER_TASK"),
         ),
         below=Below(r"storage metadata file|Too many workers requested.*", after=r"^Error using parpool|Parallel pool failed", instead=True),
@@ -344,7 +299,6 @@ Exiting because a job execution failed. Look below for error messages
         title="a program gave up",
         docs="A program in Go or Rust that met what it did not expect.\n",
         printed_by="Go, Rust",
-        releases="all releases",
         role="consequence",
         literals=("panic: ", "panicked at", "fatal error: all goroutines"),
         patterns=(r"^panic: (?P<what>.+)", r"thread '[^']*' (?:\(\d+\) )?panicked at", r"^fatal error: all goroutines are asleep"),

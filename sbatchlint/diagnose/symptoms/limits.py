@@ -2,7 +2,7 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import possible
+from sbatchlint.diagnose.clues import possible
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom
 
 
@@ -23,8 +23,6 @@ limit systemd sets (`LimitMEMLOCK`); limits.conf is for logins and does not coun
 With PropagateResourceLimits the limit comes from the shell that submits.
 """,
         printed_by="UCX, Open MPI (openib), libibverbs, PSM2, MVAPICH",
-        releases="all releases",
-        role="cause",
         literals=("max locked memory", "memlock", "MEMLOCK", "locked memory", "registering part of your physical memory", "mmap of rcvhdrq", "cannot create cq", "Cannot register memory", "ibv_create_cq", "ibv_reg_mr", "ibv_create_qp", "ibv_exp_reg_mr"),
         patterns=(
             r"set max locked memory|\b[Mm]emlock limits?\b.*(?:too low|should be|set to)|allocate some locked memory|RLIMIT_MEMLOCK (?:too small|is \d+ bytes.*(?:fail|abort))",
@@ -47,7 +45,6 @@ n3.4711 hfi_userinit: mmap of rcvhdrq at dabbad00040b0000 failed: Resource tempo
         title="the network may lock little memory",
         docs="Programs go on, and fail, or get slow, where they want to send more than that.\n",
         printed_by="libibverbs, Open MPI (openib)",
-        releases="all releases",
         role="warning",
         literals=("RLIMIT_MEMLOCK is", "OpenFabrics subsystem is configured to only", "registering part of your physical memory"),
         patterns=(r"RLIMIT_MEMLOCK is \d+ bytes", r"OpenFabrics subsystem is configured to only|allow registering part of your physical memory"),
@@ -65,8 +62,6 @@ WARNING: It appears that your OpenFabrics subsystem is configured to only
         title="a limit of the shell on processor time or on the size of files ended a process",
         docs="`ulimit -t` counts seconds of a processor, not of the clock; login nodes have such limits, and sbatch passes the soft limits of the submitting shell on to the job (PropagateResourceLimits). The shell reports the signals as 152 (SIGXCPU) and 153 (SIGXFSZ).\n",
         printed_by="srun, bash",
-        releases="all releases",
-        role="cause",
         literals=("CPU time limit exceeded", "Cputime limit exceeded", "File size limit exceeded", "Filesize limit exceeded", "SIGXCPU", "SIGXFSZ", "Exited with exit code", "exit status"),
         patterns=(r"(?:CPU ?time|Cputime) limit exceeded|SIGXCPU|[Ee]xit(?:ed with exit)? (?:code|status) 152\b", r"File ?size limit exceeded|SIGXFSZ|[Ee]xit(?:ed with exit)? (?:code|status) 153\b"),
         causes=(

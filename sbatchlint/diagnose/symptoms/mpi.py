@@ -3,20 +3,25 @@
 import re
 
 from sbatchlint.bash.values import text_of
+from sbatchlint.diagnose.clues import matches, possible, says
 from sbatchlint.diagnose.evidence import (
     TASKS,
     assigned,
+    assigns,
+    calls,
     commands,
+    containing,
     options,
-    possible,
-    says,
+    settings,
     shown,
     spans_of,
     step_options,
+    steps,
 )
 from sbatchlint.diagnose.subjects import named
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.text import Span
@@ -41,22 +46,20 @@ def _mpi_option(job: Job, event: Event) -> Verdict:
 
 
 # Commands that go to another machine by ssh.
-_BY_SSH = frozenset(["ssh", "scp", "sftp", "rsync", "sshfs", "git"])
+_mpiruns = calls(*programs_with("mpi"))
+_BY_SSH = ("ssh", "scp", "sftp", "rsync", "sshfs", "git")
 
 
-def _of_ssh(event: Event) -> bool | None:
-    """A message of ssh itself."""
-    return possible(re.search(r"^Host key verification|\(publickey|^ssh: ", event.text))
+# A message of ssh itself.
+_of_ssh = matches(r"^Host key verification|\(publickey|^ssh: ")
 
 
 def _logs_in(job: Job, event: Event) -> Verdict:
     """The commands that go to another machine by ssh, in a script without mpirun."""
     if any(has_trait(each.name, "mpi") for each in job.invocations):
         return None
-    host = event.groups.get("host", "")
-    text = job.source.text
-    found = [each.span for each in job.invocations if each.name in _BY_SSH and each.span.end <= len(text)]
-    return shown(tuple(each for each in found if host in text[each.start : each.end]) or tuple(found))
+    own = [each for each in commands_named(job, *_BY_SSH) if each.span.end <= len(job.source.text)]
+    return shown(containing(job, own, event.groups.get("host", "")) or spans_of(own))
 
 
 _IN_IMAGE = re.compile(r"\b(?:apptainer|singularity) (?:exec|run)\b")
@@ -67,30 +70,17 @@ _OTHER_MPI = re.compile(r"(?i)(?:^|/)(?:intel-?(?:oneapi-)?mpi|impi|mpich|mvapic
 
 def _other_mpirun(job: Job, event: Event) -> Verdict:
     """mpirun, beside a module of an MPI that is not Open MPI, in a script that has no step of its own."""
-    loaded = tuple(
-        command.span
-        for command in job.invocations
-        if command.name in ("module", "ml", "spack")
-        if any(_OTHER_MPI.search(text_of(word) or "") for word in command.argv[1:])
-    )
+    loads = commands_named(job, "module", "ml", "spack")
+    loaded = [each for each in loads if any(_OTHER_MPI.search(text_of(word) or "") for word in each.argv[1:])]
     started = commands(job, *programs_with("mpi"))
-    return Shown((*loaded, *started), None, "certain") if loaded and started and not job.steps else None
+    return Shown((*spans_of(loaded), *started), None, "certain") if loaded and started and not job.steps else None
 
 
-def _killed(event: Event) -> bool | None:
-    """By signal 9, as the line or those below it say."""
-    return possible(re.search(r"(?i)signal:? 9\b|exit(?: code|ed)?:? 137\b", " ".join((event.text, *event.below[:6]))))
-
-
-def _of_network(event: Event) -> bool | None:
-    """The stack of errors of MPICH below the line is that of the network."""
-    near = " ".join((event.text, *event.below[:6]))
-    return possible(
-        re.search(
-            r"OFI (?:poll|endpoint|\w+ open|call|get|domain)\b|\bofi_\w+\.c|UNDELIVERABLE|UCX  ?ERROR|Transport retry|local QP",
-            near,
-        )
-    )
+# The stack of errors of MPICH below the line is that of the network.
+_of_network = matches(
+    r"OFI (?:poll|endpoint|\w+ open|call|get|domain)\b|\bofi_\w+\.c|UNDELIVERABLE|UCX  ?ERROR|Transport retry|local QP",
+    below=6,
+)
 
 
 def _mpi_written(job: Job, event: Event) -> Verdict:
@@ -99,27 +89,22 @@ def _mpi_written(job: Job, event: Event) -> Verdict:
     return shown(tuple(Span(each.start(), each.end()) for each in found))
 
 
-def _at_start(event: Event) -> bool | None:
-    """It is MPI's own start that failed."""
-    said = re.search(r"(?i)_init(?:_thread)?\b|(?:before|runtime) (?:MPI_)?init", event.text)
-    return possible(said)
+# It is MPI's own start that failed.
+_at_start = matches(r"(?i)_init(?:_thread)?\b|(?:before|runtime) (?:MPI_)?init")
 
 
 def _not_listed(event: Event) -> bool | None:
     """`srun --mpi=list` is above, and has no PMIx."""
-    listed = [line for line in event.above if "MPI" in line and "types are" in line]
-    return (
-        True
-        if listed and not any("pmix" in line.lower() for line in event.above[: len(event.above) // 2 + 2])
-        else None
-    )
+    is_listed = any("MPI" in line and "types are" in line for line in event.above)
+    has_pmix = any("pmix" in line.lower() for line in event.above[: len(event.above) // 2 + 2])
+    return True if is_listed and not has_pmix else None
 
 
 def _one_task(job: Job, event: Event) -> Verdict:
     """The directives for few tasks of several CPUs, in a script that starts no MPI itself."""
-    if _mpiruns(job, event) is not None or job.steps:
+    if commands(job, *programs_with("mpi")) or job.steps:
         return None
-    cpus = [each for each in job.directives.settings if each.name == "cpus-per-task" and each.value not in ("1", None)]
+    cpus = [each for each in settings(job, "cpus-per-task") if each.value not in ("1", None)]
     return shown(spans_of(cpus) + options(job, *TASKS)) if cpus else None
 
 
@@ -137,16 +122,9 @@ def _alone(event: Event) -> bool | None:
 
 
 def _component(job: Job, event: Event) -> Verdict:
-    names = tuple(
-        assignment.name
-        for assignment in job.assignments
-        if assignment.name.startswith(("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_"))
-    )
-    return shown(assigned(job, *names)) if names else None
-
-
-def _mpiruns(job: Job, event: Event) -> Verdict:
-    return shown(commands(job, *programs_with("mpi")))
+    """Where the script sets parameters of Open MPI, PMIx or PRRTE."""
+    prefixes = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_")
+    return shown(spans_of(each for each in job.assignments if each.name.startswith(prefixes)))
 
 
 # fmt: off
@@ -156,8 +134,6 @@ SYMPTOMS = (
         title="a network device that is named is not on the node",
         docs="UCX_NET_DEVICES, NCCL_IB_HCA and the like name devices of one kind of node; `ibv_devinfo`, `ucx_info -d` and `ip link` show those of a node.\n",
         printed_by="UCX, NCCL, Gloo",
-        releases="all releases",
-        role="cause",
         literals=("network device",),
         patterns=(r"UCX\s+(?:WARN|ERROR)\s+network device '(?P<device>[^']+)' is not available",),
         causes=(
@@ -172,7 +148,6 @@ SYMPTOMS = (
         docs="srun starts Open MPI programs by PMIx (`--mpi=pmix`, which Slurm must have: `srun --mpi=list`); Open MPI up to 4 also by PMI-2 where it was built so. Else mpirun starts them.\n",
         printed_by="Open MPI (ess_pmi, help-mpi-runtime.txt, help-ess-base.txt)",
         releases="`OMPI was not built with SLURM's PMI support` 3.x and 4.x; `PMIX ERROR`, `PMI server` in all",
-        role="cause",
         literals=("SLURM's PMI", "direct launched using \"srun\"", "was direct launched", "PMI server not found", "PMI_Init", "_GetId returned", " init failed", "_KVS_", "_Init failed", "_Init returned", "PMIx_Init", "PMI support", "unable to obtain the necessary connection", "I_MPI_PMI_LIBRARY", " failed to initialize, returning", " initialized but returned bad", "PMIX ERROR: NOT-FOUND", "PMIX ERROR: UNREACH", "OPAL ERROR: Unreachable"),
         patterns=(
             r"not built with SLURM's PMI support",
@@ -219,7 +194,6 @@ MPIDI_CH3_Init(105)....: PMI2 init failed: 14
         docs="mpirun starts a daemon on each node: by srun where it finds it, else by ssh. Inside of srun, or of a container, it finds neither.\n",
         printed_by="Open MPI (orte, prte), Hydra",
         releases="`ORTE was unable to reliably start` 1.x to 4.x; `PRTE has lost communication` 5.x",
-        role="cause",
         literals=("ORTE was unable to reliably", "installed without the mpiexec", "invalid PMI", "process starter for OpenMPI", "ORTE daemon has unexpectedly", "PRTE was unable", "PRTE daemon has", "ORTE has lost communication", "PRTE has lost communication", "Host key verification failed", "Permission denied (publickey", "unable to run ", "unable to spawn", "HYDU_sock_connect", "launcher cannot launch", "launching processes", "unable to start a daemon", "rsh agent", "ssh: connect to host"),
         patterns=(
             r"(?:ORTE|PRTE) (?:was unable to reliably start|has lost communication|daemon has unexpectedly failed)|An (?:ORTE|PRTE) daemon has unexpectedly failed|[Uu]nable to start a daemon on the local node|process starter for OpenMPI was unable to locate a|is installed without the mpiexec/mpirun commands",
@@ -252,8 +226,6 @@ ada@n2: Permission denied (publickey,password).
         title="the MPI installation lacks a component",
         docs="Open MPI and PMIx load plugins, which need libraries of the node (munge, UCX, PMIx): another node has them, or another release of MPI is in LD_LIBRARY_PATH or in the environment (OMPI_MCA_…, PMIX_MCA_…).\n",
         printed_by="Open MPI, PMIx, PRRTE (help-mca-base.txt)",
-        releases="all releases",
-        role="cause",
         literals=("A requested component was not found", "mca_base_component_repository_open", "unable to open mca_", "omponents were able to be opened"),
         patterns=(r"^A requested component was not found|mca_base_component_repository_open: unable to open|[Nn]o components were able to be opened in the (?P<framework>\w+) framework",),
         causes=(
@@ -268,7 +240,6 @@ ada@n2: Permission denied (publickey,password).
         docs="mpirun takes a slot for each task of the job: ask for as many tasks as processes, and for `--cpus-per-task` where each has threads.\n",
         printed_by="Open MPI, PRRTE",
         releases="help-orte-rmaps-base.txt, help-prte-rmaps-base.txt, all",
-        role="cause",
         literals=("not enough slots available", "no allocated resources for the application", "requested hosts are not included in the current allocation", "All nodes which are allocated for this job are already filled", "conflicting number of processes", "would result in binding", "processes than cpus"),
         patterns=(r"There are not enough slots available|All nodes which are allocated for this job are already filled", r"no allocated resources for the application|Some of the requested hosts are not included in the current allocation", r"requested a conflicting number of processes|binding more$|more processes than cpus"),
         causes=(
@@ -289,7 +260,6 @@ A request was made to bind to that would result in binding more
         docs="In containers the user is often root.\n",
         printed_by="Open MPI, PRRTE",
         releases="1.10 and later",
-        role="cause",
         literals=("has detected an attempt to run as root", "detected an attempt to run as root"),
         patterns=(r"detected an attempt to run as root",),
         causes=(Cause("root", "submission", "mpirun refuses to run as root", "run it as a user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", unproven="certain"),),
@@ -301,11 +271,10 @@ A request was made to bind to that would result in binding more
         docs="MPICH_GPU_SUPPORT_ENABLED=1 needs the library GTL in the program: it is linked where the module of the GPU (craype-accel-…) was loaded as the program was built.\n",
         printed_by="Cray MPICH",
         releases="8.1 and later",
-        role="cause",
         literals=("GTL library is not linked",),
         patterns=(r"GPU_SUPPORT_ENABLED is requested, but GTL library is not linked",),
         causes=(
-            Cause("variable", "script", "the script turns on MPI between GPUs (MPICH_GPU_SUPPORT_ENABLED), and the program was not built for it", "leave the variable out, or build the program with the module craype-accel-… loaded", script=lambda job, event: shown(assigned(job, "MPICH_GPU_SUPPORT_ENABLED"))),
+            Cause("variable", "script", "the script turns on MPI between GPUs (MPICH_GPU_SUPPORT_ENABLED), and the program was not built for it", "leave the variable out, or build the program with the module craype-accel-… loaded", script=assigns("MPICH_GPU_SUPPORT_ENABLED")),
             Cause("build", "code", "MPICH_GPU_SUPPORT_ENABLED is set, and the program was not built for it", "set it to 0, or build the program with the module craype-accel-… loaded"),
         ),
         matches="MPIDI_CRAY_init: GPU_SUPPORT_ENABLED is requested, but GTL library is not linked\n",
@@ -315,8 +284,6 @@ A request was made to bind to that would result in binding more
         title="MPI processes do not reach each other",
         docs="A transport that a node does not have (`UCX`, `openib`, `libfabric`), or an interface that leads nowhere (docker0, virbr0).\n",
         printed_by="Open MPI, UCX, libfabric, MPICH",
-        releases="all releases",
-        role="cause",
         literals=("at least one MPI process is unreachable", "PML add procs failed", "failed to TCP connect to a peer", "UCX  ERROR", "OFI call", "No OpenFabrics connection schemes", "failed to handshake with a connecting peer", "unexpected process identifier", "ransport retry count exceeded", "Failed to receive UCX worker", "know how to route a message", "fi_getinfo", "Destination is unreachable"),
         patterns=(r"at least one MPI process is unreachable|[Tt]ransport retry count exceeded|Failed to receive UCX worker address|PML add procs failed|received unexpected process identifier|does not know how to route a message|failed to (?:TCP connect to|handshake with) a(?: connecting)? peer", r"UCX +ERROR (?P<error>.+)", r"OFI .*(?:fi_getinfo|call|endpoint).* failed|No OpenFabrics connection schemes"),
         causes=(
@@ -335,12 +302,10 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         title="an MPI process lost its process manager",
         docs="The program speaks PMI-1 or PMI-2 to what started it (srun, Hydra), and nothing answers: another `--mpi=`, a program between them that closes files, or a manager that has ended.\n",
         printed_by="MPICH, Intel MPI, MVAPICH (simple PMI)",
-        releases="all releases",
-        role="cause",
         literals=("]: write_line error", "]: readline failed", "write_line failure", "PMIU_", "PMK_KVS_Barrier", "pmi: "),
         patterns=(r"\[cli_\d+\]: (?:write_line error|readline failed)|PMIU_(?:readline|writeline|parse)\S*.*(?:error|fail)", r"PMK_KVS_Barrier (?:duplicate request|task count inconsistent)"),
         causes=(
-            Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmi2 (or pmix), or start it with mpirun", script=lambda job, event: shown(spans_of(job.steps), "possible")),
+            Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmi2 (or pmix), or start it with mpirun", script=steps("possible")),
             Cause("program", "code", "the MPI process lost the connection to what started it", "look at what is between srun and the program, and at srun --mpi"),
         ),
         matches="[cli_0]: write_line error; fd=12 buf=:cmd=barrier_in\nsrun: error: PMK_KVS_Barrier duplicate request from task 0\n",
@@ -351,7 +316,6 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         docs="Hydra (MPICH, Intel MPI) and Open MPI accept different options, and different files of hosts and configuration. Which mpiexec comes first in PATH depends on the modules and environments that are loaded.\n",
         printed_by="mpiexec (Hydra)",
         releases="src/pm/hydra/mpiexec/mpiexec.c, all releases",
-        role="cause",
         literals=("[mpiexec@",),
         patterns=(r"\[mpiexec@[^\]]*\] .*(?:error parsing (?:parameters|input|config|executable|command)|unrecognized argument|unable to parse|_get_parameters)",),
         causes=(
@@ -369,7 +333,6 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         title="an MPI process failed, and all others with it",
         docs="What it printed itself is above: these lines only name its rank and signal (9: killed, usually for memory; 11: segmentation fault).\n",
         printed_by="mpirun, mpiexec (Hydra), MPI libraries",
-        releases="all releases",
         tells_end=True,
         role="consequence",
         literals=("noticed that process rank", "BAD TERMINATION OF ONE OF YOUR", "MPI_ABORT was invoked", "MPI_Abort(", "Abort(", "Fatal error in ", "Primary job  terminated normally", "terminated normally, but", "has exited due to process rank", "It looks like ", "MPI_ERRORS_ARE_FATAL", "application called MPI_Abort", "exited on signal", "An error occurred in MPI_", "PMIX ERROR"),
@@ -384,7 +347,7 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         causes=(
             Cause("tasks-mismatch", "script", "the script starts a number of MPI processes that does not fit the job's tasks", "see the finding", codes=("SB318",)),
             Cause("start-option", "script", "MPI could not start: srun does not offer the PMI that the program speaks", "name the PMI of the program's MPI (`srun --mpi=list`; --mpi=pmix, or --mpi=pmi2 for Intel MPI and MPICH), or start it with its own mpirun", script=_mpi_written, log=_at_start),
-            Cause("no-memory-left", "submission", "an MPI process was killed (signal 9), usually because memory ran out", "ask for more with --mem or --mem-per-cpu, or put fewer ranks on a node; `sacct -j JOB --format=JobID,State,MaxRSS,ReqMem` shows it", log=_killed, unproven="likely"),
+            Cause("no-memory-left", "submission", "an MPI process was killed (signal 9), usually because memory ran out", "ask for more with --mem or --mem-per-cpu, or put fewer ranks on a node; `sacct -j JOB --format=JobID,State,MaxRSS,ReqMem` shows it", log=matches(r"(?i)signal:? 9\b|exit(?: code|ed)?:? 137\b", below=6), unproven="likely"),
             Cause("network", "cluster", "MPI lost the network between two nodes, or could not open it", "submit again with --exclude of that node where it happens twice; tell the site; FI_PROVIDER or UCX_TLS name another way", log=_of_network),
             Cause("pmix-store", "cluster", "PMIx could not lock the memory in which it keeps its data", "export PMIX_MCA_gds=hash in the script, before srun or mpirun", log=says("gds_ds")),
             Cause("start", "cluster", "MPI could not start: it does not find what started it (PMI), or its network", "look at srun --mpi, and at the MPI that the program was built with", log=_at_start),

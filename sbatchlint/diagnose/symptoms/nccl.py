@@ -1,21 +1,16 @@
 """NCCL (and RCCL, which is made from it): how the GPUs of a job reach each other."""
 
-import re
-
-from sbatchlint.diagnose.evidence import assigned, commands, possible, says, shown, small_shm, spans_of
+from sbatchlint.diagnose.clues import matches, says, says_not
+from sbatchlint.diagnose.evidence import assigns, commands, shown, small_shm, spans_of
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
 
-
-def _interface(job: Job, event: Event) -> Verdict:
-    """The interface is named in the script."""
-    return shown(
-        assigned(
-            job, "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "TP_SOCKET_IFNAME", "NCCL_COMM_ID"
-        ),
-        "certain",
-    )
+# The interface is named in the script.
+_interface = assigns(
+    "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME", "TP_SOCKET_IFNAME", "NCCL_COMM_ID",
+    confidence="certain",
+)  # fmt: skip
 
 
 def _no_limit(job: Job, event: Event) -> Verdict:
@@ -30,12 +25,9 @@ def _each_sees_all(job: Job, event: Event) -> Verdict:
 
 
 def _ib_settings(job: Job, event: Event) -> Verdict:
-    names = tuple(
-        assignment.name
-        for assignment in job.assignments
-        if assignment.name.startswith(("NCCL_IB", "NCCL_NET", "NCCL_CROSS_NIC", "UCX_NET"))
-    )
-    return shown(assigned(job, *names), "possible") if names else None
+    """Where the script sets how NCCL or UCX use the network."""
+    prefixes = ("NCCL_IB", "NCCL_NET", "NCCL_CROSS_NIC", "UCX_NET")
+    return shown(spans_of(each for each in job.assignments if each.name.startswith(prefixes)), "possible")
 
 
 # fmt: off
@@ -49,7 +41,6 @@ choose its GPU (`torch.cuda.set_device(local_rank)`) and every rank takes the fi
 """,
         printed_by="NCCL (init.cc), torch",
         releases="`Duplicate GPU detected` since NCCL 2.7; `Multiple Ranks are using the same GPU` since 2.30",
-        role="cause",
         literals=("Duplicate GPU detected", "Multiple Ranks are using the same GPU"),
         patterns=(r"Duplicate GPU detected(?: : rank (?P<one>\d+) and rank (?P<two>\d+))?", r"Multiple Ranks are using the same GPU"),
         causes=(
@@ -69,7 +60,6 @@ NCCL WARN Multiple Ranks are using the same GPU/Partition. Set NCCL_MULTI_RANK_G
         docs="`NCCL_SOCKET_IFNAME` is the beginning of a name (`=eth0` the exact name). Nodes name theirs differently: `ip -br addr` in a step lists them.\n",
         printed_by="NCCL (bootstrap.cc, socket.cc), Gloo",
         releases="`Bootstrap : no socket interface found` all; `neither AF_INET … nor AF_INET6` 2.8 and later; `verify NCCL_OOB_NET_IFNAME` 2.28 and later",
-        role="cause",
         literals=("no socket interface found", "is neither AF_INET", "Unable to find address for", "No interface found", "Unable to find interface for", "Failed to look up the IP address for interface", "Bootstrap : no"),
         patterns=(r"no socket interface found|No interface found in the same subnet", r"is neither AF_INET\(?", r"Unable to find (?:address|interface) for:? ?(?P<name>\S*)", r"Failed to look up the IP address for interface (?P<name>\S+)"),
         causes=(
@@ -104,8 +94,6 @@ ValueError: Failed to look up the IP address for interface ib9.
         title="too many open files",
         docs="The limit of open files of the shell (`ulimit -n`) is 1024 in many batch shells; NCCL's start-up, data loaders and Ray need more, the more nodes the sooner.\n",
         printed_by="the kernel, by way of NCCL, Python and others",
-        releases="all releases",
-        role="cause",
         literals=("Too many open files", "too many open files"),
         patterns=(r"[Tt]oo many open files",),
         causes=(
@@ -128,7 +116,6 @@ The adapters of two nodes do not reach each other: rails that are not connected 
 """,
         printed_by="NCCL (net_ib.cc, ibvwrap.cc)",
         releases="`Call to ibv_modify_qp failed` and `Got completion from peer … with status=12` in all",
-        role="cause",
         literals=("ibv_modify_qp", "NET/IB : Got completion", "NET/IB : ", "ibv_reg_mr", "ibv_create_qp", "ibv_create_cq", "ibv_poll_cq", "ibv_post_send", "ibv_open_device"),
         patterns=(
             r"Call to (?P<call>ibv_\w+) failed(?: with| with error)? ?(?P<error>.*)",
@@ -139,7 +126,7 @@ The adapters of two nodes do not reach each other: rails that are not connected 
         ),
         causes=(
             Cause("locked-memory", "cluster", "the node does not let the job pin memory for InfiniBand", "`ulimit -l unlimited`; the site sets the limit (LimitMEMLOCK of slurmd)", log=lambda event: "Cannot allocate memory" in event.text),
-            Cause("link-down", "cluster", "the link of an adapter of the node went down: its port reported an error", "submit again with --exclude of that node, and tell the site, which looks at cable and port (ibqueryerrors)", log=lambda event: possible(re.search(r"[Gg]ot async (?:fatal )?event ?: (?:port|device|link)", event.text))),
+            Cause("link-down", "cluster", "the link of an adapter of the node went down: its port reported an error", "submit again with --exclude of that node, and tell the site, which looks at cable and port (ibqueryerrors)", log=matches(r"[Gg]ot async (?:fatal )?event ?: (?:port|device|link)")),
             Cause("settings", "script", "the adapters of two nodes do not reach each other with the NCCL_IB_… settings of the script", "leave them out, or take those that the site gives", script=_ib_settings),
             Cause("fabric", "cluster", "the adapters of two nodes do not reach each other: rails, GID index of RoCE, or a link that is down", "try NCCL_CROSS_NIC=0, or NCCL_IB_DISABLE=1 to prove it; tell the site which nodes"),
         ),
@@ -159,7 +146,6 @@ NCCL WARN NET/IB : Attempted to connect incompatible devices: [0]mlx5_0:1/IB and
         docs="Ranks of a node share memory in /dev/shm; a container of docker has 64 MB there, and files of dead jobs may fill it.\n",
         printed_by="NCCL (shmutils.cc)",
         releases="`Call to posix_fallocate failed : No space left on device` before 2.14; `Error while creating shared memory segment` 2.14 and later; `failed to extend /dev/shm/nccl-…` all",
-        role="cause",
         literals=("shared memory segment", "/dev/shm", "posix_fallocate failed", "shared memory (shm)", "to file </torch_"),
         patterns=(r"Error while (?:creating|attaching to) shared memory segment|Error: (?:failed to extend|Could not map) /dev/shm", r"posix_fallocate failed", r"/dev/shm.*No space left on device|No space left on device.*/dev/shm|unable to \w+(?: to)? (?:file|shared memory object) <?/(?:dev/shm/)?torch_", r"insufficient shared memory \(shm\)"),
         causes=(
@@ -179,12 +165,10 @@ RuntimeError: DataLoader worker (pid 71) is killed by signal: Bus error. It is p
         title="the ranks have different releases of NCCL, or one too old for the driver",
         docs="Nodes with different environments or images, or a library from LD_LIBRARY_PATH in place of that of the wheel.\n",
         printed_by="NCCL",
-        releases="all releases",
-        role="cause",
         literals=("Mismatched NCCL version", "NCCL version mismatch", "NCCL library is too old", "NCCL library is not backwards compatible", "undefined symbol: nccl", "Cuda failure 'CUDA driver version"),
         patterns=(r"Mismatched NCCL version detected|NCCL version mismatch with remote peer|NCCL library is (?:too old|not backwards compatible)", r"undefined symbol: nccl\w+"),
         causes=(
-            Cause("search-path", "script", "the script puts another NCCL before that of the program", "take it out of LD_LIBRARY_PATH, or unload the module", script=lambda job, event: shown(assigned(job, "LD_LIBRARY_PATH", "LD_PRELOAD"))),
+            Cause("search-path", "script", "the script puts another NCCL before that of the program", "take it out of LD_LIBRARY_PATH, or unload the module", script=assigns("LD_LIBRARY_PATH", "LD_PRELOAD")),
             Cause("environments", "submission", "the processes load different releases of NCCL", "use one environment or image on all nodes, and no NCCL in LD_LIBRARY_PATH"),
         ),
         matches="NCCL WARN Mismatched NCCL version detected : rank 0 version 21805 rank 8 version 22005\nImportError: libtorch_cuda.so: undefined symbol: ncclCommRegister\n",
@@ -195,7 +179,6 @@ RuntimeError: DataLoader worker (pid 71) is killed by signal: Bus error. It is p
         docs="Fabric manager, NVLink, IMEX channels or peer access of the node are not right. NCCL_NVLS_ENABLE=0 or NCCL_P2P_DISABLE=1 are ways around.\n",
         printed_by="NCCL",
         releases="NVLS since 2.17, MNNVL since 2.21",
-        role="cause",
         literals=("NVLink SHARP (NVLS)", "MNNVL", "failed to peer with device", "fabric is not initialized", "system not yet initialized", "peer mapping resources exhausted"),
         patterns=(r"Failed to bind NVLink SHARP \(NVLS\)|MNNVL .* not working on this system", r"failed to peer with device", r"system not yet initialized|peer mapping resources exhausted"),
         causes=(Cause("node", "cluster", "the GPUs of the node do not reach each other: fabric manager, NVLink or IMEX", "submit again with --exclude of that node, and tell the site; NCCL_NVLS_ENABLE=0 goes around NVLS"),),
@@ -210,12 +193,11 @@ RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 802: system not 
         title="a rank does not reach another one",
         docs="The address is one that other nodes do not reach (a bridge, another network), a firewall is between, or the other rank has ended.\n",
         printed_by="NCCL (socket.cc)",
-        releases="all releases",
         role="consequence",
         literals=("Net : Connection closed", "Connection closed by remote peer", "exceeded error retry", "NCCL WARN", "returned Connection", "returned No route", "Call to connect"),
         patterns=(r"(?:Call to (?:connect|recv|send|write|read|bind) (?:(?:to|from) (?P<other>\S+) )?(?:returned|failed)|[Cc]onnect to (?P<peer>[^\s<]+)\S* (?:returned|failed)).*", r"Connection closed by remote peer (?P<remote>\S+)|Net : Connection closed"),
         causes=(
-            Cause("interface", "script", "the ranks do not reach each other over the interface that the script names", "leave NCCL_SOCKET_IFNAME unset, or name that of the real network", script=_interface, log=lambda event: False if "closed" in event.text else None),
+            Cause("interface", "script", "the ranks do not reach each other over the interface that the script names", "leave NCCL_SOCKET_IFNAME unset, or name that of the real network", script=_interface, log=says_not("closed")),
             Cause("refused", "cluster", "nobody listens at {peer}: the process there has ended, or its node does not let others in", "`getent hosts` of that address names the node: submit again with --exclude of it, and tell the site; NCCL_DEBUG=INFO shows which interface each rank takes", log=says("refused", "No route")),
             Cause("network", "cluster", "the ranks do not reach each other: wrong interface, firewall, or another rank that ended before", "set NCCL_DEBUG=INFO, and name the interface of the real network in NCCL_SOCKET_IFNAME", unproven="possible"),
         ),
@@ -230,7 +212,6 @@ NCCL WARN ncclSocketPollConnect: connect to 172.17.0.1<4711> returned Connection
         title="NCCL met an error of CUDA",
         docs="With NCCL_DEBUG=WARN the line `NCCL WARN Cuda failure …` names it: out of memory, an invalid device, another rank that failed.\n",
         printed_by="NCCL, torch",
-        releases="all releases",
         role="consequence",
         literals=("unhandled cuda error", "ncclUnhandledCudaError", "Cuda failure", "unhandled system error", "ncclInternalError", "ncclInvalidUsage", "ncclInvalidArgument", "ncclRemoteError", "remote process exited", "NCCL error in:", "NCCL Error", "NCCL communicator was aborted"),
         patterns=(
@@ -255,7 +236,6 @@ ncclRemoteError: A call failed possibly due to a network error or a remote proce
         title="a system call failed under NCCL",
         docs="A socket, memory or a file: the line `Last error:` below, or `NCCL WARN` above, says which.\n",
         printed_by="NCCL, torch",
-        releases="all releases",
         role="consequence",
         literals=("ncclSystemError", "unhandled system error"),
         patterns=(r"ncclSystemError: System call|unhandled system error",),
@@ -270,7 +250,6 @@ ncclRemoteError: A call failed possibly due to a network error or a remote proce
         title="harmless: NCCL looks for plugins and finds none",
         docs="It takes what is built in.\n",
         printed_by="NCCL",
-        releases="all releases",
         role="harmless",
         literals=("NET/Plugin", "TUNER/Plugin", "PROFILER/Plugin", "No plugin found", "libnccl-net"),
         patterns=(r"NCCL (?:INFO|WARN) .*(?:NET|TUNER|PROFILER|ENV)/Plugin",),

@@ -3,17 +3,19 @@
 import re
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.evidence import commands, possible, shown, spans_of, worded
+from sbatchlint.diagnose.clues import possible, says
+from sbatchlint.diagnose.evidence import commands, shown, spans_of, worded
 from sbatchlint.diagnose.installed import modules
 from sbatchlint.diagnose.subjects import fetching
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.programs import commands_named
 
 
 def _loads(job: Job, event: Event) -> Verdict:
     """The command that loads the module, by its name where the message has it."""
     name = event.groups.get("module", "").strip("\"' ")
-    loads = [each for each in job.invocations if each.name in ("module", "ml")]
+    loads = commands_named(job, "module", "ml")
     named = tuple(each.span for each in loads if name and any(name in word for word in each.words[1:]))
     if named or not _missed(event) or not loads:
         return shown(named) or shown(spans_of(loads))
@@ -66,7 +68,7 @@ def _environment(job: Job, event: Event) -> Verdict:
 
 def _installing(job: Job, event: Event) -> Verdict:
     """The commands by which conda installs packages, or makes an environment."""
-    calls = [each for each in job.invocations if each.name in ("conda", "mamba", "micromamba")]
+    calls = commands_named(job, "conda", "mamba", "micromamba")
     verbs = ("install", "create", "update", "env")
     return shown(spans_of(each for each in calls if any(text_of(word) in verbs for word in each.argv[1:3])))
 
@@ -85,7 +87,6 @@ SYMPTOMS = (
         docs="The name or release is gone, a module that has to be loaded before is missing, or the nodes have a different MODULEPATH from the login node. The script goes on without it.\n",
         printed_by="Lmod, Environment Modules",
         releases="Lmod (messageDir/en.lua) 6 to 8; Environment Modules 3 to 5 (`ERROR:105`, `Unable to locate a modulefile`)",
-        role="cause",
         literals=("module(s) are unknown", "exist but cannot be loaded as requested", "Unable to locate a modulefile", "Cannot load module", "These module(s)", "You can only have one", "cannot be loaded due to missing prereq", "LMOD_", "Module ERROR", "ModuleCmd_Load", "Lmod has detected the following error"),
         patterns=(
             r"following module\(s\) are unknown:(?: (?P<module>.+))?$",
@@ -116,7 +117,6 @@ Lmod has detected the following error:  Swap failed: "gcc" is not loaded.
         docs="The second module is not loaded, and the script goes on without it. What the login shell had loaded counts too, where the environment was passed on.\n",
         printed_by="Lmod, Environment Modules",
         releases="Environment Modules 3 to 5 (`ERROR:150`); Lmod 6 to 8",
-        role="cause",
         literals=("conflicts with the currently loaded", "due to a conflict", "because these module(s) are loaded"),
         patterns=(r"'?(?P<module>[\w./+-]+)'? conflicts with the currently loaded|(?P<other>\S+) cannot be loaded due to a conflict|Cannot load module \"(?P<third>[^\"]+)\" because these module\(s\) are loaded",),
         causes=(
@@ -134,8 +134,6 @@ Cannot load module "hdf5/1.12" because these module(s) are loaded:
         title="the node has no module system",
         docs="The environment includes the functions of the login shell (`--export=ALL`), and what they call is not on the node. Nothing is loaded, and the programs are not found.\n",
         printed_by="bash, by way of the functions module and ml",
-        releases="all releases",
-        role="cause",
         literals=("/lmod: ", "lmod/libexec", "modulecmd", "LMOD_CMD", "lmod: No such", "/lua: "),
         patterns=(r"^\S+: line \d+: \S*(?:lmod|modulecmd(?:\.tcl)?|/lua\S*): No such file or directory", r"^\S+: (?:line \d+: )?(?:modulecmd|lua): (?:command )?not found|_module_raw: (?:command )?not found", r"couldn't read file \"[^\"]*modulecmd[^\"]*\": no such file"),
         causes=(Cause("not-installed", "cluster", "the module system of the login shell is not installed on the node", "tell the site; submit with --export=NONE where the node has its own, and write `unset SLURM_EXPORT_ENV` before srun, whose tasks lack PATH otherwise", unproven="certain"),),
@@ -146,12 +144,10 @@ Cannot load module "hdf5/1.12" because these module(s) are loaded:
         title="there is no such conda environment",
         docs="`conda env list` shows them; an environment by its name is looked for in the envs_dirs of the conda that runs.\n",
         printed_by="conda, mamba, micromamba",
-        releases="all releases",
-        role="cause",
         literals=("EnvironmentNameNotFound", "EnvironmentLocationNotFound", "Could not find conda environment", "NotWritableError", "The given prefix does not exist", "DirectoryNotACondaEnvironmentError"),
         patterns=(r"EnvironmentNameNotFound: Could not find conda environment: (?P<name>\S+)|Could not find conda environment: (?P<other>\S+)", r"EnvironmentLocationNotFound: Not a conda environment: (?P<prefix>\S+)|The given prefix does not exist|DirectoryNotACondaEnvironmentError", r"EnvironmentNotWritableError\b"),
         causes=(
-            Cause("not-writable", "submission", "the environment belongs to another user, so nothing can be installed into it", "make one of your own: conda create -p FOLDER, or --clone", log=lambda event: possible("NotWritable" in event.text)),
+            Cause("not-writable", "submission", "the environment belongs to another user, so nothing can be installed into it", "make one of your own: conda create -p FOLDER, or --clone", log=says("NotWritable")),
             Cause("name-of-script", "script", "there is no conda environment {name}", "name one of `conda env list`, or give its folder", codes=("SB617", "SB610", "SB118", "SB414"), script=_environment),
             Cause("name", "submission", "there is no conda environment {name}", "name one of `conda env list`, or give its folder"),
         ),
@@ -168,7 +164,6 @@ EnvironmentNotWritableError: The current user does not have write permissions to
         docs="A package, or a release of it, is in none of the channels, or the packages exclude each other. It does not depend on the job: solve on the login node, once, and let jobs use the environment.\n",
         printed_by="conda, mamba, micromamba",
         releases="all releases; `LibMambaUnsatisfiableError` from 22.11",
-        role="cause",
         literals=("PackagesNotFoundError", "UnsatisfiableError", "ResolvePackageNotFound", "Could not solve for environment specs", "PackagesNotFoundInChannelsError"),
         patterns=(r"(?P<missing>PackagesNotFound\w*Error|ResolvePackageNotFound)\b", r"(?:LibMamba)?UnsatisfiableError\b|Could not solve for environment specs"),
         causes=(
@@ -189,8 +184,6 @@ error    libmamba Could not solve for environment specs
         title="packages could not be installed",
         docs="In a job this is mostly the network, or several tasks that install at once.\n",
         printed_by="uv, pip",
-        releases="all releases",
-        role="cause",
         literals=("No matching distribution found", "Could not find a version that satisfies", "No solution found when resolving", "Could not install packages due to", "Failed to install:", "is not a valid wheel", "not a virtual environment", "No virtual environment found", "externally-managed-environment", "Failed to build `", "subprocess-exited-with-error", "Failed to spawn:", "metadata-generation-failed", "failed to create directory `", "failed to remove directory", "Directory not empty (os error"),
         patterns=(
             r"No matching distribution found for (?P<package>\S+)|Could not find a version that satisfies the requirement (?P<wanted>\S+)",
@@ -202,7 +195,7 @@ error    libmamba Could not solve for environment specs
             Cause("every-task", "script", "every task installs packages into the same environment at once", "install once, before the tasks start", codes=("SB606", "SB416")),
             Cause("environment", "script", "the environment is not the one that is meant", "see the finding", codes=("SB607", "SB610", "SB617", "SB601")),
             Cause("installed-in-job", "script", "the script installs packages, and the compute node does not reach the internet", "install them before the job, on a machine with a network", script=fetching, log=lambda event: possible(_no_network(event))),
-            Cause("no-network", "cluster", "packages could not be installed: the node does not reach the internet", "install them before the job, on a machine with a network", log=lambda event: None if _no_network(event) else False),
+            Cause("no-network", "cluster", "packages could not be installed: the node does not reach the internet", "install them before the job, on a machine with a network", log=lambda event: possible(_no_network(event))),
             Cause("packages", "submission", "packages could not be installed in the job", "install them before it, on a machine with a network"),
         ),
         matches="""\
@@ -233,7 +226,6 @@ error: subprocess-exited-with-error
         printed_by="Python",
         releases="`Could not import module` transformers 4.52 on (utils/import_utils.py); the others all",
         near_end=400,
-        role="cause",
         literals=("cannot import name", "requirements defined correctly", "has no attribute '", "numpy.dtype size changed", "compiled using NumPy", "VersionConflict", "is required for a normal functioning", "but found ", " only supports "),
         patterns=(
             r"ImportError: cannot import name '(?P<module>\w+)'(?: from '?(?P<package>[\w.]+))?",
@@ -244,7 +236,7 @@ error: subprocess-exited-with-error
             r"ImportError: (?P<package>\S+) .{0,20}\bonly supports? .+\bcurrently\b",
         ),
         causes=(
-            Cause("own-file", "code", "a file of the project has the name of the package {package}, and Python takes it instead", "rename that file", log=lambda event: None if "partially initialized" in event.text or "circular import" in event.text else False),
+            Cause("own-file", "code", "a file of the project has the name of the package {package}, and Python takes it instead", "rename that file", log=says("partially initialized", "circular import")),
             Cause("environment", "script", "the environment with the right releases is not active where the program runs", "activate it inside the job, in the shell that starts the program", codes=("SB610", "SB607", "SB617", "SB618", "SB619")),
             Cause("releases", "code", "the packages are installed in releases that are not compatible: one lacks what another imports from it", "install the releases that the program was written for together (`pip check`, a lock file, one image); for an optional part the program can catch ImportError"),
         ),
@@ -265,7 +257,6 @@ ImportError: tokenizers>=0.21,<0.22 is required for a normal functioning of this
         docs="The project's dependencies were changed, or another release of the tool reads the file, and the command was told to take the lock file as it is.\n",
         printed_by="uv, poetry, npm, cargo, pixi, conda-lock",
         releases="uv 0.4 and later; poetry 1.0 and later",
-        role="cause",
         literals=("lockfile", "lock file", "package-lock", "poetry.lock"),
         patterns=(
             r"lockfile at [`'\"]?(?P<file>[\w./-]+)[`'\"]? needs to be updated",

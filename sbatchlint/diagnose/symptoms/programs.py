@@ -3,11 +3,13 @@
 import re
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.evidence import assigned, commands, possible, says, shown, spans_of
+from sbatchlint.diagnose.clues import group_matches, matches, possible, says
+from sbatchlint.diagnose.evidence import assigned, assigns, commands, contained_steps, containing, shown
 from sbatchlint.diagnose.installed import environments, modules
 from sbatchlint.diagnose.subjects import fetching, memory_asked, prepares_nothing, runs
 from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.programs import commands_named
 
 _PYTHONS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "pytest")
 
@@ -15,13 +17,7 @@ _PYTHONS = ("python", "python3", "torchrun", "accelerate", "deepspeed", "pytest"
 def _option(job: Job, event: Event) -> Verdict:
     """The word that the program refuses, in the script."""
     word = event.groups.get("words", "").split(" ")[0].split("=")[0]
-    text = job.source.text
-    found = tuple(
-        command.span
-        for command in job.invocations
-        if len(word) > 2 and word in text[command.span.start : command.span.end]
-    )
-    return shown(found[-1:])
+    return shown(containing(job, job.invocations, word)[-1:]) if len(word) > 2 else None
 
 
 def _brought(event: Event) -> bool | None:
@@ -37,8 +33,8 @@ def _other_release(job: Job, event: Event) -> Verdict:
     if wanted is None:
         return None
     found = []
-    for command in job.invocations:
-        for word in map(text_of, command.argv) if command.name in ("module", "ml") else ():
+    for command in commands_named(job, "module", "ml"):
+        for word in map(text_of, command.argv):
             loaded = re.search(r"(?i)(?:^|/)cuda(?:toolkit)?[/-]v?(\d+)\.(\d+)", word or "")
             if loaded and (
                 loaded[1] != wanted[1] or (wanted[1] in ("8", "9", "10") and wanted[2] and loaded[2] != wanted[2])
@@ -50,25 +46,16 @@ def _other_release(job: Job, event: Event) -> Verdict:
 def _modules_and_program(job: Job, event: Event) -> Verdict:
     """The commands that load modules or an environment, and the program that the message names."""
     loads = commands(job, "module", "ml", "conda", "mamba", "micromamba", "spack")
-    names = [text_of(word) for each in job.invocations if each.name in ("module", "ml") for word in each.argv[1:2]]
+    names = [text_of(word) for each in commands_named(job, "module", "ml") for word in each.argv[1:2]]
     if not loads or all(each in ("purge", "list", "reset") for each in names) and names:
         return None
     program = runs(job, event)
     return shown((*loads, *(program.spans if isinstance(program, Shown) else ())))
 
 
-def _search_path(job: Job, event: Event) -> Verdict:
-    return shown(assigned(job, "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME"))
-
-
 def _module_path(job: Job, event: Event) -> Verdict:
     found = assigned(job, "PYTHONPATH")
     return shown(found) or shown(commands(job, *_PYTHONS), "possible")
-
-
-def _threads_of(job: Job, event: Event) -> Verdict:
-    """Where the script sets the variable of the message."""
-    return shown(assigned(job, event.groups.get("name", "")))
 
 
 def _of_base(event: Event) -> bool | None:
@@ -82,35 +69,23 @@ def _of_base(event: Event) -> bool | None:
 
 def _activates(job: Job, event: Event) -> Verdict:
     """The script activates an environment of a name before the program runs."""
-    for each in job.invocations:
-        words = [text_of(word) for word in each.argv]
-        if (
-            each.name in ("conda", "mamba", "micromamba")
-            and words[1:2] == ["activate"]
-            and words[2:3] not in ([], ["base"])
-        ):
-            return Shown((), None, "likely")
-        if each.name in ("source", ".") and words[1:] and (words[1] or "").endswith("/bin/activate"):
+    for command in commands_named(job, "conda", "mamba", "micromamba", "source", "."):
+        words = [text_of(word) for word in command.argv[1:3]]
+        if command.name in ("source", "."):
+            activates = bool(words) and (words[0] or "").endswith("/bin/activate")
+        else:
+            activates = len(words) == 2 and words[0] == "activate" and words[1] != "base"
+        if activates:
             return Shown((), None, "likely")
     return RULED_OUT
 
 
 def _no_controller(event: Event) -> bool | None:
     """The same logs say that Slurm's controller, or another node, was not reached."""
-    return possible(
-        any(each in event.symptoms for each in ("controller-unreachable", "controller-busy", "node-not-answering"))
-    )
+    return possible(not event.symptoms.keys().isdisjoint(_UNREACHED))
 
 
-def _part_of_package(event: Event) -> bool | None:
-    """The module is a part of a package that is there itself: `a.b.c` in `a`, or a file of `a` is in the traceback."""
-    module = event.groups.get("module", "")
-    return possible("." in module)
-
-
-def _in_image(job: Job, event: Event) -> Verdict:
-    """The steps that run in the image of a container."""
-    return shown(spans_of([each for each in job.steps if each.container is not None]))
+_UNREACHED = ("controller-unreachable", "controller-busy", "node-not-answering")
 
 
 _SYSTEM_SPEAKER = (
@@ -135,20 +110,18 @@ SYMPTOMS = (
         title="Python does not find a module",
         docs="The wrong Python: the environment was not activated in the job, or a container brings its own. Modules of the project itself need its folder on PYTHONPATH, or `pip install -e .`.\n",
         printed_by="Python",
-        releases="all releases",
         near_end=200,
-        role="cause",
         literals=("No module named", "Error while finding module specification", "there is no package called", "DistributionNotFound", "PackageNotFoundError"),
         patterns=(r"(?:ModuleNotFoundError|ImportError): No module named '?(?P<module>[\w.]+)", r"^\S*python[\d.]*: No module named (?P<module>[\w.]+)", r"Error while finding module specification for '(?P<module>[^']+)'", r"there is no package called [‘'](?P<module>[\w.]+)", r"PackageNotFoundError: (?:No package metadata was found for )?(?P<module>[\w.-]+)"),
         causes=(
             Cause("file-as-module", "script", "`-m` gets the name of a file in place of that of a module", "write the module's name, without `.py` and with dots for slashes", codes=("SB457",)),
             Cause("environment-not-active", "script", "the environment with {module} is not active where the program runs", "activate it inside the job, in the shell that starts the program", codes=("SB610", "SB607", "SB617", "SB608", "SB618", "SB422", "SB411", "SB508", "SB609", "SB619", "SB612")),
-            Cause("other-r", "script", "the R that the script loads has no package {module}: it was installed for another release of R, or into another library", "load the release of R for which it was installed, or install it again with this one (`.libPaths()` shows where R looks)", script=_loads_r, log=lambda event: possible("no package called" in event.text)),
+            Cause("other-r", "script", "the R that the script loads has no package {module}: it was installed for another release of R, or into another library", "load the release of R for which it was installed, or install it again with this one (`.libPaths()` shows where R looks)", script=_loads_r, log=says("no package called")),
             Cause("inherited-environment", "submission", "the script activates an environment, and another Python ran: an environment was active already in the shell that submitted, or a module put its own Python first in PATH", "submit from a fresh shell (`conda deactivate`, `module reset`), or call the Python of the environment by its full path", script=_activates, log=_of_base),
-            Cause("other-copy-in-image", "script", "the image has a package of that name without {module}: its copy comes before the one that the program was written for", "install that one in the job or into the image (`uv sync`, `pip install -e … --no-deps`), and put it first on PYTHONPATH", script=_in_image, log=_part_of_package),
-            Cause("other-copy", "code", "Python found a package of that name, and it has no {module}: another release of it, or another copy, comes first", "install the release that the program wants; `python -c 'import X; print(X.__file__)'` shows which copy it is", log=_part_of_package),
+            Cause("other-copy-in-image", "script", "the image has a package of that name without {module}: its copy comes before the one that the program was written for", "install that one in the job or into the image (`uv sync`, `pip install -e … --no-deps`), and put it first on PYTHONPATH", script=lambda job, event: shown(contained_steps(job)), log=group_matches("module", r"\.")),
+            Cause("other-copy", "code", "Python found a package of that name, and it has no {module}: another release of it, or another copy, comes first", "install the release that the program wants; `python -c 'import X; print(X.__file__)'` shows which copy it is", log=group_matches("module", r"\.")),
             Cause("search-path", "script", "the Python of the job does not find {module}", "look at PYTHONPATH, and which Python runs (`which python`)", script=_module_path),
-            Cause("not-in-this-r", "code", "the R of the job has no package {module}: it was installed for another release of R, or into another library, or not at all", "load the release of R for which it was installed, or install it again with the one that the job loads (`.libPaths()` shows where R looks)", log=lambda event: possible("no package called" in event.text)),
+            Cause("not-in-this-r", "code", "the R of the job has no package {module}: it was installed for another release of R, or into another library, or not at all", "load the release of R for which it was installed, or install it again with the one that the job loads (`.libPaths()` shows where R looks)", log=says("no package called")),
             Cause("not-installed", "code", "the Python of the job has no module {module}", "install it into that environment, or activate the one that has it"),
         ),
         matches="""\
@@ -164,12 +137,11 @@ importlib.metadata.PackageNotFoundError: No package metadata was found for bitsa
         title="the number of threads is not a number",
         docs="OpenMP does not take an empty value, or one that is not a number: it takes as many threads as it sees CPUs.\n",
         printed_by="libgomp, libomp, Intel OpenMP",
-        releases="all",
         role="warning",
         literals=("Invalid value for environment variable", "Invalid symbols found", "OMP: Warning"),
         patterns=(r"Invalid value for environment variable (?P<name>OMP_\w+|GOMP_\w+)", r"OMP: Warning #\d+: (?P<name>\w+): Invalid"),
         causes=(
-            Cause("variable-of-script", "script", "{name} gets an empty or odd value, so the program chooses its number of threads itself", "set it to a number: ask for --cpus-per-task, and write $SLURM_CPUS_PER_TASK", codes=("SB409", "SB405", "SB431", "SB613"), script=_threads_of),
+            Cause("variable-of-script", "script", "{name} gets an empty or odd value, so the program chooses its number of threads itself", "set it to a number: ask for --cpus-per-task, and write $SLURM_CPUS_PER_TASK", codes=("SB409", "SB405", "SB431", "SB613"), script=lambda job, event: shown(assigned(job, event.groups.get("name", "")))),
         ),
         matches="""\
 libgomp: Invalid value for environment variable OMP_NUM_THREADS
@@ -181,9 +153,7 @@ OMP: Warning #232: OMP_NUM_THREADS: Invalid symbols found. Check the value "".
         title="numbers that are compared differ by more than the comparison allows",
         docs="A check of the program compares values: of weights before and after a conversion, or of results with stored ones. Numbers of less precision (FP8, BF16, TF32) and other orders of summing differ by more than a tolerance meant for float32.\n",
         printed_by="torch.testing, numpy.testing, programs that convert weights",
-        releases="all",
         near_end=400,
-        role="cause",
         literals=("mismatch", "are not close", "equal to tolerance", "not equal to"),
         patterns=(r"(?:Error|Exception): (?:Tensor-likes are not (?:close|equal)|\s*Not equal to tolerance)", r"(?:Error|Exception): .*\b(?:[Ww]eights?|[Tt]ensors?|[Nn]umeric\w*|[Gg]olden values?|[Pp]arameters?|[Vv]alues?|[Oo]utputs?) mismatch"),
         causes=(
@@ -201,17 +171,15 @@ AssertionError: Not equal to tolerance rtol=1e-07, atol=0
         title="a shared library is missing, or of another release",
         docs="Modules that were not loaded in the job, another operating system on the node or in the image, or LD_LIBRARY_PATH that puts another release first.\n",
         printed_by="the dynamic linker, Python",
-        releases="all releases",
-        role="cause",
         literals=("cannot open shared object file", "version `GLIBC", "version `CXXABI", "undefined symbol", "error while loading shared libraries", "symbol lookup error", "not found (required by", "wrong ELF class", "invalid ELF header", "version `", "java.library.path"),
         patterns=(r"error while loading shared libraries: (?P<library>[^:]+):", r"\bno (?P<library>[\w.-]+) in java\.library\.path", r"^\s*(?P<library>lib[\w.+-]+\.so[\w.]*): cannot open shared object file", r"(?:ImportError|OSError): .*?(?P<library>[\w.+-]+\.so[\w.]*): (?:cannot open shared object file|undefined symbol|version|invalid ELF|wrong ELF|file too short)", r"version [`'](?P<library>(?:GLIBC|GLIBCXX|CXXABI|GFORTRAN|GOMP|OMP|OPENSSL|HDF5|LIBMPI)\w*_[\d.]+)' not found", r"symbol lookup error: |undefined symbol: "),
         causes=(
             Cause("nothing-loaded", "script", "the program needs {library}, and the script loads no module and no environment that could bring it", "load inside the job what the program was built with", script=prepares_nothing),
             Cause("other-release", "script", "the program was built for another release of CUDA than the script loads: it needs {library}", "load the release that it was built for", script=_other_release, log=says("libcu"), unproven="possible"),
-            Cause("search-path", "script", "{library} is not found, or is not of the release that the program needs", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506", "SB619", "SB612", "SB609", "SB520"), script=_search_path),
+            Cause("search-path", "script", "{library} is not found, or is not of the release that the program needs", "load the modules that it was built with, and look at LD_LIBRARY_PATH", codes=("SB618", "SB506", "SB619", "SB612", "SB609", "SB520"), script=assigns("LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME")),
             Cause("not-in-modules", "script", "the program needs {library}, and no module that the script loads brings it", "load inside the job the modules that the program was built with (`ldd` names what is missing), or add their folder to LD_LIBRARY_PATH", script=_modules_and_program, log=_brought, unproven="possible"),
-            Cause("slurm-in-container", "submission", "a command of Slurm is called where its libraries are not, as in a container", "call it outside the container, or mount Slurm's folders into it", log=lambda event: None if event.groups.get("library", "").startswith("libslurm") and not event.text.startswith("slurm") else False),
-            Cause("built-elsewhere", "code", "the program was built on a system with {library}, which is newer than what it finds here", "build it on this system, or load the compiler's module inside the job; where an environment has the newer one, put it first (LD_LIBRARY_PATH=$CONDA_PREFIX/lib)", log=lambda event: None if re.search(r"version .?(?:GLIBC|CXXABI|GFORTRAN|GOMP)", event.text) else False),
+            Cause("slurm-in-container", "submission", "a command of Slurm is called where its libraries are not, as in a container", "call it outside the container, or mount Slurm's folders into it", log=lambda event: possible(event.groups.get("library", "").startswith("libslurm") and not event.text.startswith("slurm"))),
+            Cause("built-elsewhere", "code", "the program was built on a system with {library}, which is newer than what it finds here", "build it on this system, or load the compiler's module inside the job; where an environment has the newer one, put it first (LD_LIBRARY_PATH=$CONDA_PREFIX/lib)", log=matches(r"version .?(?:GLIBC|CXXABI|GFORTRAN|GOMP)")),
             Cause("not-loaded", "submission", "the program needs {library}, and nothing that was loaded in the job brings it", "load inside the job what the program was built with", script=lambda job, event: RULED_OUT, log=_brought),
             Cause("not-on-node", "cluster", "{library} is not on the node, or is not of the release that the program needs", "load the modules that it was built with; tell the site where another node has it"),
         ),
@@ -256,8 +224,6 @@ java.lang.UnsatisfiedLinkError: no hmsbeagle-jni in java.library.path
         title="the program rejects its arguments",
         docs="An option of another release, a line that is cut, or a variable that is empty: the option before it then takes the next word.\n",
         printed_by="argparse, click, hydra, tyro, getopt",
-        releases="all releases",
-        role="cause",
         literals=("error: unrecognized arguments", "error: argument ", "error: the following arguments are required", "Error: No such option", "error: unexpected argument", "Error: Missing option", "Error: Got unexpected extra argument", "invalid choice: ", "No such command", "unrecognized option", "unknown option", "unrecognized option was included", "unknown flag: ", "unknown shorthand flag: ", "are not used by the HfArgumentParser", "requires an argument"),
         patterns=(
             r"^[\w./-]+: error: unrecognized arguments: (?P<words>.+)",
@@ -300,8 +266,6 @@ ValueError: Some specified arguments are not used by the HfArgumentParser: ['--d
         title="a worker of the data loader was killed",
         docs="By the kernel for memory, or by a full /dev/shm (bus error).\n",
         printed_by="torch (DataLoader), multiprocessing",
-        releases="all releases",
-        role="cause",
         literals=("DataLoader worker", "background workers are no longer", "BrokenProcessPool", "A process in the process pool was terminated", "std::bad_alloc", "MemoryError", "Unable to allocate "),
         patterns=(r"DataLoader worker (?:\(pid(?:\(s\))? [\d, ]+\) )?(?:is killed by signal: (?P<signal>\w+)|exited unexpectedly)", r"background workers are no longer alive", r"BrokenProcessPool|process pool was terminated abruptly", r"^(?:terminate called after throwing an instance of ')?std::bad_alloc|^(?:numpy\.\S*)?(?:_ArrayMemoryError|MemoryError)\b"),
         causes=(
@@ -324,9 +288,7 @@ MemoryError
         title="the internet cannot be reached",
         docs="Compute nodes often have no access to the internet: fetch models, data and packages on the login node, and set HF_HUB_OFFLINE=1, WANDB_MODE=offline; or use the site's proxy.\n",
         printed_by="requests, urllib3, httpx, huggingface_hub, wandb, pip, uv, git, curl, wget",
-        releases="all releases",
         near_end=400,
-        role="cause",
         literals=("Max retries exceeded", "NewConnectionError", "ConnectTimeout", "we couldn't connect to", "We couldn't connect to", "LocalEntryNotFoundError", "OfflineModeIsEnabled", "Could not resolve host", "unable to resolve host address", "Failed to establish a new connection", "Network is unreachable", "Failed to fetch", "CondaHTTPError", "error sending request for url", "unable to access 'http", "URLError", "Couldn't reach ", "Failed to connect to ", "outgoing traffic has been disabled", "initialization has timed out"),
         patterns=(
             r"Max retries exceeded with url|^(?!.*Retrying).*NewConnectionError|(?:ConnectTimeout|ConnectionError): .*https?://|Failed to establish a new connection",
@@ -337,9 +299,9 @@ MemoryError
             r"^wandb: ERROR (?:Run )?initialization has timed out|CommError: (?:Run )?initialization has timed out",
         ),
         causes=(
-            Cause("offline-of-script", "script", "the script forbids fetching anything (offline), and what the program wants is not in the cache", "download it beforehand on the login node, into the folder that HF_HOME names in the job, or leave the variable out", script=lambda job, event: shown(assigned(job, "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")), log=says("outgoing traffic has been disabled", "OfflineModeIsEnabled", "in the cached files")),
+            Cause("offline-of-script", "script", "the script forbids fetching anything (offline), and what the program wants is not in the cache", "download it beforehand on the login node, into the folder that HF_HOME names in the job, or leave the variable out", script=assigns("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"), log=says("outgoing traffic has been disabled", "OfflineModeIsEnabled", "in the cached files")),
             Cause("fetched-in-job", "cluster", "the script fetches something from the network, which the compute node does not reach", "fetch it before the job on the login node, or use the site's proxy (https_proxy)", script=fetching, log=lambda event: possible(_no_controller(event) is False)),
-            Cause("weights-and-biases", "cluster", "the compute node does not reach the server of Weights & Biases", "export WANDB_MODE=offline before the program, and `wandb sync` its folder afterwards from the login node", log=lambda event: possible("has timed out" in event.text)),
+            Cause("weights-and-biases", "cluster", "the compute node does not reach the server of Weights & Biases", "export WANDB_MODE=offline before the program, and `wandb sync` its folder afterwards from the login node", log=says("has timed out")),
             Cause("network-down", "cluster", "the network of the node does not work: it reaches neither the internet nor, at times, Slurm's controller", "tell the site, and submit again when the network works, or with --exclude of that node", log=_no_controller),
             Cause("no-internet", "cluster", "the compute node cannot reach the internet", "fetch it before the job on the login node, or use the site's proxy (https_proxy)"),
         ),
@@ -360,8 +322,6 @@ CondaHTTPError: HTTP 000 CONNECTION FAILED for url <https://conda.anaconda.org/x
         title="a service needs a token, or rejects it",
         docs="Tokens of the login shell are passed on with `--export=ALL` only, and not into every container: HF_TOKEN, WANDB_API_KEY.\n",
         printed_by="huggingface_hub, wandb, git, docker registries",
-        releases="all releases",
-        role="cause",
         literals=("GatedRepoError", "Cannot access gated repo", "access a gated repo", "api_key not configured", "RepositoryNotFoundError", " Client Error: ", " Client Error. ", "wandb login", "could not read Username", "Too Many Requests", "Invalid user token", "Invalid credentials", "locate credentials", "fetch token", "invalid_grant", "ExpiredToken", "is not a local folder and is not a valid model identifier"),
         patterns=(r"GatedRepoError|(?:Cannot|trying to) access a? ?gated repo|RepositoryNotFoundError|(?:401|403) Client Error|Invalid (?:user token|credentials in Authorization)", r"api_key not configured|wandb\.errors\.\S*UsageError|could not read Username for", r"429 Client Error|Too Many Requests", r"[Uu]nable to locate credentials|cannot fetch token|\binvalid_grant\b|ExpiredToken", r"is not a local folder and is not a valid model identifier"),
         causes=(
@@ -383,7 +343,6 @@ OSError: lab/model is not a local folder and is not a valid model identifier lis
         docs="`--x11` passes the display of the submitting session on to the job. A batch job, or a login without `ssh -X`, has none.\n",
         printed_by="srun, salloc",
         releases="src/common/x11_util.c, 17.11 and later",
-        role="cause",
         literals=("no local DISPLAY", "unable to setup X", "forwarding ", "xauth: "),
         patterns=(r"x11: no local DISPLAY|unable to setup X11|X11 forwarding (?:not|failed|requested)|^(?:srun|salloc): error: .*xauth",),
         causes=(Cause("no-display", "submission", "--x11 needs the display of the session that submits, and there is none (DISPLAY is not set)", "log in with `ssh -Y` and submit from there with srun or salloc --x11; in a batch job leave --x11 out, and use `xvfb-run`"),),
@@ -394,8 +353,6 @@ OSError: lab/model is not a local folder and is not a valid model identifier lis
         title="a program needs a screen",
         docs="Nodes have no display. DISPLAY comes with the environment of a login by `ssh -X`, and leads nowhere from a node.\n",
         printed_by="Xlib, Qt, Tk, GTK, matplotlib",
-        releases="all releases",
-        role="cause",
         literals=("isplay", "X server", " connection rejected because of", "init server"),
         patterns=(
             r"(?i)(?:(?:could not|couldn't|can ?not|can't|unable to|failed to) (?:connect|open|init)\w*)(?: to)?(?: any| the)?(?: x)? (?:display|server:? .*display|x ?(?:11 )?server)\b",
@@ -418,11 +375,10 @@ cannot connect to X server n1:0
         docs="PYTHONHOME or PYTHONPATH name the files of another Python: usually those of a module that the login shell had loaded, as sbatch passes on the environment.\n",
         printed_by="python",
         releases="Python/pylifecycle.c: `Py_Initialize:` up to 3.7, `init_…:` from 3.8 on",
-        role="cause",
         literals=("Fatal Python error: ", "Could not find platform "),
         patterns=(r"Fatal Python error: (?:Py_Initialize|init_|initfsencoding|initsite|preconfig|config_)", r"Could not find platform (?:in)?dependent libraries <"),
         causes=(
-            Cause("variables", "script", "the script names the files of one Python, and starts another", "unset PYTHONHOME and PYTHONPATH, or load the modules of one Python only", script=lambda job, event: shown(assigned(job, "PYTHONHOME", "PYTHONPATH"))),
+            Cause("variables", "script", "the script names the files of one Python, and starts another", "unset PYTHONHOME and PYTHONPATH, or load the modules of one Python only", script=assigns("PYTHONHOME", "PYTHONPATH")),
             Cause("inherited", "submission", "the environment of the job names the files of a different Python from the one that starts (PYTHONHOME, PYTHONPATH)", "`module purge` and `unset PYTHONHOME PYTHONPATH` at the beginning of the script, or submit from a clean shell"),
         ),
         matches="""\
@@ -437,8 +393,6 @@ Could not find platform independent libraries <prefix>
         title="a checkpoint cannot be read",
         docs="It is incomplete (the job ended while it was being written), or belongs to a different model or number of ranks.\n",
         printed_by="torch, safetensors, h5py",
-        releases="all releases",
-        role="cause",
         literals=("PytorchStreamReader failed", "invalid load key", "SafetensorError", "Error(s) in loading state_dict", "unexpected EOF, expected", "Unable to open file (truncated", "UnpicklingError", "incomplete metadata", "Ran out of input"),
         patterns=(r"PytorchStreamReader failed|SafetensorError: |UnpicklingError: |EOFError: Ran out of input|[Tt]runcated file|unexpected EOF, expected", r"Error\(s\) in loading state_dict for"),
         causes=(

@@ -2,25 +2,21 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import assigned, options, says, shown, spans_of
+from sbatchlint.diagnose.clues import says
+from sbatchlint.diagnose.evidence import assigns, calls, matching, options, shown, spans_of
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.worlds import find_worlds
 
-
-def _ray_starts(job: Job, event: Event) -> Verdict:
-    return shown(tuple(each.span for each in job.invocations if each.name == "ray"))
+_PORT_OR_FOLDER = re.compile("--(?:port|temp-dir)")
 
 
 def _ray_port(job: Job, event: Event) -> Verdict:
     """A head with a port of its own, or a folder that is named."""
-    found = [
-        command
-        for command in job.invocations
-        if command.name == "ray" and any(word.startswith(("--port", "--temp-dir")) for word in command.words)
-    ]
-    return shown(spans_of(found))
+    started = commands_named(job, "ray")
+    return shown(spans_of(each for each in started if any(map(_PORT_OR_FOLDER.match, each.words))))
 
 
 def _plain_programs(job: Job, event: Event) -> Verdict:
@@ -34,12 +30,7 @@ _PARALLEL = re.compile(
 
 def _parallel_sizes(job: Job, event: Event) -> Verdict:
     """The commands that say over how many GPUs a model is spread, and the directives for GPUs."""
-    text = job.source.text
-    found = [
-        each.span
-        for each in job.invocations
-        if each.span.end <= len(text) and _PARALLEL.search(text, each.span.start, each.span.end)
-    ]
+    found = matching(job, job.invocations, _PARALLEL)
     return shown((*options(job, *GPU_OPTIONS), *found[:2])) if found else None
 
 
@@ -51,11 +42,10 @@ SYMPTOMS = (
         docs="`ray start` prints which one, and not why: that is in `session_latest/logs` below its `--temp-dir` (/tmp/ray) on that node. Often an older Ray still holds the port or the folder, the folder has no room or belongs to another user, or the step has too little memory.\n",
         printed_by="Ray (scripts.py)",
         releases="Ray 1.x and 2.x",
-        role="cause",
         literals=("Ray subprocesses exited unexpectedly",),
         patterns=(r"Some Ray subprocesses exited unexpectedly",),
         causes=(
-            Cause("start-of-script", "script", "a process of the Ray that the script starts ended at once", "look at session_latest/logs (raylet.err, gcs_server.err) below --temp-dir on that node; give each job a folder of its own (--temp-dir=/tmp/ray-$SLURM_JOB_ID) and a port of its own", script=_ray_starts, unproven="possible"),
+            Cause("start-of-script", "script", "a process of the Ray that the script starts ended at once", "look at session_latest/logs (raylet.err, gcs_server.err) below --temp-dir on that node; give each job a folder of its own (--temp-dir=/tmp/ray-$SLURM_JOB_ID) and a port of its own", script=calls("ray"), unproven="possible"),
             Cause("start", "code", "a process of Ray ended at once", "look at session_latest/logs (raylet.err, gcs_server.err) below its temporary folder on that node", unproven="possible"),
         ),
         matches="Some Ray subprocesses exited unexpectedly:\n",
@@ -65,12 +55,10 @@ SYMPTOMS = (
         title="the path of a socket is too long",
         docs="Linux takes 107 characters for the path of a socket. Ray, Jupyter, VS Code and multiprocessing put sockets below TMPDIR.\n",
         printed_by="Python, Ray, ssh, PMIx",
-        releases="all releases",
-        role="cause",
         literals=("AF_UNIX path", "too long for Unix domain socket", "Unix socket path", "socket path is too long", "socket name exceeded"),
         patterns=(r"AF_UNIX path (?:length|too long)", r"too long for Unix domain socket|Unix socket path .*too long|socket path is too long|Unix socket name exceeded maximum length"),
         causes=(
-            Cause("folder-of-script", "script", "the folder for sockets that the script sets is too deep", "take a short one: export TMPDIR=/tmp/$SLURM_JOB_ID, or ray --temp-dir", script=lambda job, event: shown(assigned(job, "TMPDIR", "RAY_TMPDIR", "TEMP", "TMP"), "certain")),
+            Cause("folder-of-script", "script", "the folder for sockets that the script sets is too deep", "take a short one: export TMPDIR=/tmp/$SLURM_JOB_ID, or ray --temp-dir", script=assigns("TMPDIR", "RAY_TMPDIR", "TEMP", "TMP", confidence="certain")),
             Cause("folder-of-site", "cluster", "the TMPDIR of the job is too deep for sockets", "set a short one: export TMPDIR=/tmp/$SLURM_JOB_ID, or ray --temp-dir", unproven="certain"),
         ),
         matches="""\
@@ -85,7 +73,6 @@ unix_listener: path "/scratch/x" too long for Unix domain socket
         docs="`ray.init()` starts a worker for each core of the machine, not of the job: give num_cpus. Starting many at once from a slow file system takes longer than Ray waits.\n",
         printed_by="Ray (core_worker.cc, worker_pool.cc)",
         releases="Ray 1.x and 2.x",
-        role="cause",
         literals=("Failed to register worker", "have not registered within the timeout", "Some workers of the worker process", "worker processes failed to", "Unable to register worker with raylet"),
         patterns=(r"Failed to register worker|Unable to register worker with raylet|have not registered within the timeout",),
         causes=(
@@ -103,7 +90,6 @@ unix_listener: path "/scratch/x" too long for Unix domain socket
         docs="The workers start before the head listens, look for it at another address or port, or meet the head of another job on the same node (ports 6379, 8265, 10001).\n",
         printed_by="Ray (gcs_client, services.py)",
         releases="Ray 1.x: `Unable to connect to Redis`; 1.11 on: GCS",
-        role="cause",
         literals=("Failed to connect to GCS", "Unable to connect to GCS", "Unable to connect to Redis", "Could not find any running Ray instance", "Ray is trying to start at", "current node timed out during startup", "Failed to get node info", "Session name ", "could not be reached by the", "gcs_server", "Could not connect to socket", "Redis has started but no raylets", "No available node", "ConnectionError: Ray", "GCS has started but no raylets", "Failed to connect to Ray"),
         patterns=(
             r"(?:Failed|Unable) to connect to (?:GCS|Redis)(?: at (?:address )?(?P<host>[\w.\-\[\]:]+))?",
@@ -114,8 +100,8 @@ unix_listener: path "/scratch/x" too long for Unix domain socket
         ),
         causes=(
             Cause("head-first", "script", "the workers of Ray start before the head listens, or the head is lost", "wait until `ray status` answers before the workers start", codes=("SB815", "SB816", "SB801", "SB306", "SB404", "SB403", "SB401", "SB418")),
-            Cause("shared-port", "script", "another job on the node has a Ray head at the same port", "derive the port from the job: --port=$((10000 + SLURM_JOB_ID % 20000))", codes=("SB322", "SB332"), script=_ray_port, log=lambda event: None if "already running" in event.text or "Session name" in event.text else False),
-            Cause("ray-of-script", "script", "the workers do not reach Ray's head", "take the address of the first node, and look at the head's log", script=_ray_starts),
+            Cause("shared-port", "script", "another job on the node has a Ray head at the same port", "derive the port from the job: --port=$((10000 + SLURM_JOB_ID % 20000))", codes=("SB322", "SB332"), script=_ray_port, log=says("already running", "Session name")),
+            Cause("ray-of-script", "script", "the workers do not reach Ray's head", "take the address of the first node, and look at the head's log", script=calls("ray")),
             Cause("head", "submission", "Ray's head cannot be reached: it did not start, is at another address, or belongs to another job", "look at the head's log in /tmp/ray/session_latest/logs"),
         ),
         matches="""\
@@ -173,7 +159,6 @@ ray.exceptions.RayActorError: The actor died unexpectedly before finishing this 
         docs="`jax.distributed.initialize` waits for num_processes; under Slurm it takes them from SLURM_NTASKS, so each has to be a task of one srun.\n",
         printed_by="JAX (coordination service)",
         releases="all releases; `/job:jax_worker/replica:0/task:` names those that are missing",
-        role="cause",
         literals=("Barrier timed out", "PjRT_Client_Connect", "coordination service", "CoordinationService", "Coordination service", "heartbeat timeout", "Timed out task names", "Unexpected task registration"),
         patterns=(r"DEADLINE_EXCEEDED: .*(?:Barrier timed out|PjRT_Client_Connect|RegisterTask|Getting key)", r"Barrier timed out\. (?:Barrier_id|Id): ?(?P<barrier>[^. ]+)", r"DEADLINE_EXCEEDED.*[Cc]oordination ?[Ss]ervice|Failed to connect to (?:the )?(?:distributed|coordination) service"),
         causes=(
@@ -191,7 +176,6 @@ RuntimeError: DEADLINE_EXCEEDED: Failed to connect to coordination service
         title="a process of JAX is gone",
         docs="The others end themselves; the one that went first has the reason.\n",
         printed_by="JAX (coordination service)",
-        releases="all releases",
         role="consequence",
         literals=("Terminating process because the", "heartbeat timeout", "unhealthy tasks", "has disconnected", "JAX distributed service detected fatal errors", "detected fatal errors"),
         patterns=(r"Terminating process because the JAX distributed service|JAX distributed service detected fatal errors|heartbeat timeout\. This indicates|unhealthy tasks",),
@@ -204,7 +188,6 @@ RuntimeError: DEADLINE_EXCEEDED: Failed to connect to coordination service
         docs="It has to be called before anything else of JAX, once in each process, and with what Slurm does not provide.\n",
         printed_by="JAX (distributed.py)",
         releases="0.4 and later",
-        role="cause",
         literals=("coordinator_address should be defined", "Number of processes must be defined", "jax.distributed.initialize() must be called before", "distributed.initialize should only be called once", "process_id and num_processes must be"),
         patterns=(r"coordinator_address should be defined|Number of processes must be defined|jax\.distributed\.initialize\(\) must be called before|distributed\.initialize should only be called once|process_id and num_processes must be",),
         causes=(

@@ -2,12 +2,13 @@
 
 import re
 
+from sbatchlint.diagnose.clues import begins, matches, possible, says
 from sbatchlint.diagnose.evidence import (
     assigned,
-    begins,
+    assigns,
+    certainly,
     lacks,
     options,
-    possible,
     sets,
     shown,
     spans_of,
@@ -24,23 +25,15 @@ def _named_option(job: Job, event: Event) -> Verdict:
     name = (event.groups.get("option") or "").lstrip("-").split("=")[0]
     if not name:
         return None
-    spans = tuple(
-        setting.span
-        for setting in job.directives.settings
-        if setting.name == name or setting.written.lstrip("-") == name
-    )
-    spans = spans or step_options(job, name)
-    return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
+    named = [each for each in job.directives.settings if name in (each.name, each.written.lstrip("-"))]
+    return certainly(job, spans_of(named) or step_options(job, name))
 
 
 def _stray_word(job: Job, event: Event) -> Verdict:
     """The directives in which the word of the message stands, not as an option."""
     word = (event.groups.get("word") or "").strip()
-    if not word:
-        return None
-    lines = (line for line in job.directives.lines if any(each.text == word for each in line.tokens))
-    spans = tuple(line.span for line in lines)
-    return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
+    lines = [line for line in job.directives.lines if any(each.text == word for each in line.tokens)]
+    return certainly(job, spans_of(lines)) if word else None
 
 
 # The variables of the environment whose names are not those of their options.
@@ -68,10 +61,8 @@ def _places(job: Job, event: Event) -> dict[str, tuple[Span, ...]]:
     return found
 
 
-def _plugin_fails(event: Event) -> bool:
-    """Whether Slurm found an MPI plugin, and the plugin could not begin."""
-    near = " ".join((event.text, *event.above[-3:], *event.below[:2]))
-    return re.search(r"init\(\) callback failed|(?:can ?not|can't|unable to) load (?:pmix|PMIx)", near) is not None
+# Slurm found an MPI plugin, and the plugin could not begin.
+_plugin_fails = matches(r"init\(\) callback failed|(?:can ?not|can't|unable to) load (?:pmix|PMIx)", above=3, below=2)
 
 
 def _both(job: Job, event: Event) -> Verdict:
@@ -87,16 +78,11 @@ def _one_of_them(job: Job, event: Event) -> Verdict:
     return shown(tuple(span for spans in _places(job, event).values() for span in spans))
 
 
-def _set_cpus(job: Job, event: Event) -> Verdict:
-    return shown(assigned(job, "SLURM_CPUS_PER_TASK", "SLURM_TRES_PER_TASK"), "certain")
-
-
 def _raised_cpus(job: Job, event: Event) -> Verdict:
     """More memory for a CPU than the site allows makes Slurm raise the CPUs; the environment then has both numbers."""
     if lacks(job, "mem-per-cpu"):
         return RULED_OUT
-    spans = options(job, "mem-per-cpu", "cpus-per-task", "tres-per-task") + spans_of(job.steps)
-    return shown(spans)
+    return shown(options(job, "mem-per-cpu", "cpus-per-task", "tres-per-task") + spans_of(job.steps))
 
 
 def _of_pyxis(event: Event) -> bool | None:
@@ -113,7 +99,6 @@ SYMPTOMS = (
         docs="The path is looked for in the folder where sbatch is called. An empty argument (`sbatch \"$EXTRA\" job.sh`) is taken for the name of the script too.\n",
         printed_by="sbatch",
         releases="src/sbatch/sbatch.c, 20.11 to 26.05",
-        role="cause",
         literals=("Unable to open file",),
         patterns=(r"sbatch: error: Unable to open file ?(?P<path>\S*)",),
         causes=(Cause("path", "submission", "sbatch finds no script of the name it was given ({path})", "give a path that exists there, and no empty argument before it", script=submits()),),
@@ -125,7 +110,6 @@ SYMPTOMS = (
         docs="The first line has to be `#!` and an interpreter; lines end with a newline alone; there is no NUL character (a file in UTF-16 has them); and there is something to run.\n",
         printed_by="sbatch",
         releases="src/sbatch/sbatch.c, 20.11 to 26.05",
-        role="cause",
         literals=("This does not look like a batch script", "contains DOS line breaks", "Batch script is empty", "contains only whitespace", "The Slurm controller does not allow scripts that"),
         patterns=(r"sbatch: error: (?:This does not look like a batch script|Batch script (?:contains DOS line breaks|is empty|contains only whitespace)|The Slurm controller does not allow scripts that)",),
         causes=(
@@ -146,7 +130,6 @@ sbatch: error: The Slurm controller does not allow scripts that
         docs="sbatch refuses the script at the first such word: of a value with a space that is not quoted, beside a space next to `=`, in a placeholder that was left, or of a comment without its `#`.\n",
         printed_by="sbatch",
         releases="`get_argument()` and its caller in src/sbatch/opt.c, 20.11 to 26.05",
-        role="cause",
         literals=("Invalid directive found",),
         patterns=(r"sbatch: error: Invalid directive found in batch script: *(?P<word>.*)",),
         causes=(
@@ -174,7 +157,6 @@ sbatch: error: The Slurm controller does not allow scripts that
         docs="getopt prints it for sbatch, salloc and srun: an option of another release, of another command, misspelled, or with a value where none belongs.\n",
         printed_by="sbatch, salloc, srun",
         releases="getopt_long of the C library; `--workdir` is `--chdir` since 17.11",
-        role="cause",
         literals=("unrecognized option", "invalid option -- ", "is ambiguous", "requires an argument", "allow an argument"),
         patterns=(
             r"(?:sbatch|srun|salloc): (?:unrecognized|invalid) option (?:-- )?['‘](?P<option>[^'’]+)",
@@ -182,7 +164,7 @@ sbatch: error: The Slurm controller does not allow scripts that
             r"(?:sbatch|srun|salloc): option requires an argument -- ['‘](?P<option>[^'’]+)",
         ),
         causes=(
-            Cause("option-of-script", "script", "{option} is not an option that this release accepts there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB109", "SB130", "SB005", "SB102", "SB117"), script=_named_option, log=lambda event: False if _of_pyxis(event) is None else None),
+            Cause("option-of-script", "script", "{option} is not an option that this release accepts there", "write it as the release knows it, or leave it out", codes=("SB111", "SB112", "SB113", "SB114", "SB119", "SB120", "SB501", "SB519", "SB109", "SB130", "SB005", "SB102", "SB117"), script=_named_option, log=lambda event: possible(_of_pyxis(event) is False)),
             Cause("of-pyxis", "cluster", "{option} is an option of pyxis, which Slurm does not load here", "ask the site for pyxis (plugstack.conf), or run on nodes that have it", log=_of_pyxis),
             Cause("of-open-mpi", "code", "an Open MPI before 4.0.2 starts its daemons by srun with {option}, which only Slurm 19.05.0 does not accept", "ask the site for a later release of Slurm, take a later Open MPI, or start the program with srun", log=begins("option", "--cpu_bind")),
             Cause("option-of-call", "submission", "the command line had {option}, which this release does not accept there", "look at what calls sbatch or srun", script=submits()),
@@ -210,7 +192,6 @@ sbatch: option requires an argument -- 'p'
         docs="The message names the option. Where the script does not have it, something between the user and sbatch changed the words: a wrapper that loses quotes, a generator, the environment (`SBATCH_…`).\n",
         printed_by="sbatch, salloc, srun",
         releases="src/common/slurm_opt.c, proc_args.c, 20.11 to 26.05",
-        role="cause",
         literals=("Invalid --", "Invalid argument: ", "invalid number of ", "Invalid numeric value", "specification invalid", "Invalid signal name", "unrecognized --", "is not valid."),
         patterns=(
             r"(?:^|sbatch: |srun: |salloc: )(?:error: |fatal: )?Invalid (?P<option>--[\w-]+) (?:specification|argument|value|node file|combo)",
@@ -238,11 +219,10 @@ sbatch: error: --propagate=LOTS is not valid.
         docs="Only one of `--mem`, `--mem-per-cpu` and `--mem-per-gpu` may be given; none of them is the memory of a GPU. With the names of variables the message is about the environment: a job that is submitted from inside another one inherits its request.\n",
         printed_by="sbatch, salloc, srun",
         releases="src/common/slurm_opt.c, 20.11 to 26.05",
-        role="cause",
         literals=("are mutually exclusive",),
         patterns=(r"(?:SLURM_MEM_PER_CPU|--mem), (?:SLURM_MEM_PER_GPU|--mem-per-cpu), and \S+ are mutually exclusive",),
         causes=(
-            Cause("inherited", "submission", "the environment has the memory request of an outer job beside that of this one", "unset SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE before submitting from inside a job", codes=("SB615",), script=_one_of_them, log=lambda event: possible("SLURM_MEM" in event.text)),
+            Cause("inherited", "submission", "the environment has the memory request of an outer job beside that of this one", "unset SLURM_MEM_PER_CPU SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE before submitting from inside a job", codes=("SB615",), script=_one_of_them, log=says("SLURM_MEM")),
             Cause("two-options", "script", "the script asks for memory in two ways", "keep one of --mem, --mem-per-cpu and --mem-per-gpu", codes=("SB202", "SB220"), script=_both),
             Cause("command-line", "submission", "the submission asks for memory in two ways: in the script and on the command line, or through SBATCH_MEM_PER_…", "keep one of them", script=submits("mem", "mem-per-cpu", "mem-per-gpu")),
         ),
@@ -257,11 +237,10 @@ srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mu
         docs="A script that sets SLURM_CPUS_PER_TASK leaves the job's number in SLURM_TRES_PER_TASK, and srun stops. So does `--mem-per-cpu` above the site's MaxMemPerCPU, which makes Slurm raise the CPUs of a task, in the first of the two variables only.\n",
         printed_by="srun",
         releases="src/common/slurm_opt.c: `cpu:N` in 23.11, `cpu=N` from 24.05 on",
-        role="cause",
         literals=("set by two different environment variables",),
         patterns=(r"set by two different environment variables (?P<one>\w+)=(?P<number>\d+) != SLURM_TRES_PER_TASK",),
         causes=(
-            Cause("set-in-script", "script", "the script sets SLURM_CPUS_PER_TASK, and SLURM_TRES_PER_TASK still has the job's number", "give srun --cpus-per-task instead, or set a variable of another name", codes=("SB819",), script=_set_cpus),
+            Cause("set-in-script", "script", "the script sets SLURM_CPUS_PER_TASK, and SLURM_TRES_PER_TASK still has the job's number", "give srun --cpus-per-task instead, or set a variable of another name", codes=("SB819",), script=assigns("SLURM_CPUS_PER_TASK", "SLURM_TRES_PER_TASK", confidence="certain")),
             Cause("raised-cpus", "script", "the memory for each CPU is above what the site allows, so Slurm raised the CPUs of a task, and srun finds two numbers", "ask for --mem instead of --mem-per-cpu, or add `unset SLURM_TRES_PER_TASK` before srun", script=_raised_cpus),
             Cause("inherited", "submission", "the job was submitted from inside another one: {one}={number} is that one's, and was passed on with the environment", "submit from a shell outside jobs, or unset the variables that begin with SLURM_ before sbatch; in the script, `unset {one}` before srun", codes=("SB615", "SB220")),
         ),
@@ -280,7 +259,6 @@ srun: fatal: SLURM_MEM_PER_CPU, SLURM_MEM_PER_GPU, and SLURM_MEM_PER_NODE are mu
         docs="They may come from the script, from the command line, or from the environment of an outer job.\n",
         printed_by="sbatch, salloc, srun",
         releases="src/common/slurm_opt.c, src/srun/libsrun/opt.c, 20.11 to 26.05",
-        role="cause",
         literals=("mutually exclusive", "incompatible with", "Inconsistent values set", "please use one or the other", "overlaps with excluded", "Are required nodes explicitly excluded"),
         patterns=(
             r"(?:sbatch|srun|salloc): (?:error|fatal): (?P<option>--[\w-]+)\S*(?: |, ).*(?:mutually exclusive|incompatible with)",
@@ -303,7 +281,6 @@ sbatch: error: Requested nodelist node[1-4] overlaps with excluded node2.
         docs="`--wrap=COMMAND` takes one word; without quotes the rest of the command is taken for a script and its arguments.\n",
         printed_by="sbatch",
         releases="src/sbatch/opt.c, 20.11 to 26.05",
-        role="cause",
         literals=("Script arguments not permitted",),
         patterns=(r"sbatch: error: Script arguments not permitted with (?:the )?--wrap",),
         causes=(Cause("quotes", "submission", "--wrap got one word of a command, and the rest is taken for a script", "put the whole command into quotes: --wrap='python train.py'", script=submits("wrap"), unproven="certain"),),
@@ -315,7 +292,6 @@ sbatch: error: Requested nodelist node[1-4] overlaps with excluded node2.
         docs="max_script_size is 4 MB unless the site changed it.\n",
         printed_by="sbatch, slurmctld",
         releases="src/sbatch/sbatch.c, 20.11 to 26.05",
-        role="cause",
         literals=("is too big, read", "is too large", "Pathname of a file, directory or other parameter too long"),
         patterns=(r"fatal: Script (?:from STDIN|file|\S+) \S* ?is too (?:big|large)", r"fatal: Script \S+ is too big", r": Pathname of a file, directory or other parameter too long"),
         causes=(Cause("size", "submission", "the script, or its environment, is larger than Slurm accepts", "keep data in files beside the script; submit with --export=NONE where the environment is huge, and write `unset SLURM_EXPORT_ENV` before srun", unproven="certain"),),
@@ -331,7 +307,6 @@ sbatch: error: Batch job submission failed: Pathname of a file, directory or oth
         docs="`--distribution=arbitrary` and SLURM_HOSTFILE need one line for each task.\n",
         printed_by="srun, sbatch",
         releases="src/common/slurm_opt.c, 20.11 to 26.05",
-        role="cause",
         literals=("Slurm Hostfile", "NodeNames from hostfile", "tasks in hostfile", "Asked for more tasks", "of hostfile", "Invalid node list", "Invalid hostlist", "Hostlist is empty"),
         patterns=(r"error: (?:Too few NodeNames in Slurm Hostfile|Not enough tasks in hostfile|Asked for more tasks \(\d+\) than have in nodelist|Failure getting NodeNames from hostfile|Line \d+, of hostfile)", r"(?:error|fatal): Invalid (?:node list|hostlist)", r"error: Hostlist is empty"),
         causes=(
@@ -381,12 +356,11 @@ srun: Warning: can't honor --ntasks-per-node set to 4 which doesn't match the re
         docs="`srun --mpi=list` lists those of this installation. Without PMIx in it, Open MPI 5 cannot be started by srun; mpirun can.\n",
         printed_by="srun, slurmstepd",
         releases="src/interfaces/mpi.c up to 25.11, src/srun/srun_job.c of 26.05: `Invalid MPI type`; plugin errors of the loader in all releases",
-        role="cause",
         literals=("Invalid MPI type", "--mpi=list for acceptable types", "mpi plugin", "mpi context", "plugin name for mpi", "MPI plugin", "load pmix", "load PMIx"),
         patterns=(r"Invalid MPI type '?(?P<type>[^',]*)", r"(?:cannot find|Couldn't find the specified) (?:mpi )?plugin (?:name )?for (?P<type>mpi/\w+)", r"error: (?:Couldn't load|cannot create) .*(?P<type>mpi/\w+)", r"(?:^|: )Invalid MPI plugin name", r"MPI plugin's pre-launch setup failed", r"mpi/pmix: \w+: .*(?:cannot|can.t|unable to) load pmix", r"mpi/pmix\w*: .*can not load PMIx"),
         causes=(
-            Cause("plugin-broken", "cluster", "Slurm has this MPI plugin, and cannot load what it needs on that machine: its PMIx library is gone, or of another release", "tell the site; until then take another one of `srun --mpi=list`, or start with mpirun", log=lambda event: possible(_plugin_fails(event))),
-            Cause("mpi-of-script", "script", "this Slurm has no MPI plugin by the name that the script gives", "take one that `srun --mpi=list` lists, or start with mpirun", codes=("SB120", "SB130"), script=lambda job, event: RULED_OUT if _plugin_fails(event) else Shown(spans) if (spans := step_options(job, "mpi")) else None),
+            Cause("plugin-broken", "cluster", "Slurm has this MPI plugin, and cannot load what it needs on that machine: its PMIx library is gone, or of another release", "tell the site; until then take another one of `srun --mpi=list`, or start with mpirun", log=_plugin_fails),
+            Cause("mpi-of-script", "script", "this Slurm has no MPI plugin by the name that the script gives", "take one that `srun --mpi=list` lists, or start with mpirun", codes=("SB120", "SB130"), script=lambda job, event: RULED_OUT if _plugin_fails(event) is None else Shown(spans) if (spans := step_options(job, "mpi")) else None),
             Cause("mpi-of-site", "cluster", "this Slurm has no such MPI plugin, or cannot load it on that node", "ask the site for PMIx, or start with mpirun"),
         ),
         matches="""\
@@ -406,7 +380,6 @@ srun: error: Unable to create step for job 7: MPI plugin's pre-launch setup fail
         docs="Every task of the step needs a line in it: `0-3 ./a.out`, `* ./b.out`.\n",
         printed_by="srun",
         releases="src/srun/libsrun/multi_prog.c, 20.11 to 26.05",
-        role="cause",
         literals=("multi_prog config file", "of configuration file", "configuration for task", "configuration file not specified", "no command for task id"),
         patterns=(r"error: (?:Could not (?:open|stat)|Error reading) multi_prog config file", r"error: Line \d+ of configuration file \S+ (?:is )?invalid", r"error: Line \d+ of configuration file [^ ,]+, program", r"error: (?:_?\w+: )?no command for task id", r"error: configuration file not specified"),
         causes=(

@@ -2,35 +2,28 @@
 
 import re
 
-from sbatchlint.analysis.containers.container_starts import container_starts
-from sbatchlint.diagnose.evidence import assigned, options, possible, shown, spans_of
+from sbatchlint.diagnose.clues import matches
+from sbatchlint.diagnose.evidence import assigned, containers, containing, matching, options, shown
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.programs import commands_named
 
 _NAMES = ("TMPDIR", "TMP", "TEMP", "TEMPDIR", "APPTAINERENV_TMPDIR", "SINGULARITYENV_TMPDIR")
 
 
 def _in_container(job: Job, event: Event) -> Verdict:
     """The commands and steps that enter a container, in a script that neither mounts nor sets TMPDIR."""
-    text = job.source.own.text
-    found = tuple(start.place for ways in container_starts(job) for start in ways)
-    found = found or spans_of([each for each in job.steps if each.container is not None])
-    if not found or re.search(r"--(?:bind|mount|volume|container-mounts)[ =]\S*TMPDIR|-[Bv] ?\S*TMPDIR", text):
-        return None
-    return shown(found)
+    mounted = r"--(?:bind|mount|volume|container-mounts)[ =]\S*TMPDIR|-[Bv] ?\S*TMPDIR"
+    return None if re.search(mounted, job.source.own.text) else shown(containers(job))
 
 
 def _set(job: Job, event: Event) -> Verdict:
     """Where the script names the folder, and makes none of that name."""
     found = assigned(job, *_NAMES)
-    made = [each for each in job.invocations if each.name in ("mkdir", "install", "mktemp")]
+    made = commands_named(job, "mkdir", "install", "mktemp")
     text = job.source.text
-    values = [text[each.start : each.end].split("=", 1)[-1].strip("'\"") for each in found]
-    if any(re.search(r"TE?MP", text[each.span.start : each.span.end]) for each in made):
-        return None
-    if any(value and value in text[each.span.start : each.span.end] for each in made for value in values):
-        return None
-    return shown(found)
+    values = filter(None, (text[each.start : each.end].split("=", 1)[-1].strip("'\"") for each in found))
+    return None if matching(job, made, r"TE?MP") or containing(job, made, *values) else shown(found)
 
 
 def _made_once(job: Job, event: Event) -> Verdict:
@@ -38,13 +31,7 @@ def _made_once(job: Job, event: Event) -> Verdict:
     nodes = job.request.nodes
     if nodes is None or nodes.maximum == 1 or not options(job, "nodes", "ntasks"):
         return None
-    text = job.source.text
-    found = [
-        each.span
-        for each in job.invocations
-        if each.name in ("mkdir", "mktemp")
-        and re.search(r"TE?MP|/tmp|/local|/scratch", text[each.span.start : each.span.end])
-    ]
+    found = matching(job, commands_named(job, "mkdir", "mktemp"), r"TE?MP|/tmp|/local|/scratch")
     return Shown((*found, *assigned(job, *_NAMES)), None, "likely") if found else None
 
 
@@ -52,10 +39,8 @@ def _sets_nothing(job: Job, event: Event) -> Verdict:
     return RULED_OUT if assigned(job, *_NAMES) else None
 
 
-def _of_job(event: Event) -> bool | None:
-    """A folder with a name as sites make it for a job, by its number."""
-    near = " ".join((event.text, *event.above[-1:], *event.below[:1]))
-    return possible(re.search(r"/(?:\w*scratch\w*|jobfs|local\w*|tmp|lscratch)/(?:\S*[._-])?\d{3,}", near))
+# A folder with a name as sites make it for a job, by its number.
+_of_job = matches(r"/(?:\w*scratch\w*|jobfs|local\w*|tmp|lscratch)/(?:\S*[._-])?\d{3,}", above=1, below=1)
 
 
 # fmt: off
@@ -69,8 +54,6 @@ container inherits the variable, and does not see the folder unless it is mounte
 a job, may inherit a name whose folder is gone.
 """,
         printed_by="mktemp, sort, Python (tempfile), R, Java, Perl, any program",
-        releases="all releases",
-        role="cause",
         literals=("via template", "No usable temporary", "temporary file", "temporary director", "temporary folder", "R_TempDir", "temp file", "temp director", "tmp director", "tempfile", "TMPDIR", "tmpdir", "libgkl_", "cannot create temp", "No such file or directory: '"),
         patterns=(
             r"failed to create (?:file|directory) via template [‘'\"]?(?P<path>/[^’'\"]+)[’'\"]?: No such file",

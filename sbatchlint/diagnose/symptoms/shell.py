@@ -3,9 +3,20 @@
 import re
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.evidence import assigned, commands, number, options, possible, says, shown, spans_of, worded
+from sbatchlint.diagnose.clues import group_matches, matches, number, possible, says, says_not
+from sbatchlint.diagnose.evidence import (
+    assigns,
+    calls,
+    commands,
+    containing,
+    options,
+    shown,
+    spans_of,
+    worded,
+)
 from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import parse_integer
 
@@ -62,14 +73,10 @@ def _read_by_sh(job: Job, event: Event) -> Verdict:
 _OF_ENVIRONMENT = re.compile(r"/bin/[\w.+-]+: /(?!bin/|usr/bin/|\S*\^M)\S+: bad interpreter")
 
 
-def _of_dash(event: Event) -> bool | None:
-    """A message by which dash does not know what bash does."""
-    return possible(
-        re.search(
-            r": \d+: (?:Bad substitution|Syntax error: \"\(\" unexpected|(?:source|\[\[|declare|shopt|mapfile|export|pushd|popd|let): not found)",
-            event.text,
-        )
-    )
+# A message by which dash does not know what bash does.
+_of_dash = matches(
+    r": \d+: (?:Bad substitution|Syntax error: \"\(\" unexpected|(?:source|\[\[|declare|shopt|mapfile|export|pushd|popd|let): not found)"
+)
 
 
 def _installed(job: Job, event: Event) -> Verdict:
@@ -104,18 +111,6 @@ def _no_command(event: Event) -> bool | None:
     if command.startswith("-") or re.fullmatch(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*", command):
         return True
     return possible(any(mark in command for mark in ("--", "=", "$", " ", "'", '"')))
-
-
-def _nounset(job: Job, event: Event) -> Verdict:
-    """`set -u`, and the line that it ends."""
-    text = job.source.text
-    found = tuple(
-        command.span
-        for command in job.invocations
-        if command.name == "set"
-        and any(word in text[command.span.start : command.span.end] for word in ("-u", "nounset", "-eu"))
-    )
-    return shown(found)
 
 
 def _module(event: Event) -> bool | None:
@@ -180,11 +175,10 @@ SYMPTOMS = (
         docs="A batch shell reads no ~/.bashrc. `source CONDA/etc/profile.d/conda.sh`, or `eval \"$(conda shell.bash hook)\"`, has to stand before `conda activate`; else the script goes on without the environment.\n",
         printed_by="conda, mamba",
         releases="conda 4.4 and later; `Run 'conda init' before 'conda activate'` 23.11.0 and later",
-        role="cause",
         literals=("conda init", "conda activate'", "mamba init", "modify the parent shell", "Shell not initialized"),
         patterns=(r"CondaError: Run 'conda init'", r"has not been properly configured to use '(?:conda|mamba|micromamba) activate'", r"(?:mamba|micromamba|conda) activate.* (?:needs|not) .*initiali[sz]ed|'(?:micro)?mamba' is running as a subprocess and can't modify the parent shell|Shell not initialized"),
         causes=(
-            Cause("no-hook", "script", "conda activate runs in a batch shell, which has no function for it", "add `source \"$(conda info --base)/etc/profile.d/conda.sh\"` before it", codes=("SB610", "SB617"), script=lambda job, event: shown(tuple(each.span for each in job.invocations if each.name in ("conda", "mamba", "micromamba")), "certain")),
+            Cause("no-hook", "script", "conda activate runs in a batch shell, which has no function for it", "add `source \"$(conda info --base)/etc/profile.d/conda.sh\"` before it", codes=("SB610", "SB617"), script=calls("conda", "mamba", "micromamba", confidence="certain")),
         ),
         matches="""\
 CondaError: Run 'conda init' before 'conda activate'
@@ -202,7 +196,6 @@ is one option `-l -e`, and `#!/usr/bin/env bash -l` a program `bash -l`.
 """,
         printed_by="bash, dash, env",
         releases="all releases; the hint at `-S` is that of coreutils 8.30 and later",
-        role="cause",
         literals=(": invalid option", "Illegal option", "invalid option name", "No such file or directory", "options in shebang lines"),
         patterns=(
             r"^(?:\S*/)?(?:ba|da|k|z)?sh: (?:[0]: )?(?:-.?: invalid option|-+\w+ .*: invalid option|Illegal option -|# .*: No such file)",
@@ -230,8 +223,6 @@ is one option `-l -e`, and `#!/usr/bin/env bash -l` a program `bash -l`.
         title="the shell cannot read the script",
         docs="What is above the place has run. `sh` may be dash, which does not know arrays, `[[`, `<(…)` or `source`.\n",
         printed_by="bash, dash",
-        releases="all releases",
-        role="cause",
         literals=("syntax error", "Syntax error", "unexpected end of file", "unexpected EOF while looking", "Bad substitution", "bad substitution", "source: not found", "[[: not found", "shopt: not found", "declare: not found", "mapfile: not found", "pushd: not found", "popd: not found", "$'\\r'", ": No such file or directory", ": command not found", "not a valid identifier", ": numeric argument required", ": invalid option", "^M: bad interpreter", "ambiguous redirect", "event not found", "delimited by end-of-file"),
         patterns=(
             r"line (?P<row>\d+): (?:syntax error|unexpected EOF|\$'\\r'|[^:]*: (?:bad substitution|ambiguous redirect))",
@@ -269,9 +260,7 @@ eval: syntax error near unexpected token `('
 environment or a container, which has to be loaded inside the job. The script goes on after it, unless `set -e` is on.
 """,
         printed_by="bash, dash, zsh, env",
-        releases="all releases",
         near_end=400,
-        role="cause",
         literals=("command not found", ": not found", "No such file or directory"),
         patterns=(
             r"^ {0,4}(?:\S*/)?[\w.-]+(?:\.\w+)?: (?:(?:line )?(?P<row>\d+): )?(?:exec: )?(?P<command>[^\s:]+): (?:command )?not found$",
@@ -292,7 +281,7 @@ environment or a container, which has to be loaded inside the job. The script go
             Cause("not-in-image", "script", "{command} is not in the image of the container in which it runs, or its folder is not in the PATH there", "take an image that has {command}, install it into the image, or mount its folder and give its full path", codes=("SB520", "SB507"), script=_in_image),
             Cause("environment", "script", "{command} is not in the PATH of the job: its module or environment was not loaded there", "load it inside the job, or give its full path", codes=("SB607", "SB610", "SB617", "SB006", "SB428"), script=_called),
             Cause("not-initialised", "script", "the shell of the job knows no {command}: the functions of the module system are not loaded in it", "use `#!/bin/bash -l`, or source the module system's init file before", log=_module),
-            Cause("not-in-path", "submission", "{command} is not in the PATH of the job", "load its module or environment inside the job, or give its full path", log=lambda event: False if event.groups.get("command") in ("module", "ml") else None),
+            Cause("not-in-path", "submission", "{command} is not in the PATH of the job", "load its module or environment inside the job, or give its full path", log=lambda event: possible(event.groups.get("command") not in ("module", "ml"))),
         ),
         matches="""\
 /var/spool/slurmd/job00156/slurm_script: line 4: ml: command not found
@@ -314,15 +303,13 @@ docker: command not found
         title="a variable that is not set, under set -u",
         docs="`set -u` ends the shell at it. Activation scripts of conda and start files of the shell read unset variables.\n",
         printed_by="bash, dash",
-        releases="all releases",
-        role="cause",
         literals=("unbound variable", "parameter not set", "parameter null or not set"),
         patterns=(r"(?:line (?P<row>\d+): )?(?P<name>\w+)(?:\[[^\]]*\])?: unbound variable", r": (?P<name>\w+): parameter (?:null or )?not set"),
         causes=(
-            Cause("activation", "script", "`set -u` is on while a script of conda or of the shell reads {name}, which is not set", "write `set +u` before it and `set -u` after it", codes=("SB611",), log=lambda event: None if any(word in event.text for word in ("activate", "conda", "/etc/", "bashrc", "profile", "module", "lmod")) else False),
-            Cause("element", "script", "`set -u` ends the script at an element of the list {name} that is not there: its number is beyond the end of the list", "let --array end at the last element (a list of N has 0 to N-1), or test the number before", codes=("SB708",), script=row_named, log=lambda event: possible("]: unbound" in event.text)),
-            Cause("not-set", "script", "the script reads {name} under `set -u`, and nothing sets it", "set it, or write ${{{name}:-}}", codes=("SB405", "SB409", "SB414", "SB613", "SB419", "SB708", "SB431", "SB413", "SB429", "SB614"), script=row_named, log=lambda event: possible("]: unbound" not in event.text)),
-            Cause("nounset", "script", "`set -u` ends the script at {name}, which is not set", "set it, or write ${{{name}:-}}", script=_nounset),
+            Cause("activation", "script", "`set -u` is on while a script of conda or of the shell reads {name}, which is not set", "write `set +u` before it and `set -u` after it", codes=("SB611",), log=says("activate", "conda", "/etc/", "bashrc", "profile", "module", "lmod")),
+            Cause("element", "script", "`set -u` ends the script at an element of the list {name} that is not there: its number is beyond the end of the list", "let --array end at the last element (a list of N has 0 to N-1), or test the number before", codes=("SB708",), script=row_named, log=says("]: unbound")),
+            Cause("not-set", "script", "the script reads {name} under `set -u`, and nothing sets it", "set it, or write ${{{name}:-}}", codes=("SB405", "SB409", "SB414", "SB613", "SB419", "SB708", "SB431", "SB413", "SB429", "SB614"), script=row_named, log=says_not("]: unbound")),
+            Cause("nounset", "script", "`set -u` ends the script at {name}, which is not set", "set it, or write ${{{name}:-}}", script=lambda job, event: shown(containing(job, commands_named(job, "set"), "-u", "nounset", "-eu"))),
             Cause("not-given", "submission", "a script reads {name} under `set -u`, and the submission did not set it", "give it with --export=ALL,{name}=…"),
         ),
         matches="""\
@@ -336,9 +323,7 @@ job.sh: 3: DATA: parameter not set
         title="a file that the shell should run is not there, or may not be run",
         docs="A path of another machine or of the image, a script without the x bit, a `#!` that names what is not there, or a program for another architecture.\n",
         printed_by="bash",
-        releases="all releases",
         near_end=400,
-        role="cause",
         literals=("No such file or directory", "Permission denied", "cannot execute", "bad interpreter", "s a directory", "Exec format error"),
         patterns=(
             r"^ {0,4}\S+: line (?P<row>\d+): (?:(?:cd|source|\.|pushd|exec): )?(?P<command>[^:]+): (?:No such file or directory|Permission denied|[Ii]s a directory|cannot execute.*|Exec format error)$",
@@ -348,10 +333,10 @@ job.sh: 3: DATA: parameter not set
         causes=(
             Cause("other-architecture", "code", "{command} is not a program for this kind of machine: it was built for another architecture, or is a script without `#!`, or incomplete", "build it on the kind of node that runs it (`file NAME` says what it is for), or ask for that kind with --constraint", script=_called, log=says("Exec format error")),
             Cause("installed", "code", "{command}, which the shell found in PATH, may not be executed: it was installed, or copied, without that right", "chmod +x {command}, or install it again; `python -m NAME` avoids that if it is Python's", script=_installed, log=says("Permission denied", "cannot execute: required file")),
-            Cause("interpreter-of-environment", "code", "the first line of an installed program names {command}, which is not there on the node: the environment was moved, or made by another Python, a module or a machine", "create the environment again where it is now, with a Python that the nodes have, or load the module that it was made with", log=lambda event: possible(_OF_ENVIRONMENT.search(event.text))),
+            Cause("interpreter-of-environment", "code", "the first line of an installed program names {command}, which is not there on the node: the environment was moved, or made by another Python, a module or a machine", "create the environment again where it is now, with a Python that the nodes have, or load the module that it was made with", log=matches(_OF_ENVIRONMENT)),
             Cause("path-of-script", "script", "{command} is not there on the node, or may not be used as the script does", "correct the path, or chmod +x it", codes=("SB507", "SB808", "SB618", "SB409", "SB414", "SB419", "SB115", "SB435", "SB520", "SB431", "SB609", "SB619"), script=_called),
             Cause("interpreter", "cluster", "{command}, which a script names in its first line, is not there on the node", "name a shell or an interpreter that all nodes have, or load it first", log=lambda event: None if "bad interpreter" in event.text and "/usr/" in event.text else False),
-            Cause("of-system", "cluster", "{command}, which comes with the system, is not there on the node", "tell the site, or bring it in an environment of your own", log=lambda event: None if re.match(r"/(?:usr/)?s?bin/", event.groups.get("command", "")) else False),
+            Cause("of-system", "cluster", "{command}, which comes with the system, is not there on the node", "tell the site, or bring it in an environment of your own", log=group_matches("command", r"^/(?:usr/)?s?bin/")),
             Cause("path", "submission", "{command} is not there on the node, or may not be used that way", "give a path that the nodes see; chmod +x"),
         ),
         matches="""\
@@ -368,7 +353,6 @@ bash: train.sh: No such file or directory
         title="a test or a loop of the script does not ask what is meant",
         docs="Mostly a variable that is empty: `[ $N -gt 1 ]` becomes `[ -gt 1 ]`.\n",
         printed_by="bash, dash",
-        releases="all releases",
         role="warning",
         literals=("operator expected", "expression expected", "too many arguments", "missing `]'", "value too great for base", "division by", "not a valid identifier", "operand expected", "invalid arithmetic operator", "in expression (error token"),
         patterns=(r"line (?P<row>\d+): .*(?:(?:unary|binary) operator expected|integer expression expected|too many arguments|missing `\]'|value too great for base|division by 0|not a valid identifier|operand expected|invalid arithmetic operator|syntax error in expression)",),
@@ -397,12 +381,11 @@ bash: train.sh: No such file or directory
         title="harmless: the node, or the image, does not have the locale of the login shell",
         docs="The job inherits LC_ALL and LANG. C++ programs (`locale::facet`) may fail because of it.\n",
         printed_by="bash, perl, R, manpath",
-        releases="all releases",
         role="warning",
         literals=("setlocale", "Setting locale failed", "Setting LC_"),
         patterns=(r"setlocale: LC_\w+: cannot change locale|Setting locale failed|Setting LC_\w+ failed",),
         causes=(
-            Cause("locale", "script", "the locale that the script sets is not there", "export LC_ALL=C.UTF-8", script=lambda job, event: shown(assigned(job, "LC_ALL", "LANG"))),
+            Cause("locale", "script", "the locale that the script sets is not there", "export LC_ALL=C.UTF-8", script=assigns("LC_ALL", "LANG")),
             Cause("image-locale", "code", "the locale of the environment is not installed there (usually harmless)", "export LC_ALL=C.UTF-8"),
         ),
         matches="bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)\nperl: warning: Setting locale failed.\n",
@@ -412,8 +395,6 @@ bash: train.sh: No such file or directory
         title="a command line is too long for the system",
         docs="The kernel takes a command line and an environment of some 2 MB in all, and 128 kB for one word (getconf ARG_MAX). `*.txt` in a folder of many files is longer.\n",
         printed_by="bash, Python",
-        releases="all releases",
-        role="cause",
         literals=("Argument list too long",),
         patterns=(r"(?:^\S+: line (?P<row>\d+): )?(?P<command>[^\s:]+): Argument list too long|Argument list too long",),
         causes=(
@@ -427,8 +408,6 @@ bash: train.sh: No such file or directory
         title="no further process, or thread, could be started",
         docs="The limit of processes (`ulimit -u`), of the cgroup (pids.max), or memory. Threads count: OMP_NUM_THREADS times processes.\n",
         printed_by="bash, OpenMP, OpenBLAS, Python",
-        releases="all releases",
-        role="cause",
         literals=("Resource temporarily unavailable", "can't start new thread", "pthread_create failed", "Cannot allocate memory", "fork: retry", "Thread creation failed", "resources for OMP thread"),
         patterns=(r"fork: (?:retry: )?(?:Resource temporarily unavailable|Cannot allocate memory)", r"can't start new thread|pthread_create failed|BlockingIOError: (?!.*lock).*Resource temporarily unavailable|OSError: \[Errno 12\] Cannot allocate memory", r"libgomp: Thread creation failed|necessary resources for OMP thread"),
         causes=(

@@ -1,14 +1,8 @@
 """The logs of slurmctld and slurmd, and what squeue, sacct and scontrol say of a job."""
 
-from sbatchlint.diagnose.evidence import begins, options, sets, shown, submits
-from sbatchlint.diagnose.symptom import Cause, Event, Example, Symptom, Verdict
-from sbatchlint.job import Job
-
-
-def _log_option(job: Job, event: Event) -> Verdict:
-    spans = options(job, "output", "error")
-    return shown(spans)
-
+from sbatchlint.diagnose.clues import begins
+from sbatchlint.diagnose.evidence import requests, sets, submits
+from sbatchlint.diagnose.symptom import Cause, Example, Symptom
 
 # fmt: off
 SYMPTOMS = (
@@ -22,11 +16,10 @@ the log goes into the folder where sbatch was called.
 """,
         printed_by="sacct, scontrol, slurmd",
         releases="job_rc 4021 (ESLURMD_IO_ERROR) & 127 = 53, 20.11 to 26.05",
-        role="cause",
         literals=("RaisedSignal:", "slurm_rc =", "job_rc =", "ExitCode=", "FAILED "),
         patterns=(r"^(?!JobState=).*RaisedSignal:53\b", r"job_rc = 4021", r"^(?!JobState=).*\bExitCode=0:53\b", r"\bFAILED +0:53\b"),
         causes=(
-            Cause("log-folder", "script", "the log cannot be opened: its folder is not there when the job starts, or may not be written", "make the folder before the job is submitted", codes=("SB701", "SB115"), script=_log_option),
+            Cause("log-folder", "script", "the log cannot be opened: its folder is not there when the job starts, or may not be written", "make the folder before the job is submitted", codes=("SB701", "SB115"), script=requests("output", "error")),
             Cause("submit-folder", "submission", "the log cannot be opened: the folder of submission may not be written on the node, or is not there", "submit from a folder that all nodes share and that you may write to, or give --output", unproven="certain"),
         ),
         matches="""\
@@ -42,7 +35,6 @@ the log goes into the folder where sbatch was called.
         docs="Nodes that are started on demand need capacity in the cloud and a quota for it; the job goes back into the queue.\n",
         printed_by="slurmctld",
         releases="src/slurmctld/power_save.c, cloud plugins of the providers",
-        role="cause",
         literals=("InstanceCapacity", "Failure when resuming", "ResumeTimeout reached", "not resumed by ResumeTimeout", "ZONE_RESOURCE_POOL_EXHAUSTED", "AllocationFailed", "SpotMaxPriceTooLow", "VcpuLimitExceeded"),
         patterns=(r"\(Code:(?P<code>\w+)\)", r"(?P<code>InsufficientInstanceCapacity|LimitedInstanceCapacity|ZONE_RESOURCE_POOL_EXHAUSTED|AllocationFailed|VcpuLimitExceeded|SpotMaxPriceTooLow)", r"not resumed by ResumeTimeout|ResumeTimeout reached"),
         causes=(Cause("capacity", "cluster", "the cloud did not start the node ({code})", "wait, or take another type of instance or region", unproven="certain"),),
@@ -58,7 +50,6 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         docs="The node failed when the job was to start (its prolog, or slurmd). `scontrol release JOB` lets it try again.\n",
         printed_by="squeue, scontrol",
         releases="src/common/job_state_reason.c, all releases",
-        role="cause",
         literals=("launch failed requeued held", "launch_failed_requeued_held", "launch failure limit exceeded"),
         patterns=(r"launch.failed.requeued.held|launch failure limit exceeded",),
         causes=(Cause("node", "cluster", "the job could not be started on its node, and is held since", "scontrol release JOB after a look at the node; submit with --exclude of it", unproven="certain"),),
@@ -70,7 +61,6 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         docs="slurmctld drains a node that registers with less memory, fewer CPUs or less room in /tmp than slurm.conf says.\n",
         printed_by="slurmctld",
         releases="src/slurmctld/node_mgr.c, all releases",
-        role="cause",
         literals=("low real_memory size", "low socket*core", "low cpu count", "low tmp_disk size", "_slurm_rpc_node_registration"),
         patterns=(r"low (?:real_memory size|socket\*core|cpu count|tmp_disk size)", r"_slurm_rpc_node_registration node=\S+: Invalid argument"),
         causes=(Cause("node", "cluster", "the node has less than slurm.conf says, so it is drained", "tell the site: `slurmd -C` on the node prints what it has", unproven="certain"),),
@@ -101,7 +91,6 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         docs="`afterok` waits for success. `--kill-on-invalid-dep=yes` removes such jobs.\n",
         printed_by="squeue, scontrol",
         releases="src/common/job_state_reason.c, all releases",
-        role="cause",
         literals=("DependencyNeverSatisfied",),
         patterns=(r"DependencyNeverSatisfied",),
         causes=(
@@ -116,7 +105,6 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         docs="From 23.11.1 on the library ends a program that calls it before slurm_init() (NEWS of 23.11.1).\n",
         printed_by="programs that are linked with libslurm",
         releases="23.11.1 and later",
-        role="cause",
         literals=("No hash plugins loaded", "Was slurm_init() called"),
         patterns=(r"No hash plugins loaded|Was slurm_init\(\) called",),
         causes=(
@@ -130,7 +118,6 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         docs="sacct and sreport need slurmdbd; programs that ask them for the state of their jobs (R's slurmR, Snakemake, Toil) fail without.\n",
         printed_by="sacct, sreport, sacctmgr",
         releases="src/sacct/options.c, all releases",
-        role="cause",
         literals=("ccounting storage is disabled",),
         patterns=(r"(?i)slurm accounting storage is disabled",),
         causes=(
@@ -144,7 +131,6 @@ slurmctld: node cloud3 not resumed by ResumeTimeout(600), setting DOWN and POWER
         docs="The job stays in the queue: somebody holds it, its account or QOS may not be used, or its request was possible when it was submitted, and is not now.\n",
         printed_by="squeue, scontrol",
         releases="src/common/job_state_reason.c, all releases",
-        role="cause",
         literals=("BadConstraints", "PartitionNodeLimit", "PartitionTimeLimit", "InvalidAccount", "InvalidQOS", "JobHeldAdmin", "JobHeldUser"),
         patterns=(r"[(=](?P<reason>BadConstraints|PartitionNodeLimit|PartitionTimeLimit|InvalidAccount|InvalidQOS|JobHeldAdmin|JobHeldUser)\b",),
         causes=(

@@ -3,9 +3,11 @@
 import re
 
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.evidence import possible, shown, spans_of
+from sbatchlint.diagnose.clues import possible
+from sbatchlint.diagnose.evidence import shown, spans_of
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
+from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import programs_with
 
 _CLIENTS = programs_with("asks-slurm") | {"sbatch", "srun", "scancel"}
@@ -13,16 +15,12 @@ _CLIENTS = programs_with("asks-slurm") | {"sbatch", "srun", "scancel"}
 
 def _in_loop(job: Job, event: Event) -> Verdict:
     """Commands of Slurm in a loop: hundreds of them at once keep the controller busy."""
-    found = [each for each in job.invocations if each.name in _CLIENTS and each.context.may_repeat]
-    return shown(spans_of(found), "possible")
+    return shown(spans_of(each for each in commands_named(job, *_CLIENTS) if each.context.may_repeat), "possible")
 
 
 def _watches(job: Job, event: Event) -> Verdict:
-    found = [
-        command
-        for command in job.invocations
-        if command.name == "watch" and any(text_of(word) in _CLIENTS for word in command.argv)
-    ]
+    """The `watch` commands that ask Slurm again and again."""
+    found = [each for each in commands_named(job, "watch") if not _CLIENTS.isdisjoint(map(text_of, each.argv))]
     return shown(spans_of(found))
 
 
@@ -46,7 +44,6 @@ SYMPTOMS = (
         docs="srun talks to slurmd on each node, and slurmd back to srun. Possible causes: a firewall, another munge key, a wrong address of the node, or a node that is overloaded.\n",
         printed_by="srun",
         releases="src/api/step_launch.c, src/api/step_io.c, src/common/slurm_errno.c, all releases",
-        role="cause",
         literals=("Task launch for", "Application launch failed", "_server_read: fd ", "io error with slurmstepd"),
         patterns=(
             r"Task launch for \S+ failed on node (?P<node>[^\s:]+): (?:Socket timed out on send/recv operation|Communication connection failure|Connection (?:refused|timed out)|No route to host|Message (?:send|receive) failure|Unable to contact|Zero Bytes)",
@@ -67,7 +64,6 @@ srun: error: step_launch_notify_io_failure: aborting, io error with slurmstepd o
         docs="slurmctld is down, or this machine (or container) is not a client of it: no slurm.conf, no munge, another network. Do not rely on what else the command says about the job.\n",
         printed_by="all commands of Slurm",
         releases="src/common/slurm_errno.c, all releases; `Could not establish a configuration source` since 20.02",
-        role="cause",
         literals=("Unable to contact slurm controller", "Could not establish a configuration source", "unable to status file", "failed to fetch remote configs", "DNS SRV lookup failed", "Unable to establish configuration", "Incompatible versions of client and server", "cluster backup controller in standby", "Unable to establish controller", "controller at "),
         patterns=(r"Unable to contact slurm controller", r"Could not establish a configuration source|unable to status file \S*slurm\.conf|failed to fetch remote configs|DNS SRV lookup failed", r": Incompatible versions of client and server code"),
         causes=(
@@ -88,7 +84,6 @@ srun: error: Unable to create step for job 7: Incompatible versions of client an
         docs="It is busy, usually with very many requests at once (hundreds of sbatch, squeue or srun in a loop). The job may have been submitted all the same.\n",
         printed_by="all commands of Slurm",
         releases="src/common/slurm_errno.c, all releases; `Rate limit exceeded` since 23.02",
-        role="cause",
         literals=("Socket timed out on send/recv", "Rate limit exceeded", "RPC limit exceeded"),
         patterns=(
             r"(?:submission failed|allocate resources|submit/allocate failed|slurm_load_\w+ error|create step for job \d+|confirm allocation for job \d+|scontrol|squeue|scancel|sinfo|sacct)\b.*: Socket timed out on send/recv operation",

@@ -3,17 +3,18 @@
 import re
 
 from sbatchlint.analysis.script.samples import is_unfinished
+from sbatchlint.diagnose.clues import by_program, possible, says, says_not
 from sbatchlint.diagnose.evidence import (
     CPUS,
     SIZES,
     TASKS,
-    by_program,
     captured_submissions,
+    certainly,
     lacks,
     not_set,
     options,
-    says,
     sets,
+    settings,
     several_tasks,
     shown,
     spans_of,
@@ -43,14 +44,11 @@ def _of_step(job: Job, event: Event) -> Verdict:
 
 def _spread(job: Job, event: Event) -> Verdict:
     """Several GPUs for the whole job (--gpus), which may lie on several nodes, as nothing says how many nodes it has."""
-    found = [each for each in job.directives.settings if each.name == "gpus"]
+    found = settings(job, "gpus")
     count = parse_integer((found[-1].text or "").rpartition(":")[2]) if found else None
     if count is None or count < 2 or not lacks(job, "nodes", "gpus-per-node"):
         return None
-    if any(
-        each.name == "gres" and re.search(r"(?:^|,|/)gpu(?:$|[:=,])", each.text or "")
-        for each in job.directives.settings
-    ):
+    if any(re.search(r"(?:^|,|/)gpu(?:$|[:=,])", each.text or "") for each in settings(job, "gres")):
         return None
     return shown((found[-1].span, *options(job, "ntasks", "gpus-per-task")))
 
@@ -65,26 +63,24 @@ def _wide_steps(job: Job, event: Event) -> Verdict:
 
 def _literal_dollar(job: Job, event: Event) -> Verdict:
     """The shell does not expand directives: `$NAME` in it reaches the controller as it stands."""
-    settings = [each for each in job.directives.settings if each.name in ("account", "partition", "qos", "gres")]
-    spans = tuple(each.span for each in settings if "$" in (each.value or ""))
-    return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
+    named = settings(job, "account", "partition", "qos", "gres")
+    return certainly(job, spans_of(each for each in named if "$" in (each.value or "")))
 
 
 def _filled_in(job: Job, event: Event) -> Verdict:
     """A --gres without a value, or with a word that a template fills in."""
-    settings = [each for each in job.directives.settings if each.name == "gres" and each.value is not None]
-    open_ones = [each for each in settings if not each.value or SLOT in each.value]
+    found = [each for each in settings(job, "gres") if each.value is not None]
+    open_ones = [each for each in found if not each.value or SLOT in each.value]
     if is_unfinished(job):
-        open_ones += [each for each in settings if each.value and ":" not in each.value and each not in open_ones]
+        open_ones += [each for each in found if each.value and ":" not in each.value and each not in open_ones]
     return shown(spans_of(open_ones))
 
 
 def _same_partition(job: Job, event: Event) -> Verdict:
     """The partition of the message is one that the directives name."""
     named = event.groups.get("partition", "")
-    settings = [each for each in job.directives.settings if each.name == "partition"]
-    spans = tuple(each.span for each in settings if named in (each.value or "").split(","))
-    return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
+    found = [each for each in settings(job, "partition") if named in (each.value or "").split(",")]
+    return certainly(job, spans_of(found))
 
 
 def refusal(
@@ -150,7 +146,6 @@ SYMPTOMS = (
         docs="The line above the refusal says which of the sizes no node can satisfy. One task cannot spread over nodes.\n",
         printed_by="sbatch, salloc, srun",
         releases="src/slurmctld/node_mgr.c, job_mgr.c, 18.08 to 26.05",
-        role="cause",
         literals=("CPU count per node can not be satisfied",),
         patterns=("error: CPU count per node can not be satisfied",),
         causes=(
@@ -165,7 +160,6 @@ SYMPTOMS = (
         docs="The memory that Slurm can give is RealMemory of `scontrol show node`, which is less than what is installed. `--mem-per-cpu` counts for each CPU, and `--mem-per-gpu` for each GPU.\n",
         printed_by="sbatch, salloc, srun",
         releases="src/slurmctld/job_mgr.c, 18.08 to 26.05",
-        role="cause",
         literals=("Memory specification can not be satisfied",),
         patterns=("error: Memory specification can not be satisfied",),
         causes=(
@@ -180,7 +174,6 @@ SYMPTOMS = (
         docs="The line above the refusal says what: features, sockets and threads, or local disk (`--tmp`).\n",
         printed_by="sbatch, salloc, srun",
         releases="src/slurmctld/job_mgr.c, node_scheduler.c, 18.08 to 26.05",
-        role="cause",
         literals=("can not be satisfied", "Reached jobs per hour limit", "Required nodes outside of"),
         patterns=(r"error: (?P<what>Node feature requirements|Socket, core and/or thread specification|Temporary disk specification) can not be satisfied", r"error: (?P<which>Reached jobs per hour limit|Required nodes outside of)"),
         causes=(
@@ -234,7 +227,6 @@ user's default account counts. `sacctmgr show assoc user=$USER format=account,pa
         docs="The controller names the partition that it does not have. `sinfo -s` lists those of this cluster.\n",
         printed_by="slurmctld, by way of sbatch, salloc, srun",
         releases="src/slurmctld/job_mgr.c, 20.11 to 26.05",
-        role="cause",
         literals=("invalid partition specified: ",),
         patterns=(r"invalid partition specified: (?P<partition>\S+)",),
         causes=(
@@ -320,7 +312,6 @@ what is left of the budget. `sacctmgr show qos` and `sshare -U` show them.
 """,
         printed_by="slurmctld, by way of sbatch, salloc, srun, squeue",
         releases="slurm_errno.c and src/common/job_state_reason.c, 20.11 to 26.05",
-        role="cause",
         literals=(
             "accounting/QOS policy",
             "error: Assoc",
@@ -340,9 +331,9 @@ what is left of the budget. `sacctmgr show qos` and `sshare -U` show them.
             r"(?:^|: )MaxJobCount limit reached",
         ),
         causes=(
-            Cause("array-counts", "script", "every element of the array counts as a job, and that many are not allowed at once", "submit it in parts, or let each element do several", codes=("SB807",), script=sets("array"), log=lambda event: None if "Submit" in event.text or "violates" in event.text else False),
+            Cause("array-counts", "script", "every element of the array counts as a job, and that many are not allowed at once", "submit it in parts, or let each element do several", codes=("SB807",), script=sets("array"), log=says("Submit", "violates")),
             Cause("beyond-qos", "script", "the job asks for more than its QOS or that of its partition allows, or for less than it takes", "compare with `sacctmgr show qos`, and ask for less or name another QOS", codes=("SB914", "SB920")),
-            Cause("limit-of-script", "script", "the job asks for more than {limit} allows", "compare with `sacctmgr show qos` and `sshare -U`, and ask for less, or name another QOS or partition", script=_of_limit, log=lambda event: False if by_program(event) else None),
+            Cause("limit-of-script", "script", "the job asks for more than {limit} allows", "compare with `sacctmgr show qos` and `sshare -U`, and ask for less, or name another QOS or partition", script=_of_limit, log=lambda event: possible(not by_program(event))),
             _submitted("what was submitted goes beyond a limit of the account or QOS; every element of an array counts as a job", "submit less at once, or another account, QOS or size", "array", "time", "nodes"),
         ),
         matches="""\
@@ -382,7 +373,7 @@ option asks for the same resource in another way. srun says it for a step that i
             Cause("step-of-script", "script", "the step asks for GPUs, or inherits them, in a way that does not fit what its job has on the nodes of the step", "give the srun a --gres=gpu:N of its own, no more than the job has on a node", script=_of_step, log=says("step")),
             Cause("variable-in-directive", "script", "the value in the directive is a variable, which sbatch does not expand", "write the value, or give it on the command line of sbatch", codes=("SB115",), told="gres|gpu"),
             Cause("placeholder", "script", "the resource in the script was left to be filled in", "name one that `sinfo -o '%P %G'` lists, or leave the option out", codes=("SB118", "SB417"), told="gres|gpu"),
-            Cause("filled-in", "script", "--gres of the script is empty, or is what a template fills in, which may be nothing", "leave the whole option out where the job needs no such resource; else name one that `sinfo -o '%P %G'` lists", script=_filled_in, log=lambda event: False if "step" in event.text else None),
+            Cause("filled-in", "script", "--gres of the script is empty, or is what a template fills in, which may be nothing", "leave the whole option out where the job needs no such resource; else name one that `sinfo -o '%P %G'` lists", script=_filled_in, log=says_not("step")),
             Cause("gres-of-script", "script", "no node has the resource by this name and type", "name one that `sinfo -o '%P %G'` lists", codes=("SB912",), script=sets("gres", "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket", "tres-per-task")),
             Cause("inherited", "submission", "the step inherits a request for resources from the job around it", "unset SLURM_GRES, SLURM_GPUS and SLURM_TRES_PER_TASK before it", log=says("step")),
             _submitted("no node has the resource that was submitted, by this name and type", "name one that `sinfo -o '%P %G'` lists", "gres", "gpus"),

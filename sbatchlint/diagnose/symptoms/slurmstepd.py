@@ -2,17 +2,19 @@
 
 import re
 
+from sbatchlint.diagnose.clues import possible, says
 from sbatchlint.diagnose.evidence import (
+    MEMORY,
+    has_word,
     lacks,
+    matching,
     not_set,
     options,
-    possible,
-    says,
     sets,
+    settings,
     shown,
     spans_of,
     step_options,
-    worded,
 )
 from sbatchlint.diagnose.heaps import heap_of_script
 from sbatchlint.diagnose.printed import release_named
@@ -22,22 +24,9 @@ from sbatchlint.job import Job
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.text import Span
 
-_MEMORY = ("mem", "mem-per-cpu", "mem-per-gpu")
 _FUNCTIONS = (
-    "module",
-    "ml",
-    "conda",
-    "mamba",
-    "micromamba",
-    "nvm",
-    "spack",
-    "source",
-    "export",
-    "cd",
-    "ulimit",
-    "set",
-    "alias",
-)
+    "module", "ml", "conda", "mamba", "micromamba", "nvm", "spack", "source", "export", "cd", "ulimit", "set", "alias",
+)  # fmt: skip
 # What makes an environment, and folders of which each node has its own.
 _MAKES = re.compile(r"\b(?:virtualenv|venv|(?:conda|mamba|micromamba) create|uv (?:venv|sync)|tar|unzip)\b")
 _OWN_FOLDER = re.compile(r"\$\{?(?:SLURM_)?TMPDIR\b|(?<![\w.])/(?:tmp|dev/shm|local\w*)/")
@@ -45,9 +34,9 @@ _OWN_FOLDER = re.compile(r"\$\{?(?:SLURM_)?TMPDIR\b|(?<![\w.])/(?:tmp|dev/shm|lo
 
 def _no_memory(job: Job, event: Event) -> Verdict:
     """A job that asks for no memory gets the site's default, usually a share for each CPU."""
-    if options(job, *_MEMORY, "exclusive"):
+    if options(job, *MEMORY, "exclusive"):
         return RULED_OUT
-    return Shown(options(job, "partition")) if lacks(job, *_MEMORY) else None
+    return Shown(options(job, "partition")) if lacks(job, *MEMORY) else None
 
 
 def _memory_of_cpus(job: Job, event: Event) -> Verdict:
@@ -57,9 +46,7 @@ def _memory_of_cpus(job: Job, event: Event) -> Verdict:
 
 def _minutes(job: Job, event: Event) -> Verdict:
     """A time limit of the form MM:SS, which usually means hours and minutes, or a small plain number."""
-    for setting in reversed(job.directives.settings):
-        if setting.name != "time":
-            continue
+    for setting in settings(job, "time")[-1:]:
         match = re.fullmatch(r"(\d{1,2})(?::(\d\d))?", setting.value or "")
         if match is None or not match[2] and len(match[1]) > 1 and match[1] > "48":
             return None
@@ -83,17 +70,14 @@ def _of_workflow(event: Event) -> bool | None:
 def _writes_shared(job: Job, event: Event) -> Verdict:
     """The commands of an array that name the file, or its stem, at which the log stops, the same for each element."""
     path = _stopped_at(event)
-    if not path or not options(job, "array"):
-        return None
     stem = re.sub(r"(?<=.)\.[^/]*$", "", path.rsplit("/", 1)[-1])
+    if len(stem) <= 3 or not options(job, "array"):
+        return None
     text = job.source.own.text
-    found = [Span(each.start(), each.end()) for each in re.finditer(rf"[^\s'\"=]*{re.escape(stem)}[^\s'\"]*", text)]
-    names = {
-        name for each in job.assignments if any(_within(each.span, span) for span in found) for name in [each.name]
-    }
-    for name in sorted(names):
-        found += [Span(each.start(), each.end()) for each in re.finditer(rf"\$\{{?{re.escape(name)}\b\}}?", text)]
-    return shown(tuple(found)) if len(stem) > 3 else None
+    found = [Span(*each.span()) for each in re.finditer(rf"[^\s'\"=]*{re.escape(stem)}[^\s'\"]*", text)]
+    for name in sorted({each.name for each in job.assignments if any(_within(each.span, span) for span in found)}):
+        found += [Span(*each.span()) for each in re.finditer(rf"\$\{{?{re.escape(name)}\b\}}?", text)]
+    return shown(tuple(found))
 
 
 def _within(outer: Span, inner: Span) -> bool:
@@ -109,13 +93,8 @@ def _stopped_at(event: Event) -> str:
 
 def _no_path(job: Job, event: Event) -> Verdict:
     """`--export` without ALL leaves the tasks without PATH."""
-    settings = [each for each in job.directives.settings if each.name == "export"]
-    given = [(each.value or "", each.span) for each in settings]
-    given += [
-        (option.text or "", option.span)
-        for option in (step.option("export") for step in job.steps)
-        if option is not None
-    ]
+    given = [(each.value or "", each.span) for each in settings(job, "export")]
+    given += [(option.text or "", option.span) for step in job.steps if (option := step.option("export")) is not None]
     spans = tuple(span for value, span in given if value and "ALL" not in value.upper() and "PATH" not in value)
     return shown(spans, "certain") or RULED_OUT
 
@@ -126,31 +105,17 @@ def _in_container(job: Job, event: Event) -> Verdict:
     return Shown(spans_of(job.steps), None, "likely") if spans else RULED_OUT
 
 
-def _no_file(job: Job, event: Event) -> Verdict:
-    """The command of a step that the message names."""
-    word = event.groups.get("program", "")
-    spans = worded(job, word) if word else ()
-    return shown(spans)
-
-
 def _made_on_first_node(job: Job, event: Event) -> Verdict:
     """Where the batch shell of several nodes makes an environment in a folder that each node has for itself."""
-    text = job.source.text
-    found = tuple(
-        command.span
-        for command in job.invocations
-        if _MAKES.search(text, command.span.start, command.span.end)
-        and _OWN_FOLDER.search(text, command.span.start, command.span.end)
-        and enclosing_step(command.context) is None
-    )
-    several = options(job, "nodes", "ntasks")
-    return Shown(found, None, "likely") if found and several else None
+    in_batch_shell = [each for each in job.invocations if enclosing_step(each.context) is None]
+    made = frozenset(matching(job, in_batch_shell, _MAKES))
+    found = tuple(each for each in matching(job, in_batch_shell, _OWN_FOLDER) if each in made)
+    return shown(found) if options(job, "nodes", "ntasks") else None
 
 
 def _is_script(event: Event) -> bool | None:
     """It is the batch script itself that could not be started."""
-    itself = event.groups.get("program", "").endswith("slurm_script") or "bad interpreter(" in event.text
-    return possible(itself)
+    return possible(event.groups.get("program", "").endswith("slurm_script") or "bad interpreter(" in event.text)
 
 
 def _first_line(job: Job, event: Event) -> Verdict:
@@ -172,7 +137,7 @@ SYMPTOMS = (
         literals=("memory limit at some point", "memory limit at least once", "memory+swap limit at least once"),
         patterns=(r"(?:Exceeded (?:step|job) memory limit at some point|hit memory(?:\+swap)? limit at least once)",),
         causes=(
-            Cause("page-cache", "script", "the memory limit was reached, but nothing was killed: cached pages of files count as well", "nothing, where the job completed; else ask for more memory", script=lambda job, event: Shown(spans) if (spans := options(job, *_MEMORY)) else None),
+            Cause("page-cache", "script", "the memory limit was reached, but nothing was killed: cached pages of files count as well", "nothing, where the job completed; else ask for more memory", script=lambda job, event: Shown(spans) if (spans := options(job, *MEMORY)) else None),
         ),
         matches="""\
 slurmstepd: Exceeded step memory limit at some point.
@@ -191,7 +156,6 @@ is another matter: that message is `CUDA out of memory`.
         releases="""`Detected 1 oom-kill event(s) in step 7.0 cgroup` 17.11 to 20.11, `… in StepId=7.0` 21.08 and 22.05,
 `Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.` from 23.02 on;
 `Step 7.0 exceeded memory limit (a > b), being killed` where JobAcctGatherParams=OverMemoryKill""",
-        role="cause",
         literals=("oom-kill event", "oom_kill event", "Out Of Memory", "exceeded memory limit", "Out of memory: Kill", "cgroup out of memory", "oom-kill:", "OUT_OF_MEMORY"),
         patterns=(
             r"Detected \d+ oom[-_]kill event",
@@ -208,7 +172,7 @@ is another matter: that message is `CUDA out of memory`.
             Cause("memory-of-submission", "submission", "the job was submitted with less memory than its processes need", "ask for more with --mem where it is submitted, or look whether every rank loads what one could"),
             Cause("every-rank", "code", "the processes of a node need more memory together than the job has there", "ask for more with --mem, or look whether every rank loads what one could"),
             Cause("too-little-for-each-cpu", "script", "the memory that the job asks for each CPU is less than the processes there need", "ask for more with --mem-per-cpu, or start fewer processes at once", script=_memory_of_cpus, unproven="possible"),
-            Cause("too-little-memory", "script", "the job asks for less memory than its processes need", "ask for more with --mem", script=sets(*_MEMORY), unproven="possible"),
+            Cause("too-little-memory", "script", "the job asks for less memory than its processes need", "ask for more with --mem", script=sets(*MEMORY), unproven="possible"),
         ),
         matches="""\
 slurmstepd: error: Detected 1 oom-kill event(s) in step 3495064.0 cgroup. Some of your processes may have been killed by the cgroup out-of-memory handler.
@@ -260,7 +224,6 @@ slurmctld: job 71 cancelled due to time limit
         docs="A job of higher priority took its nodes. With PreemptMode=REQUEUE it begins again; what it printed before may be gone (see `--open-mode`).\n",
         printed_by="slurmstepd",
         releases="src/slurmd/slurmstepd/req.c, all releases",
-        role="cause",
         literals=("DUE TO PREEMPTION", "due to preemption"),
         patterns=(r"DUE TO PREEMPTION|[Pp]reempted .*due to preemption|due to preemption",),
         causes=(
@@ -275,7 +238,6 @@ slurmctld: job 71 cancelled due to time limit
         docs="The node went down, or stopped answering the controller. Slurm requeues the job where it may.\n",
         printed_by="slurmstepd, srun, slurmctld",
         releases="src/slurmd/slurmstepd/req.c, src/srun/libsrun/srun_job.c, all releases",
-        role="cause",
         literals=("DUE TO NODE FAILURE", "DUE TO NODE", "Node failure on", "due to failure of node", "due node failure", "to failed node", "on failed node", "not responding"),
         patterns=(r"DUE TO NODE ?(?:FAILURE|$)", r"(?:srun|salloc): error: Node failure on (?P<node>\S+)", r"due to failure of node (?P<node>\S+)", r"Job killed due node failure", r"Killing \S+ (?:due to|on) failed node (?P<node>\S+)", r"error: Nodes (?P<node>\S+) not responding"),
         causes=(Cause("node", "cluster", "a node of the job went down ({node})", "submit again, with --exclude of that node where it happens twice", unproven="certain"),),
@@ -327,17 +289,16 @@ not come with the job (`--export=NONE`) it finds nothing.
 """,
         printed_by="slurmstepd",
         releases="src/slurmd/slurmstepd/task.c, all releases",
-        role="cause",
         literals=("execve(", "couldn't exec"),
         patterns=(r"error: execve\((?:\w*)\): (?P<program>\S+): No such file", r"error: execve\((?P<program>[^)]+)\): No such file", r"execve\(\): bad interpreter\((?P<program>[^)]*)\)"),
         causes=(
             Cause("interpreter-line", "script", "what the first line of the script names is not there on the node", "name an interpreter by its path on the nodes (`#!/bin/bash`)", codes=("SB007",), script=_first_line, log=_is_script),
             Cause("spool", "cluster", "slurmd's own folder on the node is not usable, so the batch script was not there", "submit again with --exclude of that node, and tell the site", log=lambda event: event.groups.get("program", "").endswith("slurm_script")),
-            Cause("shell-function", "script", "{program} is a function or a built-in of the shell, and srun starts program files only", "call it without srun before the step, or inside `srun bash -lc '…'`", script=_no_file, log=lambda event: None if event.groups.get("program") in _FUNCTIONS else False),
+            Cause("shell-function", "script", "{program} is a function or a built-in of the shell, and srun starts program files only", "call it without srun before the step, or inside `srun bash -lc '…'`", script=has_word("program"), log=lambda event: possible(event.groups.get("program") in _FUNCTIONS)),
             Cause("no-path", "script", "--export without ALL leaves the tasks without PATH, so {program} is not found", "write --export=ALL,NAME=value", codes=("SB609", "SB619", "SB430"), script=_no_path),
             Cause("in-container", "script", "the image has no program {program}: paths of the host are not valid in it", "name the program as the image has it, or mount its folder", codes=("SB507", "SB515", "SB520"), script=_in_container),
             Cause("environment-of-one-node", "script", "the batch shell makes an environment on the disk of the first node, and the other nodes have no {program}", "make it on each node (srun --ntasks-per-node=1), or on a file system that all nodes share", script=_made_on_first_node),
-            Cause("not-there", "script", "there is no program {program} on the node: not in PATH, or not at that path", "load what provides it inside the job, or give its full path", script=_no_file),
+            Cause("not-there", "script", "there is no program {program} on the node: not in PATH, or not at that path", "load what provides it inside the job, or give its full path", script=has_word("program")),
             Cause("word-of-launcher", "code", "a program put the word {program} where its command belongs", "update that launcher, or give it the options that it wants", log=lambda event: event.groups.get("program") in ("nil", "null", "None", "undefined", "(null)") or False),
             Cause("environment", "submission", "the environment of the job has no PATH to {program} (--export=NONE, SLURM_EXPORT_ENV)", "unset SLURM_EXPORT_ENV, or submit with --export=ALL; else load what provides the program inside the job"),
         ),
@@ -364,14 +325,13 @@ slurmstepd: error: execve(): bad interpreter(/bin/zsh): No such file or director
         docs="The file lacks the x bit, its file system is mounted noexec, something still writes it (`Text file busy`), or it is not a program (`Exec format error`: a script without `#!`, or another architecture).\n",
         printed_by="slurmstepd",
         releases="src/slurmd/slurmstepd/task.c, all releases",
-        role="cause",
         literals=("execve(", "access denied"),
         patterns=(r"error: execve\(\w*\): (?P<program>\S+): (?:Permission denied|Exec format error|Text file busy|Argument list too long)", r"error: execve\((?P<program>[^)]+)\): (?:Permission denied|Exec format error)", r"error: Could not run (?P<program>\S+) \[[^]]*\]: access denied"),
         causes=(
             Cause("interpreter-line", "script", "what the first line of the script names cannot be executed", "write `#!/bin/bash`: the path from the root, without blanks in it", codes=("SB007",), log=_is_script),
             Cause("too-long", "submission", "the words and the environment of {program} are longer than the kernel accepts", "pass lists in a file, and export less", log=says("Argument list too long"), unproven="certain"),
             Cause("busy", "submission", "{program} is open for writing: something compiles or copies it", "build it before the job, or under a name of its own", log=says("Text file busy"), unproven="certain"),
-            Cause("not-executable", "script", "srun is given a file that may not be executed: {program}", "chmod +x it, or start it with its interpreter: `srun bash {program}`", script=_no_file),
+            Cause("not-executable", "script", "srun is given a file that may not be executed: {program}", "chmod +x it, or start it with its interpreter: `srun bash {program}`", script=has_word("program")),
             Cause("not-executable-file", "submission", "{program} may not be executed on the node", "chmod +x it, give it a first line `#!/bin/bash`, and keep it on a file system that is not noexec"),
         ),
         matches="""\
@@ -391,7 +351,6 @@ slurmstepd: error: Could not run /etc/prolog.sh [task prolog]: access denied
         docs="The job goes on in /tmp. The folder where sbatch was called, or `--chdir`, is not on a file system that the node has, or may not be entered.\n",
         printed_by="slurmstepd",
         releases="src/slurmd/slurmstepd/task.c, mgr.c, all releases",
-        role="cause",
         literals=("couldn't chdir", "couldn't open `", "getcwd failed"),
         patterns=(r"couldn't chdir to `(?P<path>[^']*)'", r"couldn't chdir to /tmp", r"error: getcwd failed"),
         causes=(
@@ -410,7 +369,6 @@ sbatch: error: getcwd failed: No such file or directory
         docs="cgroups, namespaces, or the user are not as slurmstepd needs them: the node is misconfigured.\n",
         printed_by="slurmstepd, slurmd",
         releases="src/slurmd/slurmstepd, src/plugins/task/cgroup, job_container, namespace; all releases",
-        role="cause",
         literals=("container_p_join", "namespace_g_", "cannot find name for", "Failed to invoke task plugins", "unable to create cgroup", "Could not look up user", "unable to instantiate", "pam_open_session", "batch script setup failed", "Slurmd could not", "slurm_script: No such file", "Could not apply device constrain", "user not found", "Unable to find user"),
         patterns=(
             r"error: (?:container_p_join|namespace_g_join|namespace_g_\w+\()",
@@ -469,7 +427,6 @@ slurmstepd: error: cgroup_p_task_addto: could not join
         title="harmless: a step's last messages did not arrive",
         docs="What ended the step is above.\n",
         printed_by="slurmstepd",
-        releases="all releases",
         role="harmless",
         literals=("Failed to send MESSAGE_TASK_EXIT", "to unblock task", "error from srun", "Retrying job complete RPC"),
         patterns=(r"Failed to send MESSAGE_TASK_EXIT|to unblock task \d+ failed|Retrying job complete RPC",),

@@ -2,7 +2,8 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import assigned, has_word, possible, says, sets, shown, spans_of, steps
+from sbatchlint.diagnose.clues import group_matches, possible, says, says_not
+from sbatchlint.diagnose.evidence import assigned, has_word, sets, shown, spans_of, steps
 from sbatchlint.diagnose.subjects import memory_asked
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -11,11 +12,7 @@ from sbatchlint.job.steps import enclosing_step
 
 def _in_container(job: Job, event: Event) -> Verdict:
     """The command is started in a container, and srun looks for it on the host."""
-    found = [
-        step
-        for step in job.steps
-        if step.option("container-image") is not None or step.option("container-name") is not None
-    ]
+    found = [each for each in job.steps if each.option("container-image") or each.option("container-name")]
     if not found and not any(each.name.startswith("container") for each in job.directives.settings):
         return RULED_OUT
     return Shown(spans_of(found))
@@ -23,22 +20,17 @@ def _in_container(job: Job, event: Event) -> Verdict:
 
 def _several_steps(job: Job, event: Event) -> Verdict:
     """Steps at the same time, or inside each other, need options that let them share."""
-    found = tuple(
-        step.span
-        for step in job.steps
-        if step.option("overlap") is None
-        and (step.invocation.context.background is not None or enclosing_step(step.invocation.context) is not None)
-    )
-    return shown(found, "certain")
+    own = [(each, each.invocation.context) for each in job.steps if each.option("overlap") is None]
+    found = [step for step, context in own if context.background is not None or enclosing_step(context) is not None]
+    return shown(spans_of(found), "certain")
 
 
 def _one_step(job: Job, event: Event) -> Verdict:
     return RULED_OUT if len(job.steps) == 1 and not job.steps[0].invocation.context.may_repeat else None
 
 
-def _killed(event: Event) -> bool | None:
-    """By SIGKILL, which is what the kernel sends where memory ran out."""
-    return False if re.search(r"Terminated|exit code 1(?:43|30)", event.text) else None
+# By SIGKILL, which is what the kernel sends where memory ran out.
+_killed = says_not("Terminated", "exit code 143", "exit code 130")
 
 
 def _batch_script(job: Job, event: Event) -> Verdict:
@@ -53,10 +45,6 @@ def _says_why(event: Event) -> bool | None:
     return possible(any(re.search(r"(?i)\berror\b", each) for each in said))
 
 
-def _says_nothing(event: Event) -> bool | None:
-    return possible(_says_why(event) is False)
-
-
 # fmt: off
 SYMPTOMS = (
     Symptom(
@@ -65,7 +53,6 @@ SYMPTOMS = (
         docs="With `--bcast`, or where the site sets LaunchParameters=test_exec, srun itself looks for the program on the host, even where it is meant for a container. A name without a path it replaces by the path that it finds there.\n",
         printed_by="srun",
         releases="src/srun/libsrun/opt.c, all releases",
-        role="cause",
         literals=("Can not execute",),
         patterns=(r"(?:srun|salloc): fatal: Can not execute (?P<program>\S+)",),
         causes=(
@@ -91,7 +78,7 @@ Since 20.11 a step owns what it uses: a second one, or an srun inside an srun, w
         recovery=("Step created for", "Unable to create step for"),
         causes=(
             Cause("steps-share", "script", "a step waits for what another step of the job holds", "give srun --overlap, or --exact with -n, -c and --mem for steps side by side", codes=("SB206", "SB815", "SB802"), script=_several_steps),
-            Cause("prolog", "cluster", "the step cannot start yet: the node's prolog still runs, or the node does not answer", "ask the site where it lasts for minutes", log=lambda event: None if "Prolog" in event.text or "onfigur" in event.text else False),
+            Cause("prolog", "cluster", "the step cannot start yet: the node's prolog still runs, or the node does not answer", "ask the site where it lasts for minutes", log=says("Prolog", "onfigur")),
             Cause("steps-of-program", "submission", "a program starts more steps at once than fit into the job: since 20.11 each owns what it uses", "give its srun --overlap, or --exact and --mem", script=_one_step),
         ),
         matches="""\
@@ -105,7 +92,6 @@ srun: Job 71 step creation still disabled, retrying (Required node not available
         docs="A step inside a step inherits SLURM_CPU_BIND, whose masks are those of the outer one; or a mask was written by hand for other nodes.\n",
         printed_by="slurmd, by way of srun",
         releases="src/plugins/task/affinity, 21.08 to 26.05",
-        role="cause",
         literals=("CPU binding outside of job step allocation", "Unable to satisfy cpu bind request", "Unable to layout tasks on given cpus"),
         patterns=(r"CPU binding outside of job step allocation", r": Unable to (?:satisfy cpu bind request|layout tasks on given cpus)"),
         causes=(
@@ -124,7 +110,6 @@ srun: error: Application launch failed: Unable to layout tasks on given cpus
         docs="The node is drained by it. The job is requeued, or held.\n",
         printed_by="srun, slurmd, slurmctld",
         releases="src/common/slurm_errno.c, src/slurmd/slurmd/req.c, all releases",
-        role="cause",
         literals=("Job prolog failed", "prolog failed", "Prolog hung", "prolog_error", "Prolog error", "Prolog failure", "task-prolog failed", "PrologSlurmctld"),
         patterns=(r": Job prolog failed", r"(?:srun|TaskProlog|task-prolog) ?prolog failed|--task-prolog failed status", r"[Pp]rolog (?:error|hung|failed|failure)"),
         causes=(
@@ -144,7 +129,6 @@ salloc: Prolog failure on node gpu07
         docs="Clocks that differ, keys of munge that differ, or a step that starts long after it was made.\n",
         printed_by="srun, slurmd",
         releases="src/common/slurm_errno.c, all releases",
-        role="cause",
         literals=("ob credential", "uthentication credential", "Protocol authentication error", "unge encode failed", "unge decode failed", "Rewound credential", "Expired credential", "credential is in the future", "Unable to confirm credential"),
         patterns=(r"(?:Rewound|Expired) credential|credential is in the future", r"(?:Invalid job credential|Job credential (?:expired|revoked|replayed)|Error generating job credential)", r"(?:Invalid|Expired) authentication credential|Authentication credential expired|Protocol authentication error", r"[Mm]unge (?:en|de)code failed"),
         causes=(Cause("munge", "cluster", "the machines of the cluster do not trust each other: clocks or munge keys differ, or munged does not run", "tell the site, with the names of the nodes", unproven="certain"),),
@@ -162,7 +146,6 @@ sbatch: error: Batch job submission failed: Protocol authentication error
         docs="srun opens the file of `--output` before the tasks run. From 23.02 on slurmstepd and srun make missing folders, where they may.\n",
         printed_by="srun, slurmstepd",
         releases="src/srun/libsrun/fname.c, src/slurmd/slurmstepd/io.c, all releases",
-        role="cause",
         literals=("Could not open stdout file", "Could not open stderr file", "Could not open output file", "Could not open error file", "Could not open stdin file", "IO setup failed"),
         patterns=(r"error: (?:\w+: )?Could not open (?P<which>\w+) file ?['`]?(?P<path>[^'`:]*)", r"error: (?:\w+: )?IO setup failed"),
         causes=(
@@ -196,8 +179,6 @@ slurmstepd: error: Could not open output file /data/slurm-7.out: Permission deni
         title="a program uses instructions that the processor does not have",
         docs="It was built for newer processors (`-march=native` on the login node).\n",
         printed_by="srun, bash",
-        releases="all releases",
-        role="cause",
         literals=("llegal instruction", "llegal opcode", "processor support Intel"),
         patterns=(r"[Ii]llegal (?:instruction|opcode)(?! was encountered)|operating system and the processor support Intel",),
         causes=(Cause("architecture", "code", "the program was built for newer processors than those of the node", "build it on a node of that partition (without -march=native), or choose nodes with --constraint"), Cause("other-nodes", "submission", "the job got nodes of an older kind than those that the program was built for", "name the kind with --constraint or --partition"),),
@@ -228,7 +209,6 @@ Please verify that both the operating system and the processor support Intel(R) 
         title="a program crashed",
         docs="Memory that is not its own: a bug, a library of a different release from the one the program was built with, or a stack that is too small (`ulimit -s unlimited` for Fortran). `Bus error` is also a full /dev/shm or a file that was cut short.\n",
         printed_by="srun, bash, the kernel's signals",
-        releases="all releases",
         role="consequence",
         literals=("Segmentation fault", "Bus error", "Floating point exception", "segfault at", "stack smashing detected", "Aborted (core", "Aborted     ", ": Aborted", "double free or corruption", "malloc(): ", "free(): invalid", "corrupted size vs"),
         patterns=(
@@ -261,7 +241,6 @@ double free or corruption (!prev)
         docs="Its line is cut, a variable that holds the program is empty, or an option took the program for its value.\n",
         printed_by="srun",
         releases="src/srun/libsrun/opt.c, all releases",
-        role="cause",
         literals=("No command given to execute",),
         patterns=(r"srun: (?:fatal|error): No command given to execute",),
         causes=(
@@ -293,7 +272,6 @@ double free or corruption (!prev)
         title="a task was killed",
         docs="SIGKILL leaves no message of the program's own: the kernel out of memory, `scancel`, the end of the step, or srun after another task failed.\n",
         printed_by="srun, bash",
-        releases="all releases",
         tells_end=True,
         role="teardown",
         literals=("Killed", "Terminated", "Exited with exit code", "WTERMSIG", "SIGKILL", "illed by signal", "ed by signal"),
@@ -324,8 +302,8 @@ Exception: process 0 terminated with signal SIGKILL
         patterns=(r"Exited with exit code (?P<code>127|126)\b",),
         causes=(
             Cause("own-words", "code", "a program ended with exit code {code}, and says above it why", "look at what it printed before", log=_says_why, unproven="possible"),
-            Cause("command", "script", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x", script=steps(), log=_says_nothing),
-            Cause("command-elsewhere", "submission", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x", log=_says_nothing),
+            Cause("command", "script", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x", script=steps(), log=lambda event: possible(_says_why(event) is False)),
+            Cause("command-elsewhere", "submission", "a task's shell did not find its command, or may not execute it (exit code {code})", "load what provides it inside the job, or give its full path; chmod +x", log=lambda event: possible(_says_why(event) is False)),
         ),
         matches="srun: error: n1: task 0: Exited with exit code 127\n",
         others="srun: error: n1: task 0: Exited with exit code 1\n",
@@ -343,7 +321,7 @@ Exception: process 0 terminated with signal SIGKILL
         causes=(
             Cause("task", "code", "a task failed, and Slurm ended the step", "look at what that task printed before", log=says("TASK FAILURE"), unproven="possible"),
             Cause("last-command", "script", "a command that found nothing to do ended with an error, although the work went well", "see the finding", codes=("SB722", "SB720", "SB521")),
-            Cause("crash", "code", "a program of the step crashed: exit code {code} is 128 and the number of a signal (134 it aborted itself, 135 bus error, 136 division or overflow, 139 segmentation fault)", "look at what it printed last; `ulimit -c unlimited` leaves a core file; for Fortran try `ulimit -s unlimited`", log=lambda event: None if event.groups.get("code") in ("134", "135", "136", "139") else False),
+            Cause("crash", "code", "a program of the step crashed: exit code {code} is 128 and the number of a signal (134 it aborted itself, 135 bus error, 136 division or overflow, 139 segmentation fault)", "look at what it printed last; `ulimit -c unlimited` leaves a core file; for Fortran try `ulimit -s unlimited`", log=group_matches("code", "^13[4569]$")),
             Cause("program", "code", "a program of the step ended with exit code {code} and nothing in the log says why", "look at the task's own log, if --output sends it elsewhere", unproven="possible"),
         ),
         matches="srun: error: node12: tasks 0-3,7: Exited with exit code 1\nerror: *** STEP 7.0 ON n1 CANCELLED AT 2026-04-29T23:36:37 DUE TO TASK FAILURE ***\n",

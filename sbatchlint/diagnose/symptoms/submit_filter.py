@@ -1,9 +1,9 @@
 """The rules of a site: job_submit and cli_filter plugins, in words of their own."""
 
-import re
 from collections.abc import Callable
 
-from sbatchlint.diagnose.evidence import options, possible, shown, step_options, submits
+from sbatchlint.diagnose.clues import group_matches, possible
+from sbatchlint.diagnose.evidence import options, shown, step_options, submits
 from sbatchlint.diagnose.subjects import related_options
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
@@ -11,8 +11,8 @@ from sbatchlint.job import Job
 
 def _objected(job: Job, event: Event) -> Verdict:
     """The options that the words of the site are about."""
-    names = related_options(event)
-    extra = ("partition",) if names & {"gres", "account", "qos"} else ()
+    names = sorted(related_options(event))
+    extra = ("partition",) if not {"gres", "account", "qos"}.isdisjoint(names) else ()
     spans = options(job, *names) + step_options(job, *names)
     return shown(spans or options(job, *extra))
 
@@ -26,15 +26,8 @@ _RULE = "a rule of the site does not allow the job: its message says which"
 _ADVICE = "do as the message says; the site's documentation has the rule"
 
 
-def _state_disk(event: Event) -> bool | None:
-    """The controller writes each job's script and environment to its state directory."""
-    return possible("writing script/environment" in event.groups.get("reason", ""))
-
-
-def _not_for_the_job(event: Event) -> bool | None:
-    """The reason is an error of the system or of the way to the controller, not one of the job."""
-    reason = event.groups.get("reason", "")
-    return possible(re.search(r"(?i)transport|connect|timed out|bytes were|communicat|I/O|socket|protocol", reason))
+# The reason is an error of the system or of the way to the controller, not one of the job.
+_not_for_the_job = group_matches("reason", r"(?i)transport|connect|timed out|bytes were|communicat|I/O|socket|protocol")
 
 
 # fmt: off
@@ -59,12 +52,11 @@ srun: error: cli_filter plugin terminated with error
         title="the job was not accepted",
         docs="The text after the last colon is the controller's reason (a text of slurm_errno.c).\n",
         printed_by="sbatch, srun, salloc",
-        releases="all releases",
         role="consequence",
         literals=("submission failed:", "allocate resources:", "submit/allocate failed:", "Unable to create step for job", "Unable to confirm allocation for job"),
         patterns=(r"(?:submission failed|allocate resources|submit/allocate failed|(?:create step|confirm allocation) for job \d+): (?P<reason>.+)",),
         causes=(
-            Cause("disk-of-controller", "cluster", "the controller could not write the script of the job to its own disk (StateSaveLocation), which is usually full", "nothing of the job: tell your administrators, and submit again when there is room", log=_state_disk),
+            Cause("disk-of-controller", "cluster", "the controller could not write the script of the job to its own disk (StateSaveLocation), which is usually full", "nothing of the job: tell your administrators, and submit again when there is room", log=group_matches("reason", "writing script/environment")),
             Cause("controller", "cluster", "Slurm could not accept it: {reason}", "try again later; tell your administrators if it persists", log=_not_for_the_job),
             Cause("refused", "submission", "Slurm did not accept it: {reason}", "see sbatch(1) for what the reason is about", script=submits()),
         ),
@@ -84,7 +76,6 @@ A site's job_submit or cli_filter plugin prints its own message, usually right a
 """,
         printed_by="job_submit and cli_filter plugins, by way of sbatch, srun, salloc",
         releases="the site's own; `lua:` is printed by slurm.log_user and log_info of the lua plugins",
-        role="cause",
         literals=("sbatch: error: ", "salloc: error: ", ": lua: ", "slurm_job_submit", "job_submit.lua", "job_submit/lua"),
         patterns=(
             r"(?:^|Error: |was )(?:sbatch|salloc): error: (?!Batch job submission failed|Job submit/allocate|spank|Allocation|slurm_|\w+_\w+: |Unable to|Memory spec|CPU count)(?!.*(?:[Dd]efault(?:ing)? (?:to|is)|[Uu]sing default|[Ss]etting \S+ to|(?:[Nn]ote|NOTE|INFO|[Ii]nfo|[Ww]arning|WARNING)\b))(?P<rule>\S.{5,})",

@@ -3,30 +3,37 @@
 import re
 
 from sbatchlint.analysis.containers.container_starts import container_starts
-from sbatchlint.diagnose.evidence import assigned, number, options, possible, says, several_tasks, shown, steps
+from sbatchlint.diagnose.clues import begins, matches, number, possible, says
+from sbatchlint.diagnose.evidence import (
+    assigns,
+    containing,
+    matching,
+    settings,
+    several_tasks,
+    shown,
+    spans_of,
+    steps,
+    variables,
+)
 from sbatchlint.diagnose.printed import before
 from sbatchlint.diagnose.subjects import working
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
-from sbatchlint.job.worlds import find_worlds, nodes_setting
+from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.numbers import parse_integer
 
 
 def _fixed_port(job: Job, event: Event) -> Verdict:
     """The port of the message is written in the script."""
     port = event.groups.get("port")
-    text = job.source.text
-    spans = tuple(each for each in assigned(job, "MASTER_PORT") if port and port in text[each.start : each.end])
-    return shown(spans, "certain")
+    return shown(containing(job, variables(job, "MASTER_PORT"), port), "certain") if port else None
 
 
 def _several_nodes(job: Job, event: Event) -> Verdict:
     """The request for several nodes, and what starts the processes there; ruled out on one node."""
-    places = options(job, "nodes")
-    several = any(
-        each.name == "nodes" and re.search(r"[2-9]|\d\d", each.text or "") for each in job.directives.settings
-    )
-    return shown((*places, *(each.span for each in job.steps))) if several else RULED_OUT
+    asked = settings(job, "nodes")
+    is_several = any(re.search(r"[2-9]|\d\d", each.text or "") for each in asked)
+    return shown(spans_of((*asked, *job.steps))) if is_several else RULED_OUT
 
 
 def _several_failed(event: Event) -> bool | None:
@@ -47,11 +54,9 @@ def _port_in_script(job: Job, event: Event) -> Verdict:
     port = event.groups.get("port")
     if not port:
         return None
-    written = re.compile(rf"(?<![\w.]){port}(?![\w.])")
-    text = job.source.text
-    found = [each.span for each in job.assignments] + [each.span for each in job.invocations]
-    places = [each for each in found if each.end <= len(text) and written.search(text, each.start, each.end)]
-    return shown(tuple(dict.fromkeys(places))[:3])
+    written = rf"(?<![\w.]){port}(?![\w.])"
+    found = matching(job, job.assignments, written) + matching(job, job.invocations, written)
+    return shown(tuple(dict.fromkeys(found))[:3])
 
 
 _LAUNCHERS = re.compile(r"torchrun|torch\.distributed|accelerate|deepspeed|MASTER_PORT|srun|mpirun")
@@ -64,14 +69,12 @@ def _no_launcher(job: Job, event: Event) -> Verdict:
     return shown(tuple(command.span for _, command in working(job))[-1:])
 
 
+_IN_LAUNCHER = re.compile(r"/bin/torchrun|torch/distributed/run\.py|/bin/accelerate|/bin/deepspeed")
+
+
 def _in_launcher(event: Event) -> bool | None:
     """The traceback is that of a launcher."""
-    return possible(
-        any(
-            re.search(r"/bin/torchrun|torch/distributed/run\.py|/bin/accelerate|/bin/deepspeed", each)
-            for each in event.above[-12:]
-        )
-    )
+    return possible(any(map(_IN_LAUNCHER.search, event.above[-12:])))
 
 
 def _one_launcher(job: Job, event: Event) -> Verdict:
@@ -104,12 +107,8 @@ def _numbers(line: str) -> list[str]:
 
 def _first_node_only(job: Job, event: Event) -> Verdict:
     """Launchers that the batch shell starts once, and that are told of several nodes."""
-    found = tuple(
-        world.span
-        for world in find_worlds(job)
-        if world.launcher is not None and world.in_batch_shell and nodes_setting(world.launcher).several
-    )
-    return shown(found)
+    found = [world for world in find_worlds(job) if world.launcher is not None and world.in_batch_shell]
+    return shown(spans_of(world for world in found if world.nodes_setting.several))
 
 
 def _own_network(job: Job, event: Event) -> Verdict:
@@ -122,43 +121,25 @@ def _own_network(job: Job, event: Event) -> Verdict:
 
 def _submit_host(job: Job, event: Event) -> Verdict:
     """The address comes from a variable that names no node of the job."""
-    text = job.source.text
-    found = [
-        assignment.span
-        for assignment in job.assignments
-        if "SLURM_SUBMIT_HOST" in text[assignment.span.start : assignment.span.end]
-        or "SLURM_LAUNCH_NODE_IPADDR" in text[assignment.span.start : assignment.span.end]
-    ]
-    return Shown(tuple(found)) if found else None
+    return shown(containing(job, job.assignments, "SLURM_SUBMIT_HOST", "SLURM_LAUNCH_NODE_IPADDR"), "certain")
 
 
-def _address(job: Job, event: Event) -> Verdict:
-    """Where the script sets the address."""
-    return shown(
-        assigned(job, "MASTER_ADDR", "MAIN_PROCESS_IP", "head_node_ip", "HEAD_NODE_IP", "RDZV_HOST"), "possible"
-    )
+# Where the script sets the address.
+_address = assigns("MASTER_ADDR", "MAIN_PROCESS_IP", "head_node_ip", "HEAD_NODE_IP", "RDZV_HOST", confidence="possible")
 
 
 def _low_port(job: Job, event: Event) -> Verdict:
     """The port is written in the script, perhaps with zeros before it."""
-    port = event.groups.get("port", "")
-    text = job.source.text
-    found = tuple(
-        assignment.span
-        for assignment in job.assignments
-        if port and text[assignment.span.start : assignment.span.end].split("=")[-1].strip("'\" ").lstrip("0") == port
-    )
-    return shown(found, "certain")
+    port = event.groups.get("port")
+    return shown(matching(job, job.assignments, rf"(?:^|=)['\" ]*0*{port}['\" ]*$"), "certain") if port else None
 
 
-def _of_rank_zero(event: Event) -> bool | None:
-    """Other ranks wait for the identity that rank 0 distributes before the first collective."""
-    return possible(re.search(r"ncclUniqueId from \[0\]", event.text))
+# Other ranks wait for the identity that rank 0 distributes before the first collective.
+_of_rank_zero = matches(r"ncclUniqueId from \[0\]")
 
 
-def _first_collective(event: Event) -> bool | None:
-    """The ranks work together from the first one on: where that does not end, it is not the work that keeps them."""
-    return possible(re.search(r"\bSeqNum=1\b", event.text))
+# The ranks work together from the first one on: where that does not end, it is not the work that keeps them.
+_first_collective = matches(r"\bSeqNum=1\b")
 
 
 # fmt: off
@@ -169,7 +150,6 @@ SYMPTOMS = (
         docs="Ports below 1024 are for root.\n",
         printed_by="torch (c10d socket), Python",
         releases="`errno: 13 - Permission denied`; from torch 2.2 on `code: -13, name: EACCES`",
-        role="cause",
         literals=("failed to bind to", "name: EACCES"),
         patterns=(r"failed to bind to \S+:(?P<port>\d+) \(errno: 13", r"port: (?P<port>\d{1,3}),.*name: EACCES"),
         causes=(
@@ -190,7 +170,6 @@ but one say so, each task starts a launcher of its own. Where one says so, anoth
 """,
         printed_by="torch (c10d TCPStore, elastic), Python, gRPC, Ray, vLLM",
         releases="`errno: 98 - Address already in use`; from torch 2.2 on `code: -98, name: EADDRINUSE` (socket.cpp)",
-        role="cause",
         literals=("EADDRINUSE", "ddress already in use", "already in use)", "already in use", "(errno: ", " is not available"),
         patterns=(
             r"port: (?P<port>\d+),.*EADDRINUSE",
@@ -256,7 +235,6 @@ that of a node of the job (the submit host, localhost), when no process of that 
 """,
         printed_by="torch (c10d socket, TCPStore)",
         releases="`The client socket has timed out after 900s` 1.10 and later; `TCP client failed to connect/validate to host` 2.5 and later; `connect() timed out` before 1.10",
-        role="cause",
         literals=("client socket has timed out", "failed to connect/validate to host", "has failed to connect to any network address", "connect() timed out", "Timed out after "),
         patterns=(
             r"client socket has timed out after \S+ while trying to connect to \((?P<host>[^,]+), (?P<port>\d+)\)",
@@ -306,7 +284,6 @@ torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clien
         docs="The node does not know the name: it is not in DNS or /etc/hosts, or the value is not a name of a host at all (a whole node list, a name that is expanded too early).\n",
         printed_by="torch (c10d socket), Python, ssh, the C library",
         releases="`gai error: -3 - Temporary failure in name resolution`, `[Errno -2] Name or service not known`",
-        role="cause",
         literals=("Name or service not known", "failure in name resolution", "Could not resolve hostname", "No address associated with hostname", "nodename nor servname"),
         patterns=(
             r"Could not resolve hostname (?P<host>[^:\s]+)",
@@ -330,13 +307,12 @@ socket.gaierror: [Errno -2] Name or service not known
         docs="`init_process_group` with `env://` reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, which torchrun sets and srun does not.\n",
         printed_by="torch (rendezvous.py)",
         releases="torch 1.0 and later",
-        role="cause",
         literals=("initializing torch.distributed using env", "environment variable RANK expected", "expected, but not set", "KeyError: 'RANK'", "KeyError: 'LOCAL_RANK'", "KeyError: 'WORLD_SIZE'", "KeyError: 'MASTER_ADDR'", "KeyError: 'MASTER_PORT'", "KeyError: 'SLURM_"),
         patterns=(r"environment variable (?P<name>\w+) expected, but not set", r"KeyError: '(?P<name>RANK|LOCAL_RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT|SLURM_\w+)'"),
         causes=(
             Cause("not-exported", "script", "{name} is set in the script, but not for the program", "export it", codes=("SB408", "SB508", "SB515", "SB324", "SB401", "SB405", "SB409", "SB316", "SB413")),
             Cause("no-launcher", "script", "the program needs {name}, which nothing that starts it sets", "start it with torchrun, or set RANK from SLURM_PROCID, LOCAL_RANK from SLURM_LOCALID and WORLD_SIZE from SLURM_NTASKS in each task", codes=("SB333", "SB311", "SB312", "SB609", "SB514"), script=steps("possible")),
-            Cause("not-by-slurm", "submission", "the program needs {name}, which Slurm sets in its jobs and steps, and was not started by it", "start it with srun, in a job", log=lambda event: None if event.groups.get("name", "").startswith("SLURM_") else False),
+            Cause("not-by-slurm", "submission", "the program needs {name}, which Slurm sets in its jobs and steps, and was not started by it", "start it with srun, in a job", log=begins("name", "SLURM_")),
             Cause("started-alone", "code", "the program needs {name}, which nothing that starts it sets", "start it with torchrun, or let it take its rank from Slurm"),
         ),
         matches="""\
@@ -351,7 +327,6 @@ KeyError: 'SLURM_PROCID'
         docs="The process sees no GPU: see `no-gpu`.\n",
         printed_by="torch (ProcessGroupNCCL.cpp)",
         releases="torch 1.8 and later",
-        role="cause",
         literals=("ProcessGroupNCCL is only supported with GPUs", "doesn't have NCCL built in"),
         patterns=(r"ProcessGroupNCCL is only supported with GPUs, no GPUs found", r"doesn't have NCCL built in"),
         causes=(
@@ -377,7 +352,7 @@ KeyError: 'SLURM_PROCID'
             r"wait timeout after \d+ms",
         ),
         causes=(
-            Cause("on-loopback", "script", "gloo meets on a loopback address, by which only processes of the same node reach each other: the nodes know their own names as 127.0.…", "export GLOO_SOCKET_IFNAME with the interface of the network (`ip -br addr` on a node names it) before srun; tell the site of its /etc/hosts", script=_several_nodes, log=lambda event: possible(re.search(r"gloo/.*\[?\b127\.0\.\d+\.\d+", event.text))),
+            Cause("on-loopback", "script", "gloo meets on a loopback address, by which only processes of the same node reach each other: the nodes know their own names as 127.0.…", "export GLOO_SOCKET_IFNAME with the interface of the network (`ip -br addr` on a node names it) before srun; tell the site of its /etc/hosts", script=_several_nodes, log=matches(r"gloo/.*\[?\b127\.0\.\d+\.\d+")),
             Cause("rank-zero", "code", "rank 0 did not answer within the timeout: it ended before (an exception, memory), was still busy (a download, a checkpoint), or is not reached", "look at the output of rank 0 first; where it only was slow, give init_process_group a longer timeout; where only ranks of other nodes say it, try other nodes", log=_of_rank_zero),
             Cause("other-rank", "code", "another process ended before, and with it the connection", "look for the rank whose log stops first", unproven="possible"),
         ),
@@ -425,7 +400,6 @@ terminate called after throwing an instance of 'c10::DistBackendError'
         docs="The program takes different ways on different ranks, or the ranks have different sizes of a tensor.\n",
         printed_by="torch",
         releases="torch 1.9 and later; TORCH_DISTRIBUTED_DEBUG=DETAIL",
-        role="cause",
         literals=("Detected mismatch between collectives", "Expected to have finished reduction in the prior", "Default process group has not been initialized", "verify_params_across_processes", "DDP expects same model across all ranks", "marked as ready twice", "ncclInvalidUsage: This usually reflects invalid usage", "Invalid rank "),
         patterns=(r"Detected mismatch between collectives|DDP expects same model across all ranks", r"Expected to have finished reduction in the prior iteration", r"Default process group has not been initialized", r"marked as ready twice|mark a variable ready only once"),
         causes=(Cause("unused-parameters", "code", "parameters of the model take no part in the loss on this step, and DistributedDataParallel waits for their gradients", "DistributedDataParallel(…, find_unused_parameters=True), or let the loss depend on all outputs", log=says("not used in producing loss", "unused parameters")),

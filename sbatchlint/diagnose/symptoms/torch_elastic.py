@@ -2,8 +2,9 @@
 
 import re
 
-from sbatchlint.diagnose.evidence import possible, shown, spans_of
-from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
+from sbatchlint.diagnose.clues import group_matches, matches, possible
+from sbatchlint.diagnose.evidence import shown, spans_of
+from sbatchlint.diagnose.symptom import Cause, Event, Example, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
 
@@ -25,10 +26,9 @@ def _on_all_nodes(job: Job, event: Event) -> Verdict:
 def _default_endpoint(job: Job, event: Event) -> Verdict:
     """The launchers with no `endpoint` in the words after them, if the script uses a rendezvous at all."""
     text = job.source.text
-    found = [world for world in find_worlds(job) if world.launch is not None]
-    spans = spans_of(found)
-    without_endpoint = [each for each in spans if "endpoint" not in text[each.start : each.end + 400]]
-    return Shown(tuple(without_endpoint), None, "likely") if without_endpoint and "rdzv" in text else None
+    spans = spans_of(world for world in find_worlds(job) if world.launch is not None)
+    without_endpoint = tuple(each for each in spans if "endpoint" not in text[each.start : each.end + 400])
+    return shown(without_endpoint) if "rdzv" in text else None
 
 
 def _launches(job: Job, event: Event) -> Verdict:
@@ -47,20 +47,8 @@ def _by_launcher(event: Event) -> bool | None:
 
 
 _WORLD = (
-    "SB303",
-    "SB304",
-    "SB305",
-    "SB306",
-    "SB307",
-    "SB308",
-    "SB309",
-    "SB312",
-    "SB313",
-    "SB321",
-    "SB301",
-    "SB401",
-    "SB402",
-)
+    "SB303", "SB304", "SB305", "SB306", "SB307", "SB308", "SB309", "SB312", "SB313", "SB321", "SB301", "SB401", "SB402",
+)  # fmt: skip
 
 # fmt: off
 SYMPTOMS = (
@@ -96,7 +84,6 @@ whose endpoint, id or node rank differs from the others'.
 """,
         printed_by="torch (dynamic_rendezvous.py, static_tcp_rendezvous.py)",
         releases="torch 1.9 and later",
-        role="cause",
         literals=("RendezvousTimeoutError", "Timed out waiting for all", "did not join the rendezvous"),
         patterns=(r"RendezvousTimeoutError",),
         causes=(
@@ -112,7 +99,6 @@ whose endpoint, id or node rank differs from the others'.
         docs="Often a variable is empty where the launcher runs.\n",
         printed_by="torch (run.py, rendezvous/utils.py)",
         releases="torch 1.9 and later",
-        role="cause",
         literals=("MIN:MAX", "nproc_per_node value", "rdzv_endpoint", "run id must be a non-empty", "min_nodes must be", "rendezvous endpoint must be", "port number of the rendezvous endpoint", "hostname of the rendezvous endpoint", "rank is absent in RendezvousParameters", "error: argument --nproc", "error: argument --nnodes", "error: argument --node", "error: argument --master", "error: argument --rdzv", "error: argument --num_processes", "error: argument --num_machines", "error: argument --machine_rank", "error: argument --main_process", "is absent in Rendezvous"),
         patterns=(
             r"is not in \"MIN:MAX\" format|Unsupported nproc_per_node value: |min_nodes must be > 0",
@@ -149,7 +135,7 @@ accelerate: error: argument --num_processes: invalid int value: ''
             r"Sending process \d+ closing signal|traceback : Signal \d+",
         ),
         causes=(
-            Cause("killed", "submission", "a worker was killed from outside, with nothing in the log that says why: usually host memory", "look at `sacct -j JOB --format=JobID,State,MaxRSS,ReqMem`", log=lambda event: None if event.groups.get("code") == "-9" else False, unproven="possible"),
+            Cause("killed", "submission", "a worker was killed from outside, with nothing in the log that says why: usually host memory", "look at `sacct -j JOB --format=JobID,State,MaxRSS,ReqMem`", log=group_matches("code", "^-9$"), unproven="possible"),
             Cause("program", "code", "a worker failed; its own output has the reason", "look at the first traceback above, or run with TORCHELASTIC_ERROR_FILE or @record", unproven="possible"),
         ),
         matches="""\
@@ -166,12 +152,11 @@ W0512 Sending process 4712 closing signal SIGTERM
         title="a command that a Python program started failed",
         docs="The command has printed its reason above, unless the program took its output. Launchers (accelerate, deepspeed) end so as well, after one of their workers has failed.\n",
         printed_by="python (subprocess)",
-        releases="all",
         role="teardown",
         literals=("CalledProcessError",),
         patterns=(r"subprocess\.CalledProcessError: Command .* (?:returned non-zero exit status|died with)",),
         causes=(
-            Cause("not-reached", "cluster", "a node could not be reached by ssh", "ssh between nodes may be disabled, or require a key: let srun start the workers", log=lambda event: None if re.search(r"Command \W*(?:ssh|pdsh|scp|rsync)\b", event.text) else False),
+            Cause("not-reached", "cluster", "a node could not be reached by ssh", "ssh between nodes may be disabled, or require a key: let srun start the workers", log=matches(r"Command \W*(?:ssh|pdsh|scp|rsync)\b")),
             Cause("worker", "code", "a worker of the launcher failed; its own output has the reason", "look at the first traceback above, or run with TORCHELASTIC_ERROR_FILE or @record", log=_by_launcher, unproven="possible"),
             Cause("command", "code", "a command that the program runs failed", "look at what the command printed above; if there is nothing, let the program print its `stderr`", unproven="possible"),
         ),
