@@ -114,6 +114,27 @@ LOCAL = (
     '[ "$u1" ] && OPTX=1; S a; [[ ! -v OPTX ]] && S n',
 )
 
+# Arrays and arguments with elements that may be none or several, and how they are joined to text beside them.
+COUNTED = (
+    'L=($u1 "" "$*")', 'L=("" $u1)', 'L=($u1 "")', "L=($u1 $u2)", 'L=(" " $u1 "x ")', "L=(a $u1 b)", "L=($u1 '' $u2 z)",
+    'L=("${u1[@]}" "")', 'L=(x); L+=($u1); L+=("")', 'L=(k "${@:9}" "" $u1)', "L=($u1 b); L[3]=w",
+)  # fmt: skip
+GLUED = (
+    'S " ${L[@]}.txt"', 'S "p${L[@]}"', 'S "${L[@]} "', 'S " ${L[@]} "', 'S a"${L[@]}"b', "S a${L[@]}b",
+    'S "a ${L[*]}b"', 'S " ${L[@]:1}."', 'S " ${L[@]:0:2}" c', 'S "x ${L[@]/#/-}y"', 'S " ${L[@]+${L[@]}}."',
+    'S "${L[@]} ${L[@]}"', 'M=(" ${L[@]}."); S "${M[@]}" ${#M[@]}', 'M=(c " ${L[@]}" d); S "<${M[@]}>"',
+    'M=("${L[@]}" "e"); S "${M[1]}"', 'for i in " ${L[@]}."; do S "$i"; done',
+    'n=0; for i in "s ${L[@]}t"; do (( ++n )); done; S $n', 'set -- " ${L[@]}."; S "$#" "$1" "$2"',
+    'set -- "${L[@]}"; S "o $@ p"', 'set -- "${L[@]}"; S " ${@:2} p" "$*"', 'f() { S " $@." "$#"; }; f " ${L[@]}x"',
+    'f() { local M=("- $@"); S "${M[@]}"; }; f "${L[@]}"', "M=$(printf '[%s]' \" ${L[@]}.\"); S \"$M\"",
+    'M=$(echo "q ${L[@]} r"); S "$M" $M', "printf -v M '<%s>' \" ${L[@]}.\"; S \"$M\"",
+    'read -r M <<< " ${L[@]}."; S "$M"',
+    'read -ra M <<< "${L[@]} v"; S "${M[@]}" ${#M[@]}', 'mapfile -t M <<< " ${L[@]}."; S "${M[@]}"',
+    'M=" ${L[@]}."; S "$M" $M', 'case " ${L[@]}" in " ") S y ;; *) S n ;; esac',
+    '[[ " ${L[@]} " == *" z "* ]] && S y',
+    'eval "M=(\" ${L[@]}.\")"; S "${M[@]}"', 'eval "M=\'y ${L[@]}\'"; S "$M"', 'eval "M=(q ${L[@]} r)"; S "${M[@]}"',
+)  # fmt: skip
+
 
 def shown(program: str) -> str:
     """A program with `S …` as prints of places of their own."""
@@ -141,6 +162,15 @@ def test_what_may_have_changed_is_not_said_to_be_as_before(tmp_path: Path) -> No
     expanded = [f"{each}\n" + "\n".join([f"( {own} )" for own in EXPANDED]) for each in LEFT]
     programs = (*PROGRAMS, *LOCAL, *expanded)
     texts = [f"# {number} 0 {number}\n{shown(each)}\n" for each in programs for number in range(len(INPUTS))]
+    found = run_bash(texts, tmp_path)
+    assert all(found)
+    assert not [(text, fault) for text, told in zip(texts, found, strict=True) if (fault := unlike(text, told))]
+
+
+def test_what_is_joined_to_an_unknown_number_of_words_is_not_known(tmp_path: Path) -> None:
+    programs = [f"{each}\n" + "\n".join([f"( {own} )" for own in GLUED]) for each in COUNTED]
+    pairs = ((0, 0), (0, 2), (2, 0), (5, 1))
+    texts = [f"# {number} {other} 0\n{shown(each)}\n" for each in programs for number, other in pairs]
     found = run_bash(texts, tmp_path)
     assert all(found)
     assert not [(text, fault) for text, told in zip(texts, found, strict=True) if (fault := unlike(text, told))]

@@ -99,28 +99,35 @@ def split_fields(segments: Segments, state: State) -> Fields:
                     closed = False
     if current is not None:
         fields.append(tuple(current))
-    if soft:
-        _join_softly(fields, [number for number in soft if number + 1 < len(fields)])
-    return tuple(fields)
+    return tuple(_joined_softly(fields, soft) if soft else fields)
 
 
-def _join_softly(fields: list[Pieces], soft: list[int]) -> None:
-    """What is on both sides of a soft break may be one field, where there is something before or behind the element.
+def _joined_softly(fields: list[Pieces], soft: list[int]) -> list[Pieces]:
+    """The fields without the soft breaks that may not be there.
 
-    With a space between it is one for `eval`, or may be two: it stays as it is.
+    Where something stands before or behind an element that may be none, it and what is beyond the break may be one
+    field: they become one, as the element stands for any number of fields. An open piece without text marks the break.
     """
-    joining = -1
+    soft = [number for number in soft if number + 1 < len(fields)]
+    gone: set[int] = set()
     for number in soft:
         *before, element = fields[number]
-        if joining == number or before and element.open and not (before[-1].text or "")[-1:].isspace():
-            fields[number + 1] = (_opened(element), *fields[number + 1])
-            joining = number + 1
-    joining = -1
+        if element.open and (before or number - 1 in gone):
+            gone.add(number)
     for number in reversed(soft):
         element, *behind = fields[number + 1]
-        if joining == number + 1 or behind and element.open and not (behind[0].text or "")[:1].isspace():
-            fields[number] = (*fields[number], _opened(element))
-            joining = number
+        if element.open and (behind or number + 1 in gone):
+            gone.add(number)
+    found: list[Pieces] = []
+    for number, field in enumerate(fields):
+        if number - 1 in gone:
+            start = field[0].start
+            # what a name's pattern was is not known, as it may be part of the name of another file
+            known = [_opened(piece) if piece.open and piece.text else piece for piece in (*found.pop(), *field)]
+            found.append((*known[: -len(field)], Piece("", start, start, None, True), *known[-len(field) :]))
+        else:
+            found.append(field)
+    return found
 
 
 def _is_one_word(piece: Piece) -> bool:

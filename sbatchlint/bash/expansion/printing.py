@@ -31,18 +31,41 @@ def computed(string: str, sources: Pieces, name: str) -> Piece:
     return Piece(string, span.start, span.end, Expansion(name, span, Phase.BATCH, flattened(expansions_of(sources))))
 
 
+_QUOTES = Regex(r"\\.|['\"]", re.DOTALL)
+
+
 def join_fields(fields: Sequence[Pieces], swallowing: bool = False) -> Pieces:
-    """Fields joined by spaces. `swallowing`: a field that may be none swallows the space beside it."""
+    """Fields joined by spaces. `swallowing`: a field that may be none swallows the space beside it.
+
+    Otherwise they are words of a program, in which some more spaces change nothing but in quotes.
+    """
     pieces: list[Piece] = []
     separated = False
+    quote, has_quotes = "", False
     for number, field in enumerate(fields):
-        vanishing = swallowing and bool(field) and all(piece.open for piece in field)
+        vanishing = (swallowing or quote != "") and bool(field) and all(piece.open for piece in field)
         if separated and not vanishing:
             start = field[0].start if field else 0
             pieces.append(Piece(" ", start, start + 1))
         pieces.extend(field)
         separated = not vanishing or number > 0
-    return tuple(pieces)
+        for piece in field if not swallowing else ():
+            for mark in _QUOTES.findall(piece.text or ""):
+                has_quotes = True
+                quote = "" if mark == quote else quote or (mark if len(mark) == 1 else "")
+    return tuple(pieces if swallowing or has_quotes else _with_breaks(_with_breaks(pieces, 1)[::-1], -1)[::-1])
+
+
+def _with_breaks(pieces: Sequence[Piece], direction: int) -> list[Piece]:
+    """Words of a program with a space for a break that may be none, if a space is on the other side of the element."""
+    out: list[Piece] = []
+    for piece in pieces:
+        if piece.open and piece.text == "" and len(out) > 1 and out[-1].open and out[-1].text is None:
+            beside = out[-2].text or ""
+            if (beside[-1:] if direction > 0 else beside[:1]).isspace():
+                piece = Piece(" ", piece.start, piece.start)
+        out.append(piece)
+    return out
 
 
 def unescaped(string: str, escapes: Regex) -> tuple[str, bool]:
