@@ -6,6 +6,7 @@ together. The body of any other loop is walked once to see what it changes; what
 body is recorded.
 """
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,12 +18,15 @@ from sbatchlint.bash.interpreter.base import MOST_SILENT, Interpreter, LoopBudge
 from sbatchlint.bash.interpreter.decisions import Decisions
 from sbatchlint.bash.interpreter.loop_bodies import is_branching, is_deep, is_plain, is_straight
 from sbatchlint.bash.interpreter.reading import set_named
+from sbatchlint.bash.interpreter.traps import TRAPPED
 from sbatchlint.bash.state import State, join
-from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Statement, While
+from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Simple, Statement, While
+from sbatchlint.bash.syntax.walk import literal_text
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
 from sbatchlint.bash.variables import LOOP, VOLATILE, Alternative, Variable, assumed_defaults, changed_names
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 # A loop with more iterations is not unrolled.
@@ -33,6 +37,9 @@ MOST_WALKS = 4
 WORTH_ANOTHER_WALK = 50
 # The same of a loop that was stopped together with those around it, which had taken some of them before.
 WORTH_ANOTHER_NEST = 16
+# Commands of this shell that a text has, in which there may be `break`.
+_READ_AGAIN = Regex(r"(?:^|[\s;&|({`])(?:\.|source|eval|trap)\s")
+_LENGTH = Regex(r"\d+(?:\.\d*)?[smhd]?", re.ASCII)
 # The loop variable has at most this many alternatives in the body.
 MOST_ITEMS = 6
 
@@ -251,12 +258,22 @@ def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | No
                 node.condition[-1], Scope(after, scope.text, context.replace(tested=True, unheeded=True))
             )
         if after is None or after.status is None:
-            return None, after
+            return (not node.negated if after is not None and is_sleep else None), after
         return (after.status != 0) == node.negated, after
+
+    is_sleep = len(node.condition) == 1 and _is_sleep(node.condition[0])
 
     loop = Loop(node.body, scope.span(node), begin)
     loop.condition = True
     return run(interpreter, loop, scope)
+
+
+def _is_sleep(statement: Statement) -> bool:
+    """Whether a command is `sleep 60`, which does not fail."""
+    if not isinstance(statement, Simple) or len(statement.words) != 2 or statement.redirects:
+        return False
+    name, length = map(literal_text, statement.words)
+    return name == "sleep" and length is not None and _LENGTH.fullmatch(length) is not None
 
 
 # --- iterations ---------------------------------------------------------------------------------------
@@ -427,9 +444,11 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
     looped = loop.inside(scope.context) if loop.several else scope.context
     is_begun = interpreter.silently(lambda: loop.begin(before.copy(), 0, scope.context)[0])
     certain = loop.certain or is_begun is not None and is_begun[0] is True
-    _, begun = loop.begin(entry, 0, looped if loop.condition else scope.context)
+    always, begun = loop.begin(entry, 0, looped if loop.condition else scope.context)
     if begun is None:
         return None
+    # a condition that holds after whatever an iteration changes
+    is_left_by_break = always is True and not loop.certain and not _may_be_left_otherwise(scope, loop)
     variable = loop.variable or loop.widened
     if variable is not None:
         begun.variables[variable[0]] = variable[1]
@@ -440,7 +459,8 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
         loop.between(end)
     if not certain:
         ends.append(before.copy())
-    after = interpreter.merge(ends, phase)
+    is_left_by_break = is_left_by_break and not any(each is not None and _has_grown(begun, each) for each in ends)
+    after = None if is_left_by_break else interpreter.merge(ends, phase)
     if loop.condition and after is not None:
         state = after.copy()
         last = interpreter.silently(lambda: loop.begin(state, 0, scope.context))
@@ -450,6 +470,18 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
         final.status = None
         final.escaped = before.escaped or marks.has_grown
     return final
+
+
+def _may_be_left_otherwise(scope: Scope, loop: Loop) -> bool:
+    """Whether a loop whose condition always holds may be left by what is not seen here: by a trap, in a text."""
+    if scope.state.option(TRAPPED) is not False or not loop.body:
+        return True
+    return _READ_AGAIN.search(scope.text.string, loop.body[0].start - 1, loop.body[-1].end) is not None
+
+
+def _has_grown(before: State, after: State) -> bool:
+    """Whether a state has come to be doubtful."""
+    return after.doubtful and not before.doubtful or after.sourced and not before.sourced
 
 
 def _widen(interpreter: Interpreter, loop: Loop, entry: State, scope: Scope) -> None:

@@ -361,9 +361,8 @@ def _run_text(
         inner.state.set_option(ZSH, True)
     for flag in shell_flags(invocation.argv, len(invocation.argv) if kind == "stdin" else 6):
         inner.state.set_option(flag, True)
-    abandoned, interpreter.abandoned = interpreter.abandoned, []
-    interpreter.program(text, Scope(inner.state, text, inner.context))
-    interpreter.abandoned = abandoned
+    program = Scope(inner.state, text, inner.context)
+    interpreter.subshell(lambda: interpreter.program(text, program), scope)
 
 
 def _named(words: Sequence[Pieces], text: Text) -> Pieces | None:
