@@ -28,7 +28,7 @@ from sbatchlint.analysis.expansion.array_elements import several_elements, works
 from sbatchlint.analysis.script.arguments import reads_arguments
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.analysis.storage.written_paths import place_in
+from sbatchlint.analysis.storage.written_paths import place_before_suffix
 from sbatchlint.bash.interpreter.programs import file_name
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, cut, shown_text, span_of
@@ -243,9 +243,7 @@ def _with_job_id(job: Job, fields: list[Pieces]) -> list[Edit]:
     file = job.source.text
     places: set[int] = set()
     for field in fields:
-        word = shown_text(field)
-        dot = word.rfind(".", word.rfind("/") + 2)
-        where = place_in(field, dot if dot > 0 else len(word), file)
+        where = place_before_suffix(field, file)
         if where is None:
             return []
         places.add(where)

@@ -23,7 +23,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.plain_settings import plain_paths
+from sbatchlint.analysis.directives.plain_settings import plain_paths, with_part
 from sbatchlint.analysis.script.submit_lines import shows_array
 from sbatchlint.analysis.storage.written_paths import WRITING
 from sbatchlint.bash.trace import Invocation
@@ -79,8 +79,9 @@ def check(job: Job) -> Iterator[Finding]:
         elif not patterns.uses(path, "a") and (patterns.uses(path, "j") or patterns.uses(path, "J")):
             numbered += settings
     if numbered:
-        instead = [_with_index_for_number(each.text or "") for each in numbered]
-        sign = "%j" if patterns.uses(numbered[0].text or "", "j") else "%J"
+        names = [each.text or "" for each in numbered]
+        instead = [_JOB_ID.sub("%a" if patterns.uses(name, "A") else "%A_%a", name) for name in names]
+        sign = "%j" if patterns.uses(names[0], "j") else "%J"
         message = f"`{sign}` is not the ID that squeue shows for array tasks (such as 123_4)"
         message = f"{message}; write `{shortened(instead[0])}`"
         yield Finding(numbered[0].value_span or numbered[0].span, message, "info", fix=_fix(job, numbered, instead))
@@ -131,14 +132,7 @@ def _with_index(path: str) -> str:
     folder, name = posixpath.split(path)
     if _ARRAY_ID.search(name):
         return posixpath.join(folder, _ARRAY_ID.sub("%A_%a", name))
-    own = "%a" if _ARRAY_ID.search(folder) else "%A_%a"
-    stem, suffix = posixpath.splitext(name)
-    separator = "" if not stem or stem[-1] in "-_." else "_"
-    return posixpath.join(folder, f"{stem}{separator}{own}{suffix}")
-
-
-def _with_index_for_number(path: str) -> str:
-    return _JOB_ID.sub("%a" if patterns.uses(path, "A") else "%A_%a", path)
+    return with_part(path, "%a" if _ARRAY_ID.search(folder) else "%A_%a", "_")
 
 
 def _fix(job: Job, settings: list[Setting], instead: list[str]) -> Fix:

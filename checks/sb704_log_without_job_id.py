@@ -22,12 +22,11 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.directives.plain_settings import plain_paths
+from sbatchlint.analysis.directives.plain_settings import plain_paths, with_part
 from sbatchlint.analysis.expansion.array_elements import is_at_one_place
 from sbatchlint.analysis.script.submit_lines import may_be_array
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.analysis.storage.written_paths import place_in
-from sbatchlint.bash.trace import PipelineRun
+from sbatchlint.analysis.storage.written_paths import place_before_suffix
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, shortened
 from sbatchlint.job.paths import classify
@@ -82,7 +81,11 @@ def _logs_of_job(job: Job, array: bool = False) -> Iterator[Finding]:
     if not found:
         return
     first = found[0]
-    instead = [_with_array_id(each.text or "") if array else _with_job_id(each.text or "") for each in found]
+    texts = [each.text or "" for each in found]
+    if array:
+        instead = [re.sub(r"(%[0-9]*a)", r"%A_\1", text, count=1) for text in texts]
+    else:
+        instead = [with_part(text.replace("\\", ""), "%j", "-") for text in texts]
     edits = [replacement(job.directives, each, text) for each, text in zip(found, instead, strict=True)]
     runs = f"every run of this {'array' if array else 'job'}"
     if any(use.letter in _OF_NODE for use in patterns.found(first.text or "")):
@@ -101,16 +104,6 @@ def _logs_of_job(job: Job, array: bool = False) -> Iterator[Finding]:
         next((each for each in messages if len(each) <= MOST), messages[-1]),
         fix=Fix(f"write {instead[0]}", edits, safe=False),
     )
-
-
-def _with_job_id(path: str) -> str:
-    folder, name = posixpath.split(path.replace("\\", ""))
-    stem, suffix = posixpath.splitext(name)
-    return posixpath.join(folder, f"{stem}{'' if not stem or stem[-1] in '-_.' else '-'}%j{suffix}")
-
-
-def _with_array_id(path: str) -> str:
-    return re.sub(r"(%[0-9]*a)", r"%A_\1", path, count=1)
 
 
 def _is_read(job: Job, path: str) -> bool:
@@ -138,7 +131,8 @@ def _logs_of_work(job: Job) -> Iterator[Finding]:
         if len(run.elements) < 2:
             continue
         command = next((each for each in run.elements[-1] if each.name == "tee" and not each.kind), None)
-        if command is None or not _is_work(job, run):
+        before = [each for element in run.elements[:-1] for each in element]
+        if command is None or not any(weight(job, each) >= Weight.PROGRAM for each in before):
             continue
         together = command.context.background is not None  # Slurm's log has the lines of all of them
         if keeps and not together and not any(each.fd in (None, "1") for each in command.redirects):
@@ -151,14 +145,12 @@ def _logs_of_work(job: Job) -> Iterator[Finding]:
                 continue
             if not is_at_one_place(job, command, field):
                 continue
-            dot = word.rfind(".", word.rfind("/") + 2)
-            file = job.source.text
-            where = place_in(field, dot if dot > 0 else len(word), file)
             name = word.rpartition("/")[2]
             if UNKNOWN_CHARACTER in name or classify(field, job.site).private:
                 continue
             fix = None
-            if where is not None and file.count(name) == 1:
+            where = place_before_suffix(field, job.source.text)
+            if where is not None and job.source.text.count(name) == 1:
                 fix = Fix("add the job ID to the name", [insert(where, "-${SLURM_JOB_ID}")], safe=False)
             place = field[-1].span
             yield Finding(
@@ -167,10 +159,6 @@ def _logs_of_work(job: Job) -> Iterator[Finding]:
                 fix=fix,
             )
             return
-
-
-def _is_work(job: Job, run: PipelineRun) -> bool:
-    return any(weight(job, each) >= Weight.PROGRAM for element in run.elements[:-1] for each in element)
 
 
 CASES = [

@@ -18,7 +18,6 @@ live runs of Slurm 22.05 (tests/slurm).
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from sbatchlint.analysis.directives.plain_settings import plain_paths
 from sbatchlint.bash.values import span_of, text_of
@@ -35,7 +34,6 @@ CARD = Card(
 )  # fmt: skip
 
 _NAMES = ("output", "error", "input")
-_STREAMS = frozenset(_NAMES)
 # What was probably meant: letters in the other case, and those of squeue, LSF and host lists.
 _MEANT = {"X": "%x", "U": "%u", "T": "%t", "I": "%a", "i": "%j", "h": "%N", "H": "%N", "B": "%b"}
 # Words whose first letter is a pattern.
@@ -49,11 +47,10 @@ _DATES = Regex(r"(?<!%)%(?:[YFD](?![\w%])|[YymdbBHMSFTD](?:[-_:.T]?%[YymdbBHMSFT
 
 
 def check(job: Job) -> Iterator[Finding]:
-    seen: set[str] = set()
+    first: dict[str, Span] = {}
     for path, span in _paths(job):
-        if path in seen:
-            continue
-        seen.add(path)
+        first.setdefault(path, span)
+    for path, span in first.items():
         if not patterns.expands(path):
             if patterns.found(path.replace("\\", "")):
                 yield Finding(span, "a backslash in the name disables all its patterns; write the name without it")
@@ -64,9 +61,9 @@ def check(job: Job) -> Iterator[Finding]:
             if since is not None:
                 when = f"{job.versions.slurm(absent)} does not know `{written}`, so it stays in the name"
                 yield Finding(span, f"{when} (new in Slurm {since}); write the name without it", versions=absent)
-            elif (date := _date(path)) is not None:
+            elif (date := _DATES.search(path)) is not None:
                 instead = "write the name without it" if "%j" in path or "%A" in path else "write `%j`"
-                yield Finding(span, f"Slurm has no patterns for dates, so `{date}` stays in the name; {instead}")
+                yield Finding(span, f"Slurm has no patterns for dates, so `{date[0]}` stays in the name; {instead}")
             else:
                 instead = f"write `{_MEANT[use.letter]}`" if use.letter in _MEANT else "write `%%` for a percent sign"
                 yield Finding(span, f"Slurm does not know `{written}`, so it stays in the name; {instead}")
@@ -79,33 +76,15 @@ def check(job: Job) -> Iterator[Finding]:
                 yield Finding(span, f"{does}; write `{_OF_WORD.get(pattern[1], pattern)}`", "info")
 
 
-def _date(path: str) -> str | None:
-    """The first date in a name, in the letters of `date`; None if there is none."""
-    found = _DATES.search(path)
-    return None if found is None else found[0]
-
-
-@lru_cache(maxsize=1024)  # many scripts use the same names
-def _may_be_wrong(path: str, versions: tuple[str, ...]) -> bool:
-    """Whether a path may have a finding: a quick test before its exact text is looked up."""
-    if "%" not in path or not patterns.expands(path):
-        return "%" in path
-    return bool(patterns.unknown(path, versions)) or _WORD.search(path) is not None
-
-
 def _paths(job: Job) -> Iterator[tuple[str, Span]]:
-    for name in _NAMES if job.directives.certain else ():
-        setting_in_effect = job.request.setting(name)
-        if setting_in_effect is not None and _may_be_wrong(setting_in_effect.text or "", job.versions.majors):
-            for setting, path in plain_paths(job, name):
-                yield path, setting.value_span or setting.span
+    """The paths of the logs and the input of the job and its steps, and where they are written."""
+    for setting, path in plain_paths(job, *_NAMES) if job.directives.certain else ():
+        yield path, setting.value_span or setting.span
     for step in job.steps:
-        for name in _NAMES if not _STREAMS.isdisjoint(step.options) else ():
+        for name in _NAMES:
             option = step.option(name)
-            value = option.value if option is not None else None
-            written = text_of(value) if value else None
-            if value and written and "%" in written:
-                yield written, span_of(value)
+            if option is not None and option.value and (written := text_of(option.value)):
+                yield written, span_of(option.value)
 
 
 CASES = [

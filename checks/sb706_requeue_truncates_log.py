@@ -57,21 +57,21 @@ def check(job: Job) -> Iterator[Finding]:
     if any(patterns.uses(path, "r") or path.lower() in ("none", "/dev/null") for path in paths):
         return
     setting = request.setting("requeue")
-    again = next(filter(_requeues, commands_named(job, "scontrol")), None)
-    if setting is None and again is None:
+    requeuing = setting or next(filter(_requeues, commands_named(job, "scontrol")), None)
+    if requeuing is None:
         return
-    span = again.span if setting is None and again is not None else setting.span if setting is not None else None
-    if span is not None:
-        fix = Fix("add --open-mode=append", [insertion(job.directives, "--open-mode=append", 0)], safe=True)
-        message = "if Slurm requeues the job, its log is emptied"
-        # the script chose the moment, when its work was over; the log of a session only tells where it is
-        limit = minutes(request.value("time") or "")
-        is_short = limit is not None and limit <= _SHORT
-        continues = _CONTINUING.search(job.source.own.text) is not None
-        goes_on = continues or job.request.asks_for_gpus is not False and not is_short
-        unread = _REPORTS.search(job.source.own.text) is not None
-        severity = "info" if setting is None or is_session(job) or not goes_on or unread else None
-        yield Finding(span, f"{message}; add --open-mode=append", severity, fix=fix)
+    # the script chose the moment, when its work was over; the log of a session only tells where it is
+    limit = minutes(request.value("time") or "")
+    is_short = limit is not None and limit <= _SHORT
+    continues = _CONTINUING.search(job.source.own.text) is not None
+    goes_on = continues or job.request.asks_for_gpus is not False and not is_short
+    unread = _REPORTS.search(job.source.own.text) is not None
+    yield Finding(
+        requeuing.span,
+        "if Slurm requeues the job, its log is emptied; add --open-mode=append",
+        "info" if setting is None or is_session(job) or not goes_on or unread else None,
+        fix=Fix("add --open-mode=append", [insertion(job.directives, "--open-mode=append", 0)], safe=True),
+    )
 
 
 def _requeues(command: Invocation) -> bool:

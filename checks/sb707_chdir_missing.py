@@ -30,6 +30,7 @@ from sbatchlint.analysis.storage.project_folders import may_be_made_beside, proj
 from sbatchlint.analysis.storage.written_paths import operands
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.paths import under
+from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.slurm.versions import is_before
@@ -54,13 +55,13 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
     folder = posixpath.normpath(path)
     if job.outer is not None or folder in (".", "/") or not set(folder) - set("./") or _holds_script(job, folder):
         return
-    if _failing(job) == ():
+    old = _failing(job)
+    if old == ():
         return  # Slurm makes it for the log
-    maker = next((each for each in job.invocations if each.name == "mkdir" and _makes(operands(each), folder)), None)
+    maker = next((each for each in commands_named(job, "mkdir") if _makes(operands(each), folder)), None)
     if maker is not None and not maker.context.handler:
         if may_be_made_beside(job, folder) if folder.startswith("/") else _may_exist(job, folder):
             return
-        old = _failing(job)
         without = "Slurm goes to /tmp before the script starts" if old is None else "the job fails at once"
         yield Finding(
             span,
@@ -71,7 +72,6 @@ def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
             versions=old,
         )
     elif not folder.startswith("/") and project_folders(job) and not _may_exist(job, folder):
-        old = _failing(job)
         effect = "runs in /tmp" if old is None else f"fails at once{job.versions.in_brackets(old)}"
         message = f"if `{folder}` does not exist, the job {effect}; run `mkdir -p {folder}` before sbatch"
         yield Finding(span, message, "info", versions=old)

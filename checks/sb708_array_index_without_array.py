@@ -246,6 +246,20 @@ def _choices(job: Job) -> Iterator[Choice]:
                 yield Choice(parameter.name, len(fields), subscript, read, first, alone)
 
 
+def _new_range(setting: Setting, first: int, last: int) -> str:
+    """A range of indexes for --array, with the limit of running tasks that the directive has."""
+    written = _RANGE.fullmatch(setting.text or "")
+    return f"{first}-{last}{written[3] or '' if written is not None else ''}"
+
+
+def _fix(job: Job, setting: Setting, good: str, title: str) -> Fix | None:
+    """The fix that writes another range, where the directive has one, as its value is."""
+    span = setting.value_span or setting.span
+    if _RANGE.fullmatch(setting.text or "") is None or job.source.slice(span) != setting.text:
+        return None
+    return Fix(title, [replace(span, good)], safe=False)
+
+
 def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> Finding | None:
     if _ID not in choice.subscript and not any(_ID in job.source.slice(each.span) for each in job.assignments):
         return None
@@ -257,36 +271,30 @@ def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> 
     shift = array.minimum - first
     if last < choice.length:
         return _too_short(setting, array, choice, first, last)
-    span = setting.value_span or setting.span
-    good = f"{shift}-{choice.length - 1 + shift}"
-    single = _RANGE.fullmatch(setting.text or "")
     missing = array.maximum - max(array.minimum, choice.length + shift) + 1
-    if single is None:
+    many = f"{missing} array tasks get" if missing > 1 else f"array task {array.maximum} gets"
+    if _RANGE.fullmatch(setting.text or "") is None:
         many = "the last array tasks get"
-    else:
-        many = f"{missing} array tasks get" if missing > 1 else f"array task {array.maximum} gets"
-        good += single[3] or ""
-    fix = None
-    if single is not None and job.source.slice(span) == setting.text:
-        fix = Fix("match the range to the list", [replace(span, good)], safe=False)
-    entries = "has one entry (index 0)"
-    if choice.length != 1:
-        entries = f"has {choice.length} entries (0 to {choice.length - 1})"
-    row = job.line(choice.read.span.start)
+    good = _new_range(setting, shift, choice.length - 1 + shift)
+    return _no_entry(job, setting, choice, many, good, all_used=first == 0)
+
+
+def _no_entry(job: Job, setting: Setting, choice: Choice, many: str, good: str, *, all_used: bool) -> Finding:
+    """The finding on tasks without an entry. `all_used`: whether the other tasks do all the work."""
+    entries = f"{choice.length} entries (0 to {choice.length - 1})" if choice.length != 1 else "one entry (index 0)"
     return Finding(
-        span,
-        f"`{choice.name}` {entries}, so {many} an empty one on line {row}; "
+        setting.value_span or setting.span,
+        f"`{choice.name}` has {entries}, so {many} an empty one on line {job.line(choice.read.span.start)}; "
         f"write `--array={good}`, or complete the list",
-        "warning" if first == 0 else None,  # the other tasks do all the work
+        "warning" if all_used else None,
         related=[(choice.read.span, "uses an entry")],
-        fix=fix,
+        fix=_fix(job, setting, good, "match the range to the list"),
     )
 
 
 def _beyond_parts(job: Job, setting: Setting, array: Indexes, choice: Choice) -> Finding | None:
     """The finding on entries that are chosen by a part of the index, as in `$((SLURM_ARRAY_TASK_ID / 15))`."""
-    single = _RANGE.fullmatch(setting.text or "")
-    if single is None or array.tasks > _MOST_TASKS:
+    if _RANGE.fullmatch(setting.text or "") is None or array.tasks > _MOST_TASKS:
         return None
     if any(each.name in _LEAVING and each.context.conditional for each in job.invocations[: choice.read.order]):
         return None  # a test may have ended the others
@@ -295,27 +303,15 @@ def _beyond_parts(job: Job, setting: Setting, array: Indexes, choice: Choice) ->
     beyond = [task for task, value in values.items() if value is None or value >= choice.length]
     if not beyond or None in values.values() or beyond[0] == array.minimum or beyond != [*tasks][-len(beyond) :]:
         return None
-    many = f"array task {beyond[0]} gets"
-    if len(beyond) > 1:
-        many = f"array tasks {beyond[0]} to {beyond[-1]} get"
-    good = f"{array.minimum}-{beyond[0] - 1}{single[3] or ''}"
-    row = job.line(choice.read.span.start)
-    return Finding(
-        setting.value_span or setting.span,
-        f"`{choice.name}` has {choice.length} entries, so {many} an empty one on line {row}; "
-        f"write `--array={good}`, or complete the list",
-        "warning" if {*values.values()}.issuperset(range(choice.length)) else None,
-        related=[(choice.read.span, "uses an entry")],
-        fix=Fix("match the range to the list", [replace(setting.value_span or setting.span, good)], safe=False)
-        if job.source.slice(setting.value_span or setting.span) == setting.text
-        else None,
-    )
+    many = f"array tasks {beyond[0]} to {beyond[-1]} get" if len(beyond) > 1 else f"array task {beyond[0]} gets"
+    good = _new_range(setting, array.minimum, beyond[0] - 1)
+    all_used = {*values.values()}.issuperset(range(choice.length))
+    return _no_entry(job, setting, choice, many, good, all_used=all_used)
 
 
 def _too_short(setting: Setting, array: Indexes, choice: Choice, first: int, last: int) -> Finding | None:
     """The finding on entries that no task selects, which may be intended."""
-    single = _RANGE.fullmatch(setting.text or "")
-    if single is None or array.tasks < 2 or not choice.alone:
+    if _RANGE.fullmatch(setting.text or "") is None or array.tasks < 2 or not choice.alone:
         return None
     if first == 0 and last < choice.length - 1:
         unused = f"{last + 1} to {choice.length - 1}" if choice.length - last > 2 else f"{last + 1}"
@@ -323,7 +319,7 @@ def _too_short(setting: Setting, array: Indexes, choice: Choice, first: int, las
         unused = "0"
     else:
         return None
-    good = f"{array.minimum - first}-{array.minimum - first + choice.length - 1}{single[3] or ''}"
+    good = _new_range(setting, array.minimum - first, array.minimum - first + choice.length - 1)
     return Finding(
         setting.value_span or setting.span,
         f"`{choice.name}` has {choice.length} entries (0 to {choice.length - 1}), and no task uses {unused}; "
@@ -382,33 +378,29 @@ def _no_line(job: Job, setting: Setting, array: Indexes, line: Line) -> Finding 
     first, last = (line.number(job, each) for each in (array.minimum, array.maximum))
     if first is None or last is None or last - first != array.maximum - array.minimum:
         return None
-    span = setting.value_span or setting.span
     shift = array.minimum - first
-    single = _RANGE.fullmatch(setting.text or "")
     row = job.line(line.command.span.start)
     length = line.length(job)
     if first == 0:
-        last_index = array.maximum + 1 if length is None else length + shift
-        good = f"{shift + 1}-{last_index}"
+        good = _new_range(setting, shift + 1, array.maximum + 1 if length is None else length + shift)
         task = f"task {array.minimum}"
         message = f"{line.command.name} counts lines from 1, so {task} of this array gets no line on line {row}"
         severity = None
     elif length is not None and 0 < length < last and first <= length:
-        good = f"{array.minimum}-{length + shift}"
+        good = _new_range(setting, array.minimum, length + shift)
         missing = f"{last - length} tasks get" if last - length > 1 else f"task {array.maximum} gets"
         message = f"`{line.name}` has {length} lines, so {missing} none on line {row}"
         severity = "warning"
     else:
         return None
-    fix = None
-    if single is not None:
-        good += single[3] or ""
-        message = f"{message}; write `--array={good}`"
-        if job.source.slice(span) == setting.text:
-            fix = Fix("match the range to the file", [replace(span, good)], safe=False)
-    else:
-        message = f"{message}; match the indexes to the file"
-    return Finding(span, message, severity, related=[(line.command.span, "uses a line")], fix=fix)
+    is_range = _RANGE.fullmatch(setting.text or "") is not None
+    return Finding(
+        setting.value_span or setting.span,
+        f"{message}; {f'write `--array={good}`' if is_range else 'match the indexes to the file'}",
+        severity,
+        related=[(line.command.span, "uses a line")],
+        fix=_fix(job, setting, good, "match the range to the file"),
+    )
 
 
 def _no_array(job: Job) -> Iterator[Finding]:

@@ -95,55 +95,46 @@ def check(job: Job) -> Iterator[Finding]:
     works = [each for each in job.invocations if not each.children and weight(job, each) >= Weight.PROGRAM]
     if not works or any(is_unclear_source(each, personal=False) for each in job.invocations):
         return
-    varying = _VARYING | _LISTING if _takes_turns(job) else _VARYING
+    # tasks may share out the files that they list: they move or remove some, or test which are there
+    take_turns = any(each.name in TESTS or each.name in _TAKING for each in job.invocations)
+    varying = _VARYING | _LISTING if take_turns else _VARYING
     if any(not has_trait(each.name, "prints") and _differs_between_tasks(each, varying) for each in job.invocations):
         return
     known = [_reads_index(job, each) for each in works]
     if True in known:
         return
-    span = setting.value_span or setting.span
     # what looks for a free port, or asks a server, is not what the tasks are for
     main = next((each for each in works if not has_trait(each.name, "looks", "connects")), works[0])
-    related = [(main.name_span, "every task runs this")]
+    severity, work, related = "warning", main, []
     path = next(filter(None, map(_continued, works)), None)
+    happens = f"{all_of(array.tasks, 'task')} of this array do the same work"
     if path is not None:
         message = f"{all_of(array.tasks, 'task')} of this array load and save {path} at once; to run them one by one"
-        yield Finding(span, f"{message}, write `--array={setting.text}%1`", "warning", related)
-        return
-    off = _commented_out(job, works)
-    if off is not None:
-        yield Finding(
-            span,
-            f"{all_of(array.tasks, 'task')} of this array do the same work: line {job.line(off.start)}, which passes "
-            "the index, is commented out; pass the index, or remove --array",
-            "warning",
-            [(off, "not run"), *related],
-        )
+        message = f"{message}, write `--array={setting.text}%1`"
+    elif (off := _commented_out(job, works)) is not None:
+        related = [(off, "not run")]
+        message = f"{happens}: line {job.line(off.start)}, which passes the index, is commented out"
+        message = f"{message}; pass the index, or remove --array"
     elif None in known:
-        unknown = [work for work, reads in zip(works, known, strict=True) if reads is None]
-        work = main if main in unknown else unknown[0]
-        related = [(work.name_span, "every task runs this")]
-        name = _name(work).rpartition("/")[2]
-        advice = f"unless {f'`{name}`' if name else 'the program'} splits the work itself, pass it `${INDEX}`"
-        code = next((word for word in work.words[1:] if word in _CODE.get(work.name or "", ())), None)
-        if code is not None:
-            advice = f"unless the code after `{code}` reads {INDEX} itself, use `${INDEX}` in it"
-        elif (input_ := _input_of_matlab(job, work)) is not None:
-            advice = f"unless `{input_}` reads {INDEX} itself, use `getenv('{INDEX}')` in it"
-        yield Finding(
-            span,
-            f"{all_of(array.tasks, 'array task')} run the same command; {advice}",
-            "info",
-            related=related,
-        )
+        unknown = [each for each, reads in zip(works, known, strict=True) if reads is None]
+        severity, work = "info", main if main in unknown else unknown[0]
+        message = f"{all_of(array.tasks, 'array task')} run the same command; {_advice(job, work)}"
     else:
-        yield Finding(
-            span,
-            f"{all_of(array.tasks, 'task')} of this array do the same work: nothing uses SLURM_ARRAY_TASK_ID; use it, "
-            "or remove --array",
-            "warning",
-            related,
-        )
+        message = f"{happens}: nothing uses {INDEX}; use it, or remove --array"
+    related.append((work.name_span, "every task runs this"))
+    yield Finding(setting.value_span or setting.span, message, severity, related)
+
+
+def _advice(job: Job, work: Invocation) -> str:
+    """How a program gets the index, unless it reads it itself."""
+    code = next((word for word in work.words[1:] if word in _CODE.get(work.name or "", ())), None)
+    if code is not None:
+        return f"unless the code after `{code}` reads {INDEX} itself, use `${INDEX}` in it"
+    input_ = _input_of_matlab(job, work)
+    if input_ is not None:
+        return f"unless `{input_}` reads {INDEX} itself, use `getenv('{INDEX}')` in it"
+    name = _name(work).rpartition("/")[2]
+    return f"unless {f'`{name}`' if name else 'the program'} splits the work itself, pass it `${INDEX}`"
 
 
 def _input_of_matlab(job: Job, command: Invocation) -> str | None:
@@ -164,13 +155,9 @@ def _overwritten(job: Job, tasks: int) -> Iterator[Finding]:
             return  # set for one command
         if context.phase is not Phase.BATCH or context.shell.kind != "script" or context.loops:
             continue
-        value = _number(assignment)
-        if value is not None:
+        if (value := _number(assignment)) is not None:
             happens = f"{all_of(tasks, 'task')} of this array do the work of number {value}"
-            yield Finding(
-                assignment.span,
-                f"{happens}: this overwrites the index that Slurm sets; remove this line",
-            )
+            yield Finding(assignment.span, f"{happens}: this overwrites the index that Slurm sets; remove this line")
 
 
 def _copy_overwritten(job: Job, tasks: int) -> Iterator[Finding]:
@@ -250,11 +237,6 @@ def _name(command: Invocation) -> str:
     files = [word for field in command.argv[1:4] if _FILE.fullmatch(word := shown_text(field))]
     name = None if has_trait(command.name, "slurm") else command.name
     return files[0] if files else name or ""
-
-
-def _takes_turns(job: Job) -> bool:
-    """Whether tasks may share out the files that they list: they move or remove some, or test which are there."""
-    return any(each.name in TESTS or each.name in _TAKING for each in job.invocations)
 
 
 def _differs_between_tasks(command: Invocation, varying: frozenset[str]) -> bool:

@@ -21,7 +21,6 @@ sbatch(1), "Job arrays"; bash(1), "Redirections"; live runs of Slurm 22.05 (test
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.array_elements import (
     INDEX,
@@ -32,11 +31,11 @@ from sbatchlint.analysis.expansion.array_elements import (
     works_by_index,
 )
 from sbatchlint.analysis.expansion.nobody_sets import similar_variable, unset_reads
-from sbatchlint.analysis.storage.written_paths import OVERWRITING, place_in
+from sbatchlint.analysis.storage.written_paths import OVERWRITING, place_before_suffix
 from sbatchlint.bash.trace import Invocation, VariableRead
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, cut, shown_text, span_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
-from sbatchlint.job.argv import partition
+from sbatchlint.job.argv import Argv, partition
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
@@ -76,13 +75,6 @@ _PREPARING = _COPYING | {"sed"}
 _OTHERS = frozenset({"sbatch", "salloc", "ssh", "git", "tar", "echo", "printf", "gcc", "g++", "gfortran", "nvcc", "cc"})
 
 
-class Written(NamedTuple):
-    """A file that a command overwrites. `place`: the place of the finding."""
-
-    path: Pieces
-    place: Span
-
-
 def check(job: Job) -> Iterator[Finding]:
     array = several_elements(job)
     if not job.is_shell or array is None:
@@ -92,12 +84,11 @@ def check(job: Job) -> Iterator[Finding]:
         context = command.context
         if command.index not in indexed or context.handler or context.captured or command.alternatives > 1:
             continue
-        for written in _written(job, command):
-            if array.throttle == 1 and command.name in _PREPARING:
-                continue  # one task runs after the other
-            if not _is_shared(job, command, written.path) or _has_slot(job, written):
-                continue
-            yield _finding(job, command, written)
+        if array.throttle == 1 and command.name in _PREPARING:
+            continue  # one task runs after the other
+        for path, place in _written(job, command):
+            if _is_shared(job, command, path) and not _has_slot(job, place):
+                yield _finding(job, command, path, place)
 
 
 def _indexed_commands(job: Job) -> set[int]:
@@ -121,54 +112,45 @@ def _first_of_some(job: Job) -> int:
     return len(job.invocations)
 
 
-def _written(job: Job, command: Invocation) -> Iterator[Written]:
+def _written(job: Job, command: Invocation) -> Iterator[tuple[Pieces, Span]]:
+    """The files that a command overwrites, and the place of a finding on each."""
     if command.stdin is None or command.name not in ("cat", "tee"):  # generated files are SB416's
         for redirect in command.redirects:
             if redirect.operator in OVERWRITING and redirect.target and redirect.fd in (None, "1"):
-                yield Written(redirect.target, redirect.span)
+                yield redirect.target, redirect.span
+    yield from ((field, _place(job, field)) for field in _written_operands(job, command))
+
+
+def _written_operands(job: Job, command: Invocation) -> Iterator[Pieces]:
+    """The words of a command, and values of its options, that name files which it overwrites."""
     argv, words = command.argv, command.words
     if command.name == "tee":
-        if not any(word in ("-a", "--append") for word in words):
-            for field in argv[1:]:
-                yield Written(field, _place(job, field))
-        return
-    if command.name in _COPYING:
-        if len(argv) > 2 and _FILE.fullmatch(words[-1]) and any(differs(job, field) for field in argv[1:-1]):
-            yield Written(argv[-1], _place(job, argv[-1]))
-        return
-    if command.name == "sed":
-        if any(word == "--in-place" or word[:2] == "-i" for word in words[1:]) and not differs(job, argv[-1]):
-            if _FILE.fullmatch(words[-1]) and any(differs(job, field) for field in argv[1:-1]):
-                yield Written(argv[-1], _place(job, argv[-1]))
-        return
-    own = command.spawn.command if command.children else len(argv)
-    if command.name in _OTHERS or command.name is None or _is_named_by_option(job, command):
-        return
-    if _is_rank(job, command):
-        return  # one of the ranks writes it, or all together
-    for number, field in enumerate(argv[1:own], 1):
-        if not words[number].startswith("-"):
-            continue
-        name, value = partition(field, "=")
-        if not _RESULT.fullmatch(shown_text(name)):
-            continue
-        if value is None and number + 1 < len(words[:own]):
-            value = argv[number + 1]
-        if value and _FILE.fullmatch(shown_text(value)) and "%" not in shown_text(value):
-            yield Written(value, _place(job, value))
+        yield from () if "-a" in words or "--append" in words else argv[1:]
+    elif command.name in _PREPARING:
+        in_place = any(word == "--in-place" or word[:2] == "-i" for word in words[1:]) and not differs(job, argv[-1])
+        edits = command.name != "sed" or in_place
+        if edits and _FILE.fullmatch(words[-1]) and any(differs(job, field) for field in argv[1:-1]):
+            yield argv[-1]
+    elif command.name is not None and command.name not in _OTHERS and not _is_named_by_option(job, command):
+        if _is_rank(job, command):
+            return  # one of the ranks writes it, or all together
+        for _, value in _options(argv[1 : command.spawn.command if command.children else None], _RESULT):
+            if value and _FILE.fullmatch(shown_text(value)) and "%" not in shown_text(value):
+                yield value
 
 
 def _is_rank(job: Job, command: Invocation) -> bool:
     """Whether the tasks of the array are the ranks of one program: the index is its rank."""
-    for number, field in enumerate(command.argv[1:], 1):
+    named = (*_options(command.argv[1:], _RANK), *(each for each in command.variables if _RANK.fullmatch(each[0])))
+    return any(value and differs(job, value) for _, value in named) or any(map(_RANK.fullmatch, index_names(job)))
+
+
+def _options(argv: Argv, names: Regex) -> Iterator[tuple[str, Pieces | None]]:
+    """The options with such names among some words, each with the value after its `=`, or else the next word."""
+    for field, following in zip(argv, (*argv[1:], None)):
         name, value = partition(field, "=")
-        if value is None and number + 1 < len(command.argv):
-            value = command.argv[number + 1]
-        if value and _RANK.fullmatch(shown_text(name)) and differs(job, value):
-            return True
-    return any(_RANK.fullmatch(name) for name in index_names(job)) or any(
-        _RANK.fullmatch(name) and differs(job, value) for name, value in command.variables
-    )
+        if names.fullmatch(shown_text(name)):
+            yield shown_text(name), following if value is None else value
 
 
 def _place(job: Job, field: Pieces) -> Span:
@@ -200,11 +182,11 @@ def _is_shared(job: Job, command: Invocation, path: Pieces) -> bool:
     return not classify(path, job.site, container).private
 
 
-def _has_slot(job: Job, written: Written) -> bool:
+def _has_slot(job: Job, place: Span) -> bool:
     """Whether a part of the name is still to be written: `<SLOT>.csv`, which the shell reads as a redirection."""
     text = job.source.text
-    line = text.rfind("\n", 0, written.place.start) + 1
-    return _SLOT.search(text, line, written.place.end) is not None
+    line = text.rfind("\n", 0, place.start) + 1
+    return _SLOT.search(text, line, place.end) is not None
 
 
 def _is_log(command: Invocation, path: str) -> bool:
@@ -227,32 +209,27 @@ def _unset_in(job: Job, place: Span) -> VariableRead | None:
     return next((read for read in _unset(job)[at : at + 1] if place.contains(read.span)), None)
 
 
-def _finding(job: Job, command: Invocation, written: Written) -> Finding:
-    word = shown_text(written.path)
-    row = job.line(command.span.start)
-    dot = word.rfind(".", word.rfind("/") + 2)
-    file = job.source.text
-    where = place_in(written.path, dot if dot > 0 else len(word), file)
-    name = shown_text(cut(written.path, word.rfind("/") + 1, len(word)))
+def _finding(job: Job, command: Invocation, path: Pieces, place: Span) -> Finding:
+    word = shown_text(path)
+    where = place_before_suffix(path, job.source.text)
     fix = None
-    if where is not None and name and file.count(name) == 1:
+    name = word.rpartition("/")[2]
+    if where is not None and job.source.text.count(name) == 1:
         fix = Fix("add the index to the name", [insert(where, f"_${{{INDEX}}}")], safe=False)
     name = "the same file" if UNKNOWN_CHARACTER in name else f"`{name}`"
-    what = f"all tasks of the array write {name}"
-    if command.name == "sed":
-        what = f"all tasks of the array edit {name}"
+    what = f"all tasks of the array {'edit' if command.name == 'sed' else 'write'} {name}"
     advice, why = "add `$SLURM_ARRAY_TASK_ID` to the name", ""
-    lost = _unset_in(job, command.span) or _unset_in(job, written.place)
+    lost = _unset_in(job, command.span) or _unset_in(job, place)
     meant = similar_variable(job, lost) if lost is not None else None
-    names = {each.expansion.name for each in written.path if each.expansion is not None}
+    names = {each.expansion.name for each in path if each.expansion is not None}
     if lost is not None and meant is not None and lost.name in names:
         why = f", as `${lost.name}` is not set"
         advice, fix = f"did you mean {meant.name} (line {job.line(meant.span.start)})?", None
     return Finding(
-        written.place,
+        place,
         f"{what}, so only one task's output is left{why}; {advice}",
         "warning" if _is_log(command, word) else None,
-        related=[] if job.line(written.place.start) == row else [(command.span, "writes it")],
+        related=[] if job.line(place.start) == job.line(command.span.start) else [(command.span, "writes it")],
         fix=fix,
     )
 

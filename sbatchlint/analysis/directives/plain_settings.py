@@ -1,5 +1,6 @@
 """Settings that are complete as they stand: limits that count, with the comments beside them, and paths."""
 
+import posixpath
 import re
 from collections.abc import Iterator
 
@@ -59,6 +60,13 @@ def plain_paths(job: Job, *names: str) -> Iterator[tuple[Setting, str]]:
         found = _plain_path(job, name)
         if found is not None:
             yield found
+
+
+def with_part(path: str, part: str, separator: str) -> str:
+    """A path with a further part before the suffix of its name, after a separator unless there is one."""
+    folder, name = posixpath.split(path)
+    stem, suffix = posixpath.splitext(name)
+    return posixpath.join(folder, f"{stem}{'' if not stem or stem[-1] in '-_.' else separator}{part}{suffix}")
 
 
 @once

@@ -86,8 +86,14 @@ def created_paths(command: Invocation) -> list[str]:
     return [path for option, path in zip(words(command), words(command)[1:]) if option in options]
 
 
-def place_in(field: Pieces, index: int, text: str) -> int | None:
-    """The offset in the text of a file of a character of a word; None if it is not literal, or is in single quotes."""
+def place_before_suffix(field: Pieces, text: str) -> int | None:
+    """The offset in the text of a script of the suffix of a file's name, or of its end where it has none.
+
+    None if the name is not literal there, or in single quotes.
+    """
+    word = shown_text(field)
+    dot = word.rfind(".", word.rfind("/") + 2)
+    index = dot if dot > 0 else len(word)
     at = 0
     for piece in field:
         size = 1 if piece.text is None else len(piece.text)
