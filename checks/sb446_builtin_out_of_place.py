@@ -22,19 +22,16 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.bash.syntax.tree import (
-    ArithmeticFor,
     Assignment,
     Background,
     CommandSubstitution,
-    For,
     Function,
     Group,
     Pipeline,
     ProcessSubstitution,
     Simple,
-    While,
 )
-from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
+from sbatchlint.bash.syntax.walk import loops_of, nodes_of, unquoted_text
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, shortened
@@ -140,9 +137,7 @@ def _around(job: Job, place: Span) -> tuple[str, bool] | None:
 def _places(job: Job) -> Nested[str]:
     """The places of loops, and of what runs in other processes or as a function."""
     tree = job.program
-    loops: list[For | ArithmeticFor | While] = [*nodes_of(tree, For), *nodes_of(tree, While)]
-    loops += nodes_of(tree, ArithmeticFor)
-    found = [(each.start, each.end, "loop") for each in loops]
+    found = [(each.start, each.end, "loop") for each in loops_of(tree)]
     found += [(each.start, each.end, "function") for each in nodes_of(tree, Function)]
     found += [(each.start, each.end, "subshell") for each in nodes_of(tree, Group) if each.subshell]
     found += [(each.start, each.end, "process") for each in nodes_of(tree, Background)]

@@ -18,7 +18,6 @@ None: which image was meant cannot be known.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import STARTING, is_heterogeneous, pyxis_options
-from sbatchlint.bash.trace import is_set
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job import Step
 from sbatchlint.job.steps import PYXIS_STARTS
@@ -47,7 +46,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
 
 def _may_have(step: Step, variable: str) -> bool:
     """Whether the script may set a variable in the environment of an srun."""
-    return is_set(step.invocation, variable) or any(name == variable for name, _ in step.invocation.variables)
+    return step.invocation.gets(variable)
 
 
 CASES = [

@@ -59,7 +59,12 @@ from sbatchlint.analysis.script.giving_up import contradicts_itself, dead_ends, 
 from sbatchlint.analysis.script.keeping_status import keeping, name_of_status, returning, without_line
 from sbatchlint.analysis.script.naming_losses import STRANGE, and_others, word_of
 from sbatchlint.analysis.script.needed_files import last_shown, needed_producers
-from sbatchlint.analysis.script.pipefail import is_lost_with_pipefail, is_pipefail_safe, place_for_options
+from sbatchlint.analysis.script.pipefail import (
+    has_pipefail,
+    is_lost_with_pipefail,
+    is_pipefail_safe,
+    place_for_options,
+)
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.status_uses import exit_with_kept
 from sbatchlint.analysis.script.traps import exit_of_error_trap, exiting_trap, status_before
@@ -85,7 +90,6 @@ _MINOR = frozenset({"ignored", "iterations"})
 # Ways in which the script itself looks at the status of something else.
 _DECEIVING = frozenset({"pipeline", "overwritten", "again", "trap"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
-_SHELLS = ("bash", "ksh", "zsh")  # which have pipefail, and a trap for ERR
 _LEAVING = ("break", "continue", "exit", "return")
 _TESTED = Regex(r"\[|if\b[^\n]*\[")  # a test of files, mostly
 _SHORT = 20  # code that a message quotes whole
@@ -94,7 +98,6 @@ _MOST_PLACES = 12  # that a finding marks
 _FEW = 9  # commands to which something can be added by hand
 _PROGRAM_WORDS = 3  # of a command, that tell which program it is: `python -m train`
 _VARIABLE = Regex(r"\$\{?(\w+)")
-_LOOP = Regex(r"(?:for|while|until|select)\b")
 _MAY_FAIL = Regex(
     r"(?i)#[^\n]{0,80}\b(?:(?:may|might|can|could|is allowed to|expected to) fail\b"
     r"|ignor\w{1,3} (?:\w+ )?(?:errors?|failures?)|even if [^\n]{0,40}\bfail"
@@ -105,7 +108,8 @@ _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    if job.phase is not Phase.BATCH or not all(map(_PLACEHOLDER.search, _error_lines(job))):
+    broken = (job.source.slice(job.source.line_of(job.span(start, start).start)) for start, _ in job.program.errors)
+    if job.phase is not Phase.BATCH or not all(map(_PLACEHOLDER.search, broken)):
         return
     found = exit_statuses(job)
     trap = exiting_trap(job)
@@ -151,11 +155,6 @@ def _is_secondary(job: Job, found: ExitStatuses, loss: Loss) -> bool:
     return any(each.index < loss.command.index and weight(job, each) >= loss.weight for each in kept)
 
 
-def _error_lines(job: Job) -> Iterator[str]:
-    for start, _ in job.program.errors:
-        yield job.source.slice(job.source.line_of(job.span(start, start).start))
-
-
 def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     """The finding on the first of the losses that matter most."""
     ranked = [(_rank(job, found, each), each) for each in lost]
@@ -165,7 +164,9 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     others = {_place(job, each): each for rank, each in reversed(ranked) if rank[0] == best[0] and each is not main}
     others.pop(place, None)
     others = dict(reversed(others.items()))
-    message, fix = _advice(job, found, main, [*others.values()], *_outcome(job, found, main, best[0]))
+    reader = _reader(job, main) if best[0] and main.how not in _DECEIVING else None
+    reader = reader or Reader("the job still ends COMPLETED", "the job may still end COMPLETED", None)
+    message, fix = _advice(job, found, main, [*others.values()], reader)
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
     if main.how == "replaced" and found.last is not None and cancels_itself(found.last):
@@ -185,19 +186,9 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
         # which is among the others: their label says enough
         again = any(job.line(each.start) == job.line(by.start) for each in others)
         related[:1] = [*([] if one_line or again else related[:1]), (end, "the script ends with this status")]
-    reader = _reader(job, main) if best[0] and main.how not in _DECEIVING else None
-    if reader is not None and reader.place is not None:
+    if reader.place is not None:
         related.insert(1, (reader.place, reader.label))
     return Finding(place, message, severity="warning" if best[0] else "info", related=related[:_MOST_PLACES], fix=fix)
-
-
-def _outcome(job: Job, found: ExitStatuses, loss: Loss, loud: bool) -> tuple[str, str]:
-    """What surely happens though the work fails, as a clause after "if it fails,"; and as far as its last command may
-    fail with it."""
-    reader = _reader(job, loss) if loud and loss.how not in _DECEIVING else None
-    if reader is None:
-        reader = Reader("the job still ends COMPLETED", "the job may still end COMPLETED", None)
-    return reader.outcome, reader.possible if _may_fail_at_end(job, found, loss) else reader.outcome
 
 
 def _may_fail_at_end(job: Job, found: ExitStatuses, loss: Loss) -> bool:
@@ -349,11 +340,10 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
 # --- advice --------------------------------------------------------------------------------------------
 
 
-def _advice(
-    job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], surely: str, outcome: str
-) -> tuple[str, Fix | None]:
-    """The message on a loss, and its fix. `same`: others of its kind. `surely`, `outcome`: see `_outcome`."""
+def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader: Reader) -> tuple[str, Fix | None]:
+    """The message on a loss, and its fix. `same`: others of its kind; `reader`: what happens though the work fails."""
     others = len(same)
+    outcome = reader.possible if _may_fail_at_end(job, found, loss) else reader.outcome
     word = shortened(job.source.slice(word_of(job, loss)), 20)
     strange = STRANGE.search(word) is not None
     name = f"the command on line {job.line(loss.command.span.start)}" if strange else f"`{word}`"
@@ -373,9 +363,9 @@ def _advice(
     brings_back = "line " not in outcome and any(each.name in _BRINGING for each in after_it)
     if others and _are_independent(found) or cleans_up_after(job, loss.command) or goes_on or brings_back:
         leave = f"{after('|| rc=1')} and end with `{exit_with_kept(loss.command)}`"
-        if others > _FEW and job.interpreter_line[0] in _SHELLS and not loss.command.context.depth:
+        if others > _FEW and has_pipefail(job) and not loss.command.context.depth:
             leave = f"add `trap 'rc=1' ERR` {top} and end with `{exit_with_kept(loss.command)}`"
-    if loss.how != "pipeline" and any(each.how == "pipeline" for each in same) and job.interpreter_line[0] in _SHELLS:
+    if loss.how != "pipeline" and any(each.how == "pipeline" for each in same) and has_pipefail(job):
         # in a pipeline what is appended would see the status of its last command
         only = leave.startswith("add `set -e`")
         leave = f"add `set -eo pipefail` {top}" if only else f"add `set -o pipefail` {top}, and {leave}"
@@ -406,10 +396,8 @@ def _advice(
     if loss.how == "tested":
         kept, equals, _ = job.source.slice(loss.by).strip().partition("=$?")
         if equals:
-            local, _, kept = kept.rpartition(" ")  # of a function
+            kept = kept.rpartition(" ")[2]  # after `local`
             advice = leave if others else f"end with `exit ${kept}`"
-            if local not in ("", "export") and not others:
-                advice = f"write `{kept}=$?` without `{local}`, and end with `exit ${kept}`"
             return f"{fails}, although `{kept}` holds its status; {advice}", returning(job, found, kept)
         if job.source.text[: loss.by.start].rstrip().endswith("||"):  # a message alone: `work || echo "it failed"`
             said = f"{job.source.slice(loss.by).split()[0]} …"
@@ -427,16 +415,14 @@ def _advice(
         line = job.line(later.span.start)
         if any(each.command.context.loops and job.line(each.command.span.start) == line for each in same):
             return f"a failure of {name}{many} is ignored: only the last iteration of line {line} counts; {leave}", None
-        # a pipeline there may have lost a status, too
-        among = later.name is not None and any(job.line(each.command.span.start) == line for each in same)
-        if among:
-            begin = f"a failure of {name}{many} is ignored: only the status of `{later.name}` counts; {leave}"
-            return begin, None
         begin = f"a failure of {name}{many} is ignored: only line {line}"
+        # a pipeline there may have lost a status, too
+        if later.name is not None and any(job.line(each.command.span.start) == line for each in same):
+            return f"{begin.removesuffix(f'line {line}')}the status of `{later.name}` counts; {leave}", None
         inner = list(later.descendants())
         if any(each.command in inner for each in same) and inner[-1].name:  # lost in the text that this one runs
             where = f"`{shortened(inner[-1].name)}` on line {job.line(inner[-1].span.start)}"
-            begin = f"a failure of {name}{many} is ignored: only {where}"
+            begin = begin.replace(f"line {line}", where)
         whole, short = f"{begin} sets the job's exit status; {leave}", f"{begin}'s exit status counts; {leave}"
         return whole if len(whole) <= MOST else short, None
     last = found.last if not others and not found.decisive else None
@@ -467,7 +453,7 @@ def _advice(
             advice = f"add `{kept}=$?` below line {last_line(job, loss.command)} and {where} `exit ${kept}`"
     begins = [fails]
     if found.last is not None and id(loss.command) in needed_producers(job):
-        begins.insert(0, f"if {name}{many} fails after writing what `{found.last.name}` needs, {surely}")
+        begins.insert(0, f"if {name}{many} fails after writing what `{found.last.name}` needs, {reader.outcome}")
     reasons = [""] if goes_on else [f": {reason}" for reason in _last_line(job, found, loss)]
     messages = [f"{begin}{reason}; {advice}" for begin in begins for reason in reasons]
     return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
@@ -512,8 +498,6 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
                 tests = by.name in ("[", "[[", "test")
                 begin = "the test on " if tests else f"`{shortened(by.name)}` on " if by.name not in _LEAVING else ""
             return [f"{each}line {job.line(end.start)} sets the exit status" for each in dict.fromkeys((begin, ""))]
-        if end.start < loss.by.start < end.end and _LOOP.match(job.source.slice(end)):
-            return [f"the loop on line {job.line(end.start)} sets the exit status"]
         return [f"line {job.line(max(end.start, loss.by.start))} sets the exit status"]
     line = job.line(last.span.start)
     if last.context.background is not None and last.context.parent is None:
@@ -531,7 +515,7 @@ def _of_pipeline(
     """The message and fix for a status lost in a pipeline; pipefail alone helps only where the status is used."""
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
     begin = f"a failure of {name}{many} is ignored: only the status of `{filter_name}` counts; "
-    if job.interpreter_line[0] not in _SHELLS:
+    if not has_pipefail(job):
         return begin + f"run the script with bash and `set -{'e' * is_lost_with_pipefail(job, loss)}o pipefail`", None
     first = job.line(loss.by.start)
     above = "above" if first == job.line(_place(job, loss).start) else f"above line {first}"

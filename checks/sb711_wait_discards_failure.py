@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.outcome.state_readers import state_reader, told_by_mail
 from sbatchlint.analysis.script.appending import where_to_set
 from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.pipefail import has_pipefail
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import Loss
 from sbatchlint.analysis.script.status_uses import exit_with_kept, last_that_runs
@@ -67,13 +68,8 @@ def check(job: Job) -> Iterator[Finding]:
     awaited = [each for each in found.awaited if server_name(each.command) is None and not _is_only_one(job, each)]
     retrying = {each.name for each in job.invocations if each.name in each.context.calls}
     awaited = [each for each in awaited if each.command.name not in retrying]
-    replaced = [
-        each
-        for each in found.lost
-        if each.command.context.background is not None
-        and not each.errexit
-        and retrying.isdisjoint(each.command.context.calls)
-    ]
+    replaced = [each for each in found.lost if each.command.context.background is not None and not each.errexit]
+    replaced = [each for each in replaced if retrying.isdisjoint(each.command.context.calls)]
     server = next((each.command for each in found.awaited if server_name(each.command) is not None), None)
     if not awaited and not replaced:
         return
@@ -103,12 +99,13 @@ def check(job: Job) -> Iterator[Finding]:
         return
     names = dict.fromkeys(f"`{shown_program(each.command)}`" for each in losses if each.command.name)
     name = " or ".join(names) if len(names) == 2 and sum(map(len, names)) < _NAMES else next(iter(names))
-    keep = "pids+=($!)" if job.interpreter_line[0] in ("bash", "ksh", "zsh") else 'pids="$pids $!"'
-    each = '"${pids[@]}"' if keep == "pids+=($!)" else "$pids"
-    loop = f"for p in {each}; do wait $p || rc=1; done"
+    keep, kept_ids, empty = 'pids="$pids $!"', "$pids", "; pids="
+    if has_pipefail(job):
+        keep, kept_ids, empty = "pids+=($!)", '"${pids[@]}"', "; pids=()"
+    loop = f"for p in {kept_ids}; do wait $p || rc=1; done"
     leave = exit_with_kept(first.command)
-    empty = "; pids=()" if keep == "pids+=($!)" else "; pids="
-    again = empty if _is_repeated(job, place) else ""
+    # where a loop repeats the `wait`, the PIDs of an iteration must not be kept for the next
+    again = empty if any(each.context.loops for each in commands_named(job, "wait") if each.span == place) else ""
     added = f"add `{keep}` after each `&`"
     advice = f"{added}, replace `wait` with `{loop}{again}`, and end with `{leave}`"
     submits = next((each for each in commands_named(job, "sbatch") if each.span.start > place.start), None)
@@ -152,12 +149,14 @@ def check(job: Job) -> Iterator[Finding]:
         ids = _ids(job, wait)
         if ids is not None:
             advice = f"write `for p in {ids}; do wait $p || rc=1; done` there, and end with `{leave}`"
-    follows = first.how == "wait" and last > waits.get(first.by, len(job.invocations))
-    reader = None if _in_task(first) or follows else state_reader(job, first.command)
-    if reader is None and not _in_task(first) and not follows and first.weight is Weight.STEP:
+    # what the shell of a task runs in the background is often a server
+    told = first.command.context.parent is None
+    told = told and not (first.how == "wait" and last > waits.get(first.by, len(job.invocations)))
+    reader = state_reader(job, first.command) if told else None
+    if reader is None and told and first.weight is Weight.STEP:
         reader = told_by_mail(job)
     so = "" if reader is None else f", and {reader.outcome.replace('still ', '')}"
-    if reader is None and _ends_with_zero(job):
+    if reader is None and found.last is not None and job.source.slice(found.last.span) == "exit 0":
         return
     started = dict.fromkeys(each.command.place for each in losses)
     message = f"{happens}{so}; {advice}"
@@ -196,11 +195,6 @@ def _still_awaited(job: Job, losses: list[Loss]) -> list[Loss]:
     return [each for each in losses if each.command.index >= max(emptied, default=0)] or losses
 
 
-def _is_repeated(job: Job, place: Span) -> bool:
-    """Whether a loop repeats a `wait`, so that the PIDs of an iteration must not be kept for the next."""
-    return any(each.context.loops for each in commands_named(job, "wait") if each.span == place)
-
-
 def _is_only_one(job: Job, loss: Loss) -> bool:
     """Whether a loop over the nodes of a job of one node starts the command, so that the last one is the only one."""
     if loss.how != "waits" or job_nodes(job.request) != 1:
@@ -209,23 +203,13 @@ def _is_only_one(job: Job, loss: Loss) -> bool:
     return any(_OVER_NODES.search(header) for header in headers)
 
 
-def _ends_with_zero(job: Job) -> bool:
-    """Whether the last command of the script is `exit 0`."""
-    last = next((each for each in reversed(job.invocations) if each.context.parent is None), None)
-    return last is not None and last.name == "exit" and last.words[1:] == ["0"]
-
-
 def _for_subshell(job: Job, loss: Loss) -> str:
     """The advice on a `( … )`, whose status has to leave it, a pipeline around it, and then the loop or the script."""
     background = loss.command.context.background
     group = None if background is None else background.parent
     end = None if group is None else _AFTER_GROUP.match(job.source.own.text, group.span.end)
     if group is not None and end is not None:
-        top = (
-            f"`set -o pipefail` {where_to_set(job, [loss.command])}, "
-            if job.interpreter_line[0] in ("bash", "ksh", "zsh")
-            else ""
-        )
+        top = f"`set -o pipefail` {where_to_set(job, [loss.command])}, " if has_pipefail(job) else ""
         append = f"{top}`|| rc=1` at the end of line {job.line(group.span.end)}"
         return f"write `wait $p || exit 1` for each PID, {append}, and `exit $rc` at the end"
     return "write `wait $p || exit 1` for each PID, `|| rc=1` after the `)`, and `exit $rc` at the end"
@@ -265,11 +249,6 @@ def _ends_script(job: Job, loss: Loss) -> bool:
     """Whether the script ends with the pipeline that loses a status, and not in a loop."""
     last = last_that_runs(job.program.statements)
     return isinstance(last, Pipeline) and job.text.span(last.start, last.end).contains(loss.by)
-
-
-def _in_task(loss: Loss) -> bool:
-    """Whether the shell of a task waits: what it runs in the background is often a server."""
-    return loss.command.context.parent is not None
 
 
 CASES = [

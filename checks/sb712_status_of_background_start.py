@@ -22,8 +22,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import EmptyStatus
-from sbatchlint.bash.syntax.tree import ArithmeticFor, For, While
-from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.syntax.walk import loops_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
@@ -67,8 +66,7 @@ def _advice(job: Job, status: EmptyStatus) -> str:
 @once
 def _loops(job: Job) -> list[Span]:
     """The loops of the script, in order."""
-    kinds: tuple[type[For | ArithmeticFor | While], ...] = (For, ArithmeticFor, While)
-    return sorted(job.span(node.start, node.end) for kind in kinds for node in nodes_of(job.program, kind))
+    return sorted(job.span(loop.start, loop.end) for loop in loops_of(job.program))
 
 
 CASES = [

@@ -25,33 +25,27 @@ from sbatchlint.analysis.script.appending import last_line
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.keeping_status import name_of_status
+from sbatchlint.analysis.script.pipefail import has_pipefail
 from sbatchlint.analysis.script.pipeline_runs import runs_of
-from sbatchlint.analysis.script.programs import programs
-from sbatchlint.bash.syntax.tree import If, Simple
-from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, shortened
+from sbatchlint.check import Bad, Card, Finding, Good, Job, shortened
 from sbatchlint.job.argv import shown_program
-from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
 CARD = Card("SB720", "status-read-too-late", severity="warning", fix="never", since="0.1.0", batch=True)
 
-_SEVERITY = {"decides": "warning", "verdict": "warning", "printed": "info"}
+_KEEPS = Regex(r"\s*\w+=\$\?\s*")
 
 
 def check(job: Job) -> Iterator[Finding]:
     for late in exit_statuses(job).late:
-        severity = _SEVERITY[late.use]
-        if late.use == "decides" and _decides_on_report(job, late.read):
-            severity = "warning"
+        severity, test = ("info", "print") if late.use == "printed" else ("warning", "test")
         name = f"`{shown_program(late.work)}`" if late.work.name else "the command"
-        test = "print" if late.use == "printed" else "test"
         if late.by is None:
             run = next(iter(runs_of(job, late.work)), None)
             ends = run.elements[-1][0] if run is not None and len(run.elements) > 1 else None
             if ends is not None and ends.name is not None:
                 instead = f"{test} `${{PIPESTATUS[0]}}`, or add `set -o pipefail`"
-                if job.interpreter_line[0] not in ("bash", "ksh", "zsh"):
+                if not has_pipefail(job):
                     instead = "run the script with bash and `set -o pipefail`"
                 yield Finding(
                     late.read,
@@ -70,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
         if line == job.line(late.read.start):
             by = f"`{shortened(job.source.slice(late.by), 25)}`"
             if depends_on_test(late.work):  # elsewhere `$status` would be unset
-                instead, severity = "read `$?` right after that line", "warning" if severity == "error" else severity
+                instead = "read `$?` right after that line"
         yield Finding(
             late.read,
             f"`$?` is the status of {by}, which is 0 even if {name} on line "
@@ -78,26 +72,6 @@ def check(job: Job) -> Iterator[Finding]:
             severity,
             related=[(late.work.place, "the intended status"), (late.by, "the status that is read")],
         )
-
-
-_KEEPS = Regex(r"\s*\w+=\$\?\s*")
-
-
-def _decides_on_report(job: Job, read: Span) -> bool:
-    """Whether all that hangs on a status is a message, or the report of a workflow: `snakemake --report`."""
-    for text, program in programs(job):
-        for choice in nodes_of(program, If):
-            conditions = [condition for condition, _ in choice.branches if condition]
-            if not any(text.span(each[0].start, each[-1].end).contains(read) for each in conditions):
-                continue
-            bodies = [*(body for _, body in choice.branches), choice.otherwise or ()]
-            return all(_reports(text.string, node) for body in bodies for node in nodes_of(body, Simple))
-    return False
-
-
-def _reports(string: str, node: Simple) -> bool:
-    name = unquoted_text(node.words[0]) if node.words else ""
-    return has_trait(name, "tells") or name == "snakemake" and "--report" in string[node.start : node.end].split()
 
 
 CASES = [

@@ -24,22 +24,9 @@ from collections.abc import Iterator, Sequence
 from sbatchlint.analysis.expansion.reads import DEFAULTS, nounset_at, use_of
 from sbatchlint.analysis.script.idle_branches import is_in_idle_branch
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.syntax.tree import (
-    AndOr,
-    ArithmeticFor,
-    Case,
-    For,
-    Function,
-    Group,
-    If,
-    Pipeline,
-    Simple,
-    Statement,
-    While,
-    Word,
-)
-from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
-from sbatchlint.bash.trace import Invocation, VariableAssignment
+from sbatchlint.bash.syntax.tree import AndOr, Case, Function, Group, If, Pipeline, Simple, Statement, Word
+from sbatchlint.bash.syntax.walk import loops_of, nodes_of, unquoted_text
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.environment import find
@@ -67,11 +54,8 @@ _ERROR = Regex(
 )
 # A message that all is well.
 _IN_ORDER = Regex(r"(?i)\b(?:already|skip(?:s|ped|ping)?|exists?|done|finished|completed?|continu\w*|reus\w+|cached)\b")
-_LEAST_ARMS = 2
 # What a login, or the system, sets before the script begins.
-_SET_BY_SYSTEM = frozenset(
-    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "LANG", "HOSTNAME", "IFS"}
-)
+_SET_BY_SYSTEM = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "LANG", "HOSTNAME", "IFS"})
 _ARGUMENTS = Regex(r"\$\{?(?:#|[1-9])")
 _OTHERWISE_RUN = Regex(r"[ \t]*\|\|")
 _LOOKS = Regex(r"[ \t]*(?:\|\||&&|[;\n][^\n]*(?:\$\?|PIPESTATUS)|\|)")
@@ -79,11 +63,7 @@ _LOOKS = Regex(r"[ \t]*(?:\|\||&&|[;\n][^\n]*(?:\$\?|PIPESTATUS)|\|)")
 
 def check(job: Job) -> Iterator[Finding]:
     string = job.text.string
-    others: list[Function | For | ArithmeticFor | While] = [
-        *nodes_of(job.program, Function), *nodes_of(job.program, For), *nodes_of(job.program, ArithmeticFor),
-        *nodes_of(job.program, While),
-    ]  # fmt: skip
-    inside = [(node.start, node.end) for node in others]
+    inside = [(node.start, node.end) for node in (*nodes_of(job.program, Function), *loops_of(job.program))]
     for body, test in _branches(job):
         last = body[-1]
         if not all(_is_message(string, each) for each in body) or any(a <= last.start < b for a, b in inside):
@@ -94,11 +74,9 @@ def check(job: Job) -> Iterator[Finding]:
         error = any(_ERROR.match(string[each.start : each.end]) for each in body)
         span = job.span(last.start, last.end)
         if (usage or ends or error) and _goes_on(job, last.end) and not is_in_idle_branch(job, span):
-            what = "explains the usage" if usage else "says that the script stops"
-            severity = "warning" if usage or ends else "info"
-            what = what if usage or ends else "reports an error"
+            what = "explains the usage" if usage else "says that the script stops" if ends else "reports an error"
             message = f"this message {what}, but the commands below still run; write `exit 1` after the message"
-            yield Finding(span, message, severity)
+            yield Finding(span, message, "warning" if usage or ends else "info")
     yield from _of_unset(job, inside)
     yield from _of_return(job)
     yield from _in_subshells(job)
@@ -108,7 +86,7 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
     """Findings on a last branch that only prints, and leaves a variable unset that all others set for what follows."""
     string = job.text.string
     for begin, arms, last in _choices(job):
-        if not last or not all(_is_message(string, each) for each in last) or len(arms) < _LEAST_ARMS - 1:
+        if not last or not all(_is_message(string, each) for each in last) or not arms:
             continue
         start, end = arms[0][0].start, last[-1].end
         whole = job.span(begin, end)
@@ -117,16 +95,15 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             continue
         if any(a <= start < b for a, b in inside) or not _goes_on(job, end):
             continue
-        sets = [{each.name: each for each in _assignments(job, body)} for body in arms]
+        sets = [{each.name: each for each in job.assignments if body.contains(each.span)} for body in bodies]
         place = job.span(start, start).start
         for name in (each for each in sets[0] if all(each in other for other in sets[1:])):
             before = any(each.name == name and each.span.start < place for each in job.assignments)
             read = [each.span for each in job.trace.reads if each.name == name and whole.contains(each.span)]
             if any(not any(body.contains(each) for body in bodies) for each in read):
                 continue  # a test asks whether it is set, or the message shows it
-            later = [
-                each for each in job.trace.reads if each.name == name and each.span.start >= job.span(end, end).start
-            ]
+            after = job.span(end, end).start
+            later = [each for each in job.trace.reads if each.name == name and each.span.start >= after]
             if before or not later or name in _SET_BY_SYSTEM or find(name) is not None:
                 continue
             if later[0].operator in DEFAULTS or nounset_at(job, later[0]) or _keeps_itself(job, name, bodies):
@@ -135,7 +112,7 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             if is_in_idle_branch(job, span):
                 break
             message = f"`{name}` stays unset after this message, but the script goes on and uses it"
-            message += "; write `exit 1` below this line"
+            message = f"{message}; write `exit 1` below this line"
             shown = all(use_of(job, each).kind in ("print", "arithmetic") for each in later)
             yield Finding(span, message, "info" if shown else None, related=[(later[0].span, "empty then")])
             break
@@ -157,11 +134,6 @@ def _choices(job: Job) -> Iterator[tuple[int, list[Sequence[Statement]], Sequenc
     for case in nodes_of(job.program, Case):
         if len(case.items) > 1 and any(job.text.string[each.start : each.end] == "*" for each in case.items[-1][0]):
             yield case.start, [body for _, body, _ in case.items[:-1] if body], case.items[-1][1]
-
-
-def _assignments(job: Job, body: Sequence[Statement]) -> Iterator[VariableAssignment]:
-    span = job.span(body[0].start, body[-1].end)
-    return (each for each in job.assignments if span.contains(each.span))
 
 
 def _of_return(job: Job) -> Iterator[Finding]:

@@ -141,10 +141,10 @@ def _is_before_batch(job: Job, command: Invocation) -> bool:
 
 def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
     """The finding on a MATLAB whose standard input is a file of statements, none of which catches errors."""
-    reader = next((each for each in (command, *command.ancestors()) if _inputs(each)), None)
+    reader = next((each for each in (command, *command.ancestors()) if each.inputs), None)
     if reader is None:
         return
-    last = _inputs(reader)[-1]
+    last = reader.inputs[-1]
     path = text_of(last.target) if last.operator == "<" and last.target else None
     program = reader.stdin.string if reader.stdin is not None else None
     if path is not None and not path.startswith("/dev/"):
@@ -197,14 +197,9 @@ def _batch(name: str, folder: str) -> str:
     return f"`-batch \"run('{shortened(f'{folder}/{name}.m')}')\"`"
 
 
-def _inputs(command: Invocation) -> list[Redirection]:
-    """The redirects of a command's standard input."""
-    return [each for each in command.redirects if each.operator[:1] == "<" and each.fd in (None, "0")]
-
-
 def _without_program(job: Job, command: Invocation, words: list[str]) -> Iterator[Finding]:
     """The finding on a MATLAB that gets m-files as words, and no input."""
-    if any(each.piped_from or each.stdin is not None or _inputs(each) for each in (command, *command.ancestors())):
+    if any(each.piped_from or each.stdin is not None or each.inputs for each in (command, *command.ancestors())):
         return
     file = next((word for word in words[1:] if word.endswith(".m") and not word.startswith("-")), None)
     if file is None or job.request.has_option("input"):

@@ -38,7 +38,7 @@ from sbatchlint.analysis.script.counted_loops import loop_counts
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.interpreter.builtins import BUILTINS
-from sbatchlint.bash.trace import Invocation, is_set
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
@@ -153,7 +153,7 @@ def _claim(job: Job, step: Step, total: _Resources, version: str, exact: bool) -
     options, request, command = step.options, step.request, step.invocation
     if not step.certain or step.in_other_job or any(name in options or request.has_option(name) for name in _UNCLEAR):
         return None
-    if any(is_set(command, name) or any(name == own for own, _ in command.variables) for name in _CHANGING):
+    if any(map(command.gets, _CHANGING)):
         return None
     wanted = cpus_per_task(step, version)
     if wanted.number is None or wanted.conflict:

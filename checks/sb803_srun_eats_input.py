@@ -29,9 +29,8 @@ from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.input import Reader, is_read, readers
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.single_lines import fed_a_line
-from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Function, While
-from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.trace import Invocation, is_set
+from sbatchlint.bash.syntax.tree import Function, While
+from sbatchlint.bash.syntax.walk import loops_of, nodes_of
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.programs import commands_named
@@ -45,6 +44,9 @@ CARD = Card(
 )  # fmt: skip
 
 
+_SHELLS = frozenset({"bash", "sh", "zsh", "eval", "ssh", "xargs", "parallel"})
+
+
 def check(job: Job) -> Iterator[Finding]:
     if not commands_named(job, "read"):
         return
@@ -53,10 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         of_one_line = set(map(id, fed_a_line(text.string, program)))
         functions = {each.name: each for each in nodes_of(program, Function)}
-        loops: list[While | For | ArithmeticFor] = [
-            *nodes_of(program, While), *nodes_of(program, For), *nodes_of(program, ArithmeticFor)
-        ]  # fmt: skip
-        for loop in sorted(loops, key=lambda each: each.start, reverse=True):
+        for loop in sorted(loops_of(program), key=lambda each: each.start, reverse=True):
             body = [*(loop.condition if isinstance(loop, While) else ()), *loop.body]
             if id(loop) in of_one_line:
                 continue
@@ -71,13 +70,10 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _finding(job: Job, step: Step, reader: Reader, read: Span) -> Finding:
-    row = job.line(read.start)
-    if reader.background:
-        happens = f"srun may consume input lines of the `read` on line {row}"
-    else:
-        happens = (
-            f"srun consumes the remaining input of the `read` on line {row}, so the loop ends after this iteration"
-        )
+    happens = f"srun may consume input lines of the `read` on line {job.line(read.start)}"
+    if not reader.background:
+        happens = f"srun consumes the remaining input of the `read` on line {job.line(read.start)}"
+        happens = f"{happens}, so the loop ends after this iteration"
     option = step.option("input")
     advice = "add --input=none to srun" if option is None else f"write --input=none in place of `{option.as_written}`"
     return Finding(
@@ -101,26 +97,13 @@ def _start_of(step: Step) -> int:
 def _reads(step: Step) -> bool:
     """Whether a step of the script reads the standard input of its statement."""
     command = step.invocation
-    if command.phase is Phase.TASK or any(
-        ancestor.name in _SHELLS or _has_input(ancestor) for ancestor in (command, *command.ancestors())
-    ):
+    starters = (command, *command.ancestors())
+    if command.phase is Phase.TASK or any(each.name in _SHELLS or each.inputs for each in starters):
         return False
     option = step.option("input")
     passes_on = option is None or option.text is not None and (option.text == "all" or option.text.isdigit())
-    return step.certain and passes_on and "pty" not in step.options and not _has_input_variable(command)
-
-
-_SHELLS = frozenset({"bash", "sh", "zsh", "eval", "ssh", "xargs", "parallel"})
-
-
-def _has_input(command: Invocation) -> bool:
-    return any(each.operator.startswith("<") and each.fd in (None, "0") for each in command.redirects)
-
-
-def _has_input_variable(command: Invocation) -> bool:
-    """Whether a variable sets the input of srun."""
-    names = ("SLURM_STDINMODE", "SRUN_INPUT")
-    return any(is_set(command, name) or any(name == own for own, _ in command.variables) for name in names)
+    is_set_otherwise = command.gets("SLURM_STDINMODE") or command.gets("SRUN_INPUT")
+    return step.certain and passes_on and "pty" not in step.options and not is_set_otherwise
 
 
 CASES = [

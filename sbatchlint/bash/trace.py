@@ -227,6 +227,15 @@ class Invocation:
         return self.name_span if self.span.contains(self.name_span) else self.span
 
     @property
+    def inputs(self) -> list[Redirection]:
+        """The redirects of its standard input."""
+        return [each for each in self.redirects if each.operator[:1] == "<" and each.fd in (None, "0")]
+
+    def gets(self, name: str) -> bool:
+        """Whether the script sets a variable before it, or for it alone (`NAME=value` before its name)."""
+        return is_set(self, name) or any(name == own for own, _ in self.variables)
+
+    @property
     def calls_function(self) -> bool:
         """Whether the shell calls a function of the script; what that runs are invocations of their own."""
         functions = self.state.functions

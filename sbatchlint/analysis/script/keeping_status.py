@@ -3,8 +3,8 @@
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses
 from sbatchlint.analysis.script.status_uses import STATUS
-from sbatchlint.bash.syntax.tree import ArithmeticFor, For, Heredoc, Parameter, Simple, While, Word
-from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.bash.syntax.tree import Heredoc, Parameter, Simple, Word
+from sbatchlint.bash.syntax.walk import loops_of, nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job
@@ -84,11 +84,7 @@ def _is_alone(job: Job, run: PipelineRun, work: Invocation, last: Invocation) ->
         return False
     if job.is_embedded or run.tested or context.guards or any(each.stdin is not None for each in run.elements[0]):
         return False  # the body of a heredoc follows the line
-    program = job.program
-    loops: list[For | ArithmeticFor | While] = [
-        *nodes_of(program, For), *nodes_of(program, ArithmeticFor), *nodes_of(program, While)
-    ]  # fmt: skip
-    if any(job.span(node.start, node.end).contains(run.span) for node in loops):
+    if any(job.span(loop.start, loop.end).contains(run.span) for loop in loops_of(job.program)):
         return False  # also one of a single turn, which nobody sees to be one
     exits = [each for each in job.invocations if each.name == "exit" and each.index > work.index]
     if any(each is not last for each in exits):

@@ -11,6 +11,11 @@ from sbatchlint.job import Job
 from sbatchlint.programs import has_trait
 
 
+def has_pipefail(job: Job) -> bool:
+    """Whether the shell of the script has `pipefail`, arrays, and a trap for ERR."""
+    return job.interpreter_line[0] in ("bash", "ksh", "zsh")
+
+
 def is_lost_with_pipefail(job: Job, loss: Loss) -> bool:
     """Whether a status that a pipeline hides would be lost with `pipefail` as well: another command follows."""
     if loss.how != "pipeline" or _ends_script(job, loss):

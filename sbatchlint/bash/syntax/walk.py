@@ -4,7 +4,7 @@ from collections import defaultdict
 from itertools import chain
 from typing import Any, TypeVar
 
-from sbatchlint.bash.syntax.tree import Assignment, Heredoc, Literal, Node, Program, Word
+from sbatchlint.bash.syntax.tree import ArithmeticFor, Assignment, For, Heredoc, Literal, Node, Program, While, Word
 
 Kind = TypeVar("Kind", bound=Node)
 
@@ -25,6 +25,11 @@ def nodes(tree: object) -> list[Node]:
 def nodes_of(tree: object, kind: type[Kind]) -> list[Kind]:
     """Every node of one class, in no particular order. The list is shared: it is not to be changed."""
     return _by_class(tree).get(kind, [])
+
+
+def loops_of(tree: object) -> list[For | ArithmeticFor | While]:
+    """Every loop of a tree, in no particular order."""
+    return [*nodes_of(tree, For), *nodes_of(tree, ArithmeticFor), *nodes_of(tree, While)]
 
 
 def _by_class(tree: object) -> dict[type[Node], list[Any]]:
