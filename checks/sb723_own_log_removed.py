@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.plain_settings import plain_paths
 from sbatchlint.analysis.script.conditionals import depends_on_test
-from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.script.work import has_work
 from sbatchlint.analysis.storage.made_folders import folder_of_shell
 from sbatchlint.analysis.storage.written_paths import is_recursive
 from sbatchlint.bash.trace import Invocation
@@ -31,6 +31,7 @@ from sbatchlint.bash.values import Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import key
+from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.globs import fits
 from sbatchlint.triggers import Commands
@@ -48,8 +49,8 @@ _SAMPLES = {"j": "9182736", "A": "9182736", "J": "9182736", "a": "83", "N": "n04
 def check(job: Job) -> Iterator[Finding]:
     if job.request.has_option("chdir"):
         return
-    for command in job.invocations:
-        if command.name != "rm" or container_of(command) is not None or command.context.handler:
+    for command in commands_named(job, "rm"):
+        if container_of(command) is not None or command.context.handler:
             continue
         logs = [(field, log) for field in command.argv[1:] if (log := _log_among(job, command, field)) is not None]
         if logs:
@@ -59,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _finding(job: Job, command: Invocation, field: Pieces, log: str) -> Iterator[Finding]:
     written = shown_text(field)
-    if not any(weight(job, each) >= Weight.PROGRAM for each in job.invocations[command.index + 1 :]):
+    if not has_work(job, command.index + 1, len(job.invocations)):
         return  # to leave no log may be the purpose
     folder = folder_of_shell(job, command)
     named = "" if log == written else f" (`{log}`)"
@@ -68,12 +69,9 @@ def _finding(job: Job, command: Invocation, field: Pieces, log: str) -> Iterator
         removes = f"this removes `{written}`, the job's own log"
         advice = "do not remove it, or give the log another name"
     lost = "its errors are lost" if _is_for_errors(job, log) else "its output is lost"
-    if folder:
-        message = f"{removes} when submitted from this folder, so {lost}; {advice}"
-        yield Finding(span_of(field), message, "info")
-    else:
-        severity = "warning" if depends_on_test(command) or _is_for_errors(job, log) else "error"
-        yield Finding(span_of(field), f"{removes}, so {lost}; {advice}", severity)
+    where = " when submitted from this folder" if folder else ""
+    severity = "warning" if depends_on_test(command) or _is_for_errors(job, log) else None
+    yield Finding(span_of(field), f"{removes}{where}, so {lost}; {advice}", "info" if folder else severity)
 
 
 def _is_for_errors(job: Job, log: str) -> bool:

@@ -21,7 +21,8 @@ open(2), O_TRUNC; proc(5), /proc/PID/fd; bash(1), "REDIRECTION"; live runs of Sl
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.script.pipeline_runs import runs_of
+from sbatchlint.analysis.script.work import Weight, has_work, weight
 from sbatchlint.bash.trace import Invocation, Redirection
 from sbatchlint.bash.values import Phase, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
@@ -70,24 +71,15 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _finding(job: Job, command: Invocation, place: Span, happens: str, advice: str, fix: Fix) -> Finding:
-    before = job.invocations[: command.index]
-    lost = any(weight(job, each) >= Weight.PROGRAM for each in before)
+    lost = has_work(job, 0, command.index)
     message = f"{happens} empties the job's log, so what was written before is lost; {advice}"
-    told = not lost and all(weight(job, each) < Weight.PROGRAM for each in _at_once(job, command))
+    beside = [each for run in runs_of(job, command) for element in run.elements for each in element]
+    told = all(weight(job, each) < Weight.PROGRAM for each in (command, *beside))
     severity = "info" if told else "warning"  # only messages of the script itself are lost
-    if not lost and not any(has_trait(each.name, "tells") for each in before):
+    if not lost and not any(has_trait(each.name, "tells") for each in job.invocations[: command.index]):
         message = f"{happens} writes to the job's log from its beginning, over lines that are there; {advice}"
         severity = "warning"
     return Finding(place, message, None if lost else severity, fix=fix)
-
-
-def _at_once(job: Job, command: Invocation) -> list[Invocation]:
-    """A command, and those of the pipelines that it is in."""
-    found = [command]
-    for run in job.pipelines:
-        if run.elements and any(command in each for each in run.elements):
-            found.extend(other for each in run.elements for other in each)
-    return found
 
 
 def _empties(job: Job, command: Invocation, redirect: Redirection, target: str) -> bool:
@@ -104,14 +96,9 @@ def _is_log(job: Job, command: Invocation, target: str) -> bool:
     """Whether /dev/stdout or /dev/stderr is the job's log for a command."""
     if _OF_GROUP.search(job.source.text) is not None or command.context.parent is not None:
         return False
-    shell = command.context.shell
-    piped = command.piped_to or shell.kind == "pipeline" and not _is_last(job, command)
+    is_last = any(command in run.elements[-1] for run in runs_of(job, command))
+    piped = command.piped_to or command.context.shell.kind == "pipeline" and not is_last
     return not (piped and _OUTPUT.fullmatch(target))
-
-
-def _is_last(job: Job, command: Invocation) -> bool:
-    """Whether a command is in the last element of its pipeline."""
-    return any(command in run.elements[-1] for run in job.pipelines if run.elements)
 
 
 CASES = [

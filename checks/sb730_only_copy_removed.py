@@ -23,14 +23,14 @@ from sbatchlint.analysis.script.appending import where_to_append
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.samples import is_sample
 from sbatchlint.analysis.script.shell_history import folder_of
-from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.script.work import has_work
 from sbatchlint.analysis.storage.written_paths import is_recursive
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import LOCAL_VARIABLES, classify, key, under
-from sbatchlint.job.programs import commands_named
+from sbatchlint.job.programs import commands_named, is_called_between
 from sbatchlint.source.numbers import has_between
 from sbatchlint.triggers import Commands
 
@@ -49,23 +49,25 @@ _MOST = 20  # copies before a removal that are looked at
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if command.phase is Phase.SUBMIT or command.context.handler or command.alternatives > 1:
         return
-    removed = [field for field in command.argv[1:] if field and not shown_text(field).startswith("-")]
+    removed = _operands(command)
     transfers = _transfers(job)
     before = bisect_left(transfers, command.index, key=lambda each: each.index)
     for transfer in reversed(transfers[max(before - _MOST, 0) : before]):
         if not _runs_after_failure(job, transfer, command):
             continue
         field = next((each for each in removed if _takes_from(job, command, each, transfer)), None)
-        if field is None or not _computes_before(job, transfer):
-            continue
-        if _is_fetched(job, command, field, transfer) or _is_unpacked(job, command, field, transfer):
+        if field is None or not has_work(job, 0, transfer.index):
+            continue  # what is only fetched can be fetched again
+        root = _place(job, command, field).partition("*")[0].rstrip("/")
+        if root and (_is_fetched(job, root, transfer) or _is_unpacked(job, root, transfer)):
             continue
         local = classify(field, job.site, None, folder_of(job, command)).private
+        debugs = any("debug" in str(branch).lower() for branch, _ in command.context.guards)
         yield Finding(
             command.span,
             f"if `{transfer.name}` on line {job.line(transfer.span.start)} fails, this removes the only copy of "
             f"{_copied(job, transfer)}; {_advice(job, transfer, command)}",
-            "info" if local or is_sample(job) or _is_for_debugging(command) else None,
+            "info" if local or is_sample(job) or debugs else None,
             related=[(transfer.span, "exit status not checked")],
         )
         return
@@ -73,8 +75,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 def _copied(job: Job, transfer: Invocation) -> str:
     """What a command should have copied, as the script has it."""
-    operands = [each for each in transfer.argv[1:-1] if each and not shown_text(each).startswith("-")]
-    span = span_of(operands[0]) if len(operands) == 1 else None
+    *sources, _ = _operands(transfer) or [()]
+    span = span_of(sources[0]) if len(sources) == 1 else None
     written = job.source.slice(span) if span is not None and transfer.span.contains(span) else ""
     fits = written.strip("*./\"") and len(written) < _LONGEST and "\n" not in written
     return f"`{written}`" if fits else "the files"
@@ -87,11 +89,6 @@ def _advice(job: Job, transfer: Invocation, removal: Invocation) -> str:
     line = job.line(transfer.span.start)
     advice = where_to_append(job, "|| exit 1", transfer)
     return advice.replace("this command", f"`{transfer.name}` on line {line}")
-
-
-def _is_for_debugging(command: Invocation) -> bool:
-    """Whether it depends on a test of whether the script is debugged if a command runs."""
-    return any("debug" in str(branch).lower() for branch, _ in command.context.guards)
 
 
 def _runs_after_failure(job: Job, earlier: Invocation, later: Invocation) -> bool:
@@ -107,16 +104,10 @@ def _runs_after_failure(job: Job, earlier: Invocation, later: Invocation) -> boo
         return False
     if earlier.context.calls != later.context.calls or not later.context.guards <= earlier.context.guards:
         return False
-    if has_between(_leaving(job), earlier.index + 1, later.index):
+    if is_called_between(job, _LEAVING, earlier.index + 1, later.index):
         return False
     first, last = runs[-1].order, ends[-1].order
     return first < last and not has_between(_status_reads(job), first + 1, last + 1)
-
-
-@once
-def _leaving(job: Job) -> list[int]:
-    """The indexes of the commands that leave."""
-    return [each.index for each in job.invocations if each.name in _LEAVING]
 
 
 @once
@@ -137,12 +128,6 @@ def _transfers(job: Job) -> list[Invocation]:
     return [each for each in found if each.alternatives == 1 and each.phase is Phase.BATCH]
 
 
-def _computes_before(job: Job, transfer: Invocation) -> bool:
-    """Whether the job has computed something before a copy; what is only fetched can be fetched again."""
-    works = _works(job)
-    return bool(works) and works[0] < transfer.index
-
-
 def _takes_from(job: Job, command: Invocation, field: Pieces, transfer: Invocation) -> bool:
     """Whether a copy takes what a removal removes, to another place."""
     root, _, pattern = _place(job, command, field).partition("*")
@@ -150,17 +135,16 @@ def _takes_from(job: Job, command: Invocation, field: Pieces, transfer: Invocati
     root = root.rstrip("/")
     if not root.strip("/.") or root in {f"${{{name}}}" for name in LOCAL_VARIABLES} or root == "${HOME}":
         return False
-    operands = [each for each in transfer.argv[1:] if each and not shown_text(each).startswith("-")]
+    operands = _operands(transfer)
     if len(operands) < 2 or under(_place(job, transfer, operands[-1]), root):
         return False
     sources = [_place(job, transfer, each) for each in operands[:-1]]
     return whole and any(under(source, root) for source in sources)
 
 
-def _is_fetched(job: Job, command: Invocation, field: Pieces, transfer: Invocation) -> bool:
+def _is_fetched(job: Job, root: str, transfer: Invocation) -> bool:
     """Whether what is removed was cloned, so that it can be fetched again."""
-    root = _place(job, command, field).partition("*")[0].rstrip("/")
-    for other in commands_named(job, "git") if root else ():
+    for other in commands_named(job, "git"):
         if other.words[1:2] == ["clone"] and len(other.argv) > 2 and other.index < transfer.index:
             last = _place(job, other, other.argv[-1])
             name = last.rstrip("/").rpartition("/")[2].removesuffix(".git")
@@ -169,13 +153,12 @@ def _is_fetched(job: Job, command: Invocation, field: Pieces, transfer: Invocati
     return False
 
 
-def _is_unpacked(job: Job, command: Invocation, field: Pieces, transfer: Invocation) -> bool:
+def _is_unpacked(job: Job, root: str, transfer: Invocation) -> bool:
     """Whether the script has made what is removed from an archive or a copy, and nothing has worked on it since."""
-    root = _place(job, command, field).partition("*")[0].rstrip("/")
     makers = [each for each in _makers(job) if each.index < transfer.index]
     for maker in reversed(makers[-_MOST:]):
-        if root and _makes(job, maker, root):
-            return not has_between(_works(job), maker.index + 1, transfer.index)
+        if _makes(job, maker, root):
+            return not has_work(job, maker.index + 1, transfer.index)
     return False
 
 
@@ -189,9 +172,7 @@ def _makers(job: Job) -> list[Invocation]:
 
 def _makes(job: Job, maker: Invocation, root: str) -> bool:
     """Whether a command makes a file or folder out of something that stays."""
-    fields = [each for each in maker.argv[1:] if each]
-    words = [shown_text(each) for each in fields]
-    operands = [each for each in fields if not shown_text(each).startswith("-")]
+    words, operands = maker.words[1:], _operands(maker)
     name = root.rpartition("/")[2]
     if maker.name in ("cp", "rsync"):
         if len(operands) < 2 or "--remove-source-files" in words:
@@ -209,10 +190,9 @@ def _makes(job: Job, maker: Invocation, root: str) -> bool:
     return any(each.rpartition("/")[2].partition(".")[0] == name for each in archives) and beside == here.rstrip("/")
 
 
-@once
-def _works(job: Job) -> list[int]:
-    """The indexes of the commands that compute something."""
-    return [each.index for each in job.invocations if not each.kind and weight(job, each) >= Weight.PROGRAM]
+def _operands(command: Invocation) -> list[Pieces]:
+    """The words after a command's name that are not options."""
+    return [field for field in command.argv[1:] if field and not shown_text(field).startswith("-")]
 
 
 def _place(job: Job, command: Invocation, field: Pieces) -> str:

@@ -17,7 +17,7 @@ snakemake, rsync(1) and parallel(1): `--dry-run`; make(1), `--just-print`; sbatc
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.pipeline_runs import runs_of
+from sbatchlint.analysis.script.pipeline_runs import begun_by
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, span_of
 from sbatchlint.bash.variables import merge_guards
@@ -80,8 +80,8 @@ def _of_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 def _is_read(job: Job, command: Invocation) -> bool:
     """Whether a program reads the output of a command; `tee` only passes it on."""
-    elements = next((run.elements for run in runs_of(job, command) if command in run.elements[0]), ())
-    return any(each.name != "tee" for element in elements[1:] for each in element)
+    run = begun_by(job, command)
+    return run is not None and any(each.name != "tee" for element in run.elements[1:] for each in element)
 
 
 @once

@@ -22,16 +22,18 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.array_elements import differs, several_elements
 from sbatchlint.analysis.expansion.reads import reads_of
-from sbatchlint.analysis.script.pipeline_runs import runs_of
+from sbatchlint.analysis.script.pipeline_runs import begun_by
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.analysis.storage.written_paths import WRITING, operands
-from sbatchlint.bash.syntax.tree import For, While
-from sbatchlint.bash.syntax.walk import nodes_of
+from sbatchlint.analysis.storage.made_folders import named_folders
+from sbatchlint.analysis.storage.written_paths import operands
+from sbatchlint.bash.syntax.tree import ArithmeticFor, For, While
+from sbatchlint.bash.syntax.walk import loops_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, shortened
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
+from sbatchlint.job.programs import commands_named
 from sbatchlint.source.numbers import has_between
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Nested
@@ -51,10 +53,10 @@ _ENDS = Regex(r"[ \t]*(?:;(?!;)|#|\n|$)")
 
 def check(job: Job) -> Iterator[Finding]:
     array = several_elements(job)
-    for command in job.invocations:
-        if command.name != "cd" or len(command.argv) != 2 or command.phase is Phase.SUBMIT:
+    for command in commands_named(job, "cd"):
+        if len(command.argv) != 2 or command.phase is Phase.SUBMIT:
             continue
-        if not _is_unchecked(job, command) or key(command.argv[1]) in _made(job):
+        if not _is_unchecked(job, command) or key(command.argv[1]) in named_folders(job):
             continue
         loop = _loop(job, command)
         if loop is None and (array is None or command.context.loops or not differs(job, command.argv[1])):
@@ -79,7 +81,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _is_unchecked(job: Job, command: Invocation) -> bool:
     """Whether the script certainly goes on if a command fails."""
-    run = next((each for each in runs_of(job, command) if command in each.elements[0]), None)
+    run = begun_by(job, command)
     if run is None or run.tested or run.errexit is not False or command.context.tested or command.context.handler:
         return False
     return not command.context.conditional
@@ -105,10 +107,9 @@ def _loop(job: Job, command: Invocation) -> For | None:
 
 
 @once
-def _loops(job: Job) -> Nested[For | While]:
+def _loops(job: Job) -> Nested[For | ArithmeticFor | While]:
     """The loops of the script itself, by their places."""
-    loops: list[For | While] = [*nodes_of(job.program, For), *nodes_of(job.program, While)]
-    return Nested((job.span(each.start, each.end), each) for each in loops)
+    return Nested((job.span(loop.start, loop.end), loop) for loop in loops_of(job.program))
 
 
 def _differs_in(job: Job, command: Invocation, loop: For) -> bool:
@@ -161,21 +162,11 @@ def _of_shells(job: Job) -> dict[int, list[Invocation]]:
 
 def _changes_here(command: Invocation) -> bool:
     """Whether a command writes to a file with a fixed name in its working folder."""
-    for redirect in command.redirects:
-        if redirect.operator in WRITING and redirect.target and redirect.fd in (None, "1"):
-            name = key(redirect.target)
-            if name and name[0] not in "/$&~" and "$" not in name and redirect.operator == ">":
-                return True
+    overwrites = [each for each in command.redirects if each.operator == ">" and each.fd in (None, "1")]
+    names = [key(each.target) for each in overwrites if each.target]
     if command.name in _CHANGING and command.name != "sed":
-        last = operands(command)[-1:]
-        return bool(last) and last[0][:1] not in "/$~" and "$" not in last[0] and not last[0].startswith("..")
-    return False
-
-
-@once
-def _made(job: Job) -> frozenset[str]:
-    """The folders that the script makes."""
-    return frozenset(path for each in job.invocations if each.name == "mkdir" for path in operands(each))
+        names += [each for each in operands(command)[-1:] if not each.startswith("..")]
+    return any(name and name[0] not in "/&~" and "$" not in name for name in names)
 
 
 CASES = [

@@ -15,14 +15,16 @@ The manuals of the servers; https://docs.vllm.ai, "OpenAI-Compatible Server".
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import partial
 from typing import NamedTuple
 
+from sbatchlint.analysis.script.pipeline_runs import begun_by
 from sbatchlint.analysis.script.servers import SERVERS, VERBS, server_name
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.argv import program_options
 from sbatchlint.job.launchers import is_interpreter, python_of
 from sbatchlint.job.programs import commands_of
 from sbatchlint.programs import programs_with
@@ -51,8 +53,8 @@ class Server(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
-    found = [_server(job, each) for each in commands_of(job, _may_serve)]
-    starting = {id(each.command): each for each in found if each is not None}
+    may_serve = commands_of(job, lambda name: name in SERVERS or name in VERBS or is_interpreter(name))
+    starting = {id(each.command): each for each in map(partial(_server, job), may_serve) if each is not None}
     servers: list[Server] = []
     for command in job.invocations if starting else ():
         for before in servers:
@@ -72,11 +74,6 @@ def check(job: Job) -> Iterator[Finding]:
             del servers[:-_MOST_SERVERS]
 
 
-@lru_cache(maxsize=4096)  # scripts call the same programs again and again
-def _may_serve(program: str) -> bool:
-    return program in SERVERS or program in VERBS or is_interpreter(program)
-
-
 def _server(job: Job, command: Invocation) -> Server | None:
     """The server that a command starts in the foreground; None for other commands."""
     name = server_name(command)
@@ -85,18 +82,11 @@ def _server(job: Job, command: Invocation) -> Server | None:
     waiting = (command, *command.ancestors())
     if any(each.context.background or each.context.captured or each.name == "timeout" for each in waiting):
         return None
-    if command.context.conditional or command.piped_to and not _is_passed_on(job, command):
-        return None
+    run = begun_by(job, command)
+    filters = [] if run is None else [each.name for element in run.elements[1:] for each in element]
+    if command.context.conditional or not {"cat", "tee"}.issuperset(filters):
+        return None  # a filter may end it early
     return Server(command, name, waiting)
-
-
-def _is_passed_on(job: Job, command: Invocation) -> bool:
-    """Whether the output of a command only goes through `cat` and `tee`, not through filters that may end early."""
-    for run in job.pipelines:
-        names = [each.name for element in run.elements for each in element if each is not command]
-        if len(names) < sum(map(len, run.elements)):
-            return set(names) <= {"cat", "tee"}
-    return False
 
 
 def _runs_after(server: Server, command: Invocation) -> bool:
@@ -114,24 +104,14 @@ def _runs_after(server: Server, command: Invocation) -> bool:
 def _use(command: Invocation, server: Invocation) -> str | None:
     """How a command uses the server, as the beginning of a sentence; None where it does not."""
     words = " ".join(command.words[1:])
-    if command.name in _CLIENTS and (_HERE.search(words) or _port(server) in words.replace(":", " ").split()):
+    ports = {text_of(value) for _, value, _ in program_options(server.argv, ("--port", "-p").__contains__) if value}
+    if command.name in _CLIENTS and (_HERE.search(words) or ports & {*words.replace(":", " ").split()}):
         return f"`{command.name}` runs"
     if command.name == "cat" and command.stdin is not None:
         words = command.stdin.string
     if command.name in _PRINTING and _HOW_TO_CONNECT.search(words):
         return "this is printed"
     return "this program runs" if python_of(command) is not None and _HERE.search(words) else None
-
-
-def _port(server: Invocation) -> str | None:
-    """The port in the arguments of a server; None where there is none."""
-    words = [text_of(word) or "" for word in server.argv]
-    for at, word in enumerate(words):
-        if word in ("--port", "-p"):
-            return next(iter(words[at + 1 : at + 2]), None) or None
-        if word.startswith("--port="):
-            return word.removeprefix("--port=") or None
-    return None
 
 
 CASES = [

@@ -24,7 +24,6 @@ srun(1), sbcast(1); srun's tasks on each node were seen on Slurm 22.05 to 26.05,
 
 import posixpath
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -40,7 +39,7 @@ from sbatchlint.job.launchers import is_interpreter, is_python
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import NODE_LOCAL, classify, key, under
-from sbatchlint.job.programs import commands_of
+from sbatchlint.job.programs import commands_named, commands_of
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
@@ -77,6 +76,9 @@ _INPUT = Regex(
 )
 
 
+_ON_EACH = "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
+
+
 class Staged(NamedTuple):
     """What a command stages on the first node. `path`: the target; `names`: the files there, None if unknown."""
 
@@ -104,11 +106,16 @@ def check(job: Job) -> Iterator[Finding]:
     reported: set[int] = set()
     for step in steps if staged else ():
         for use in _uses(job, step):
-            near = (found for root in _roots(use.path) for found in staged.get(root, ()))
+            # of the path and of its parent folders
+            roots = [use.path.rstrip("/"), *(use.path[:at] for at, each in enumerate(use.path) if each == "/")]
+            near = (found for root in roots for found in staged.get(root, ()))
             for _, copy in sorted(dict(near).items()):
                 if copy.command.index in reported or copy.command.index > step.invocation.index:
                     continue
-                if _leads_to(copy, use.path, use.option) and not _is_there(job, copy, use.path, use.by):
+                if not _leads_to(copy, use.path, use.option):
+                    continue
+                # something may also copy the data to the other nodes, or create it there
+                if not any(is_made_there(job, path, use.by, folder=True) for path in {use.path, copy.path}):
                     reported.add(copy.command.index)
                     yield _finding(job, copy, use, step.nodes)
     if steps:
@@ -117,7 +124,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _made_on_first_node(job: Job, steps: list[Step]) -> Iterator[Finding]:
     """Findings on folders that the batch shell makes on its own node, and that tasks on others get in a variable."""
-    for command in commands_of(job, "mkdir".__eq__):
+    for command in commands_named(job, "mkdir"):
         if command.phase is not Phase.BATCH or enclosing_step(command.context) is not None or command.context.captured:
             continue
         places = [_local(job, command, field) for field in command.argv[1:] if not shown_text(field).startswith("-")]
@@ -127,11 +134,10 @@ def _made_on_first_node(job: Job, steps: list[Step]) -> Iterator[Finding]:
                 continue
             step, name = found
             emptied = any(each.name == "rm" and path in operands(each) for each in job.invocations[: command.index])
-            how = "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
             yield Finding(
                 command.span,
                 f"only the first node gets this folder, but line {job.line(step.span.start)} uses it on "
-                f"{step.nodes or 'several'} nodes; write `{how} mkdir …`",
+                f"{step.nodes or 'several'} nodes; write `{_ON_EACH} mkdir …`",
                 "warning" if emptied or name in _TEMPORARY else "info",
                 related=[(step.place, f"uses the folder, by {name}")],
             )
@@ -145,15 +151,11 @@ def _inherits(job: Job, step: Step, command: Invocation, path: str) -> tuple[Ste
         return None
     for name in start.state.variables:
         value = exported(start, name)
-        if value is not None and key(value) == path and not _is_there_for(job, path, start):
-            return step, name
+        if value is not None and key(value) == path:
+            makers = [each for each in commands_named(job, "mkdir", "install") if each.phase is Phase.TASK]
+            made = is_made_there(job, path, start, folder=True) or any(path in operands(each) for each in makers)
+            return None if made else (step, name)
     return None
-
-
-def _is_there_for(job: Job, path: str, user: Invocation) -> bool:
-    """Whether something makes a folder on all nodes before a step, or in its tasks."""
-    makers = [each for each in job.invocations if each.phase is Phase.TASK and each.name in ("mkdir", "install")]
-    return is_made_there(job, path, user, folder=True) or any(path in operands(each) for each in makers)
 
 
 def _by_place(staged: list[Staged]) -> dict[str, list[tuple[int, Staged]]]:
@@ -163,11 +165,6 @@ def _by_place(staged: list[Staged]) -> dict[str, list[tuple[int, Staged]]]:
         for path in (copy.path, *(f"{copy.path}/{name}" for name in copy.names or ())):
             found.setdefault(path.rstrip("/"), []).append((number, copy))
     return found
-
-
-def _roots(path: str) -> list[str]:
-    """A path and its parent folders, without trailing slashes."""
-    return [path.rstrip("/"), *(path[:at] for at, character in enumerate(path) if character == "/")]
 
 
 def _uses(job: Job, step: Step) -> Iterator[Use]:
@@ -192,12 +189,8 @@ def _activations(job: Job) -> list[tuple[Invocation, Pieces]]:
     """The commands with which the batch shell activates an environment, and the words that name it."""
     found = []
     for command in job.invocations:
-        if (
-            command.phase is not Phase.BATCH
-            or command.parent is not None
-            or command.context.shell.depth
-            or len(command.argv) < 2
-        ):
+        in_script = command.phase is Phase.BATCH and command.parent is None and not command.context.shell.depth
+        if not in_script or len(command.argv) < 2:
             continue
         sources = command.name in ("source", ".") and shown_text(command.argv[1]).endswith("/activate")
         if sources or calls_conda_function(command):
@@ -234,7 +227,7 @@ def _local(job: Job, command: Invocation, field: Pieces) -> tuple[str, str] | No
 
 def _staged(job: Job) -> list[Staged]:
     found: list[Staged] = []
-    for command in commands_of(job, _may_stage):
+    for command in commands_of(job, lambda name: name in _STAGING or is_interpreter(name)):
         if command.name not in _STAGING and "-m" not in command.words:
             continue
         if command.phase is not Phase.BATCH or enclosing_step(command.context) is not None or command.children:
@@ -247,11 +240,6 @@ def _staged(job: Job) -> list[Staged]:
             names = _names(command, local[0]) if command.name in _COPYING else None
             found.append(Staged(command, local[0], names, local[1]))
     return found
-
-
-@lru_cache(maxsize=4096)  # scripts call the same programs again and again
-def _may_stage(program: str) -> bool:
-    return program in _STAGING or is_interpreter(program)
 
 
 def _names(command: Invocation, target: str) -> tuple[str, ...] | None:
@@ -312,29 +300,23 @@ def _leads_to(staged: Staged, path: str, option: str) -> bool:
     return True
 
 
-def _is_there(job: Job, staged: Staged, path: str, user: Invocation) -> bool:
-    """Whether something also copies the data to the other nodes, or creates it there."""
-    return any(is_made_there(job, each, user, folder=True) for each in {path, staged.path})
-
-
 def _finding(job: Job, staged: Staged, use: Use, nodes: int | None) -> Finding:
     command, user = staged.command, use.by
-    how = "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
     start = command.span.start
     line = job.source.line_of(start)
     name = f"{command.name} -m venv" if is_python(command.argv[0]) else command.name
     copies = command.name in _COPYING or command.name in ("tar", "unzip", "wget", "curl", "git")
     alone = copies and not job.source.text[line.start : start].strip()
     alone = alone and not command.piped_from and not command.redirects
-    folders = [each for each in job.invocations if each.name == "mkdir" and each.phase is Phase.BATCH]
+    folders = [each for each in commands_named(job, "mkdir") if each.phase is Phase.BATCH]
     made = any(under(staged.path, path) for each in folders for path in operands(each))
     fix = None
     if alone and not made and not command.context.calls and command.context.parent is None and job.outer is None:
-        fix = Fix("copy on each node", [insert(start, f"{how} ")], safe=False)
+        fix = Fix("copy on each node", [insert(start, f"{_ON_EACH} ")], safe=False)
     return Finding(
         command.span,
         f"this reaches only the first node ({staged.reason}), but line {job.line(user.span.start)} needs it on "
-        f"{nodes or 'several'} nodes; write `{how} {name} …`",
+        f"{nodes or 'several'} nodes; write `{_ON_EACH} {name} …`",
         "info" if use.likely else None,
         related=[(user.name_span, "looks for it")],
         fix=fix,

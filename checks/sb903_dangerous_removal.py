@@ -35,18 +35,19 @@ from itertools import pairwise
 
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.analysis.script.conditionals import depends_on_test
-from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.analysis.storage.made_folders import moves_before
-from sbatchlint.analysis.storage.written_paths import is_recursive, operands
-from sbatchlint.bash.trace import Invocation, PipelineRun
+from sbatchlint.analysis.script.pipeline_runs import begun_by
+from sbatchlint.analysis.script.work import Weight, has_work
+from sbatchlint.analysis.storage.made_folders import moves_before, named_folders
+from sbatchlint.analysis.storage.written_paths import is_recursive
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace, shortened
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
-from sbatchlint.job.programs import commands_named
+from sbatchlint.job.programs import commands_named, is_called_between
 from sbatchlint.job.shell_environment import JobEnvironment
 from sbatchlint.slurm.environment import misspelling_of, variables
-from sbatchlint.source.numbers import has_between, others
+from sbatchlint.source.numbers import others
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands
@@ -214,7 +215,7 @@ def _unset(job: Job, command: Invocation, expansion: Expansion | None) -> str | 
         entry = variables().get(name)
         if not name.isidentifier() or entry is not None and not _is_certain(job, name, command):
             return None
-        if command.state.variables.get(name) is not None or _is_open(job):
+        if command.state.variables.get(name) is not None or may_set_variables(job):
             return None
     if name in _tested(job) or name.isdigit() and "#" in _tested(job):
         return None
@@ -246,9 +247,9 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     cd = next(moves_before(job, command), None)
     if cd is None or cd.name == "popd" or len(cd.argv) != 2 or cd.context.tested or cd.context.depth:
         return None
-    run = _runs(job).get(id(cd))
-    is_sure = has_between(_making(job), cd.index + 1, command.index)
-    if run is None or run.errexit or run.tested or is_sure:
+    run = begun_by(job, cd)
+    is_sure = is_called_between(job, _MAKING, cd.index + 1, command.index)
+    if run is None or len(run.elements) > 1 or run.errexit or run.tested or is_sure:
         return None
     target, folder = shown_text(cd.argv[1]), key(cd.argv[1])
     unknown = [piece.expansion for piece in cd.argv[1] if piece.expansion is not None and piece.text is None]
@@ -256,11 +257,11 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     alone = len(cd.argv[1]) == len(unknown) == 1
     if target.strip("./") in ("", "-", "tmp") or alone and unknown[0].name in _EXISTING:
         return None
-    if folder == "${TMPDIR}" or folder in _made(job) and not empty:
+    if folder == "${TMPDIR}" or folder in named_folders(job) and not empty:
         return None
     here = _HERE.fullmatch(text_of(field) or "") is not None
-    if not here and _is_made_before(job, cd, command):
-        return None
+    if not here and has_work(job, cd.index + 1, command.index, Weight.STAGING):
+        return None  # it may make what is removed, in whatever folder that is
     entered = job.source.slice(cd.span)
     one = [each for each in command.argv[1:] if not shown_text(each).startswith("-")]
     names = f"`{shortened(shown_text(field), 30)}`"
@@ -284,10 +285,9 @@ def _of_folder(job: Job, command: Invocation, field: Pieces) -> Finding | None:
 def _folder_before(job: Job, cd: Invocation) -> str:
     """How a message names the folder in which the script is where a `cd` fails."""
     last = next(moves_before(job, cd), None)
-    home = last is None and job.request.has_option("chdir")
-    if home:
-        return "the folder of --chdir"
-    return "the submission folder" if last is None else f"the folder that line {job.line(last.span.start)} enters"
+    if last is not None:
+        return f"the folder that line {job.line(last.span.start)} enters"
+    return "the folder of --chdir" if job.request.has_option("chdir") else "the submission folder"
 
 
 def _clears(job: Job, cd: Invocation) -> bool:
@@ -303,47 +303,12 @@ def _by_pattern(job: Job) -> list[int]:
     return [each.index for each in removals if any("*" in word for word in each.words)]
 
 
-def _is_made_before(job: Job, cd: Invocation, command: Invocation) -> bool:
-    """Whether something between the `cd` and the removal may make what is removed, in whatever folder that is."""
-    return has_between(_working(job), cd.index + 1, command.index)
-
-
-@once
-def _working(job: Job) -> list[int]:
-    """The indexes of the commands that do anything."""
-    return [each.index for each in job.invocations if weight(job, each) > Weight.NONE]
-
-
-@once
-def _making(job: Job) -> list[int]:
-    """The indexes of the commands that create or test a folder."""
-    return [each.index for each in commands_named(job, *_MAKING)]
-
-
 @once
 def _tested(job: Job) -> frozenset[str]:
     """The variables that the script tests, or that must be set: `[ -z $X ]`, `${X:?}`, `case $X`."""
     string = job.text.string
     found = {name for line in _TEST_LINE.findall(string) for name in _NAME.findall(line)}
     return frozenset(found.union(_REQUIRED.findall(string))) | ({"#"} if "$#" in string else set())
-
-
-@once
-def _runs(job: Job) -> dict[int, PipelineRun]:
-    """The run of the one-command pipeline of each command, by the command's id."""
-    return {id(each): run for run in job.pipelines for each in run.elements[0][:1] if len(run.elements) == 1}
-
-
-@once
-def _made(job: Job) -> frozenset[str]:
-    """The folders that the script creates."""
-    return frozenset(path for each in job.invocations if each.name == "mkdir" for path in operands(each))
-
-
-@once
-def _is_open(job: Job) -> bool:
-    """Whether a file that cannot be read here may set any variable."""
-    return may_set_variables(job)
 
 
 CASES = [

@@ -17,10 +17,9 @@ env(1), printenv(1); sbatch(1), `--export`.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.pipeline_runs import runs_of
+from sbatchlint.analysis.script.pipeline_runs import begun_by
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
-from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.source.secret_names import is_secret
 from sbatchlint.triggers import Commands
@@ -39,15 +38,14 @@ _PASS_ALL_ON = frozenset({"sort", "cat", "tee", "nl", "column", "less", "more"})
 
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
-    if tuple(text_of(word) for word in command.argv) not in DUMPS:
-        return
-    if command.phase is Phase.SUBMIT:
+    if tuple(text_of(word) for word in command.argv) not in DUMPS or command.phase is Phase.SUBMIT:
         return
     if command.context.captured or command.redirects or command.context.calls:
         return  # the output goes, or may go, elsewhere
     if command.piped_to and not _reaches_log(job, command):
         return
-    name = _secret(command)
+    exported = (name for name, each in command.state.variables.items() if each.exported and each.alternatives)
+    name = next(filter(is_secret, exported), None)
     shown = f"including the value of `{name}`" if name else "including any tokens"
     message = f"`{command.name}` writes the whole environment into the job's log, {shown}; print only what you need"
     yield Finding(command.span, f"{message}: `env | grep '^SLURM_'`", None if name else "info")
@@ -55,21 +53,11 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 def _reaches_log(job: Job, command: Invocation) -> bool:
     """Whether a pipeline passes everything on to the log: `env | sort`."""
-    run = next((each for each in runs_of(job, command) if each.elements[0][:1] == (command,)), None)
-    if run is None:
+    run = begun_by(job, command)
+    if run is None or any(len(element) != 1 for element in run.elements[1:]):
         return False
-    filters = [each[0] for each in run.elements[1:] if len(each) == 1]
-    plain = all(each.name in _PASS_ALL_ON and not each.redirects and not each.context.captured for each in filters)
-    return plain and len(filters) == len(run.elements) - 1
-
-
-def _secret(command: Invocation) -> str | None:
-    """The name of a variable that the script exports and that, by its name, holds a secret; None if there is none."""
-    return next((name for name, each in command.state.variables.items() if _is_exported_secret(name, each)), None)
-
-
-def _is_exported_secret(name: str, variable: Variable) -> bool:
-    return variable.exported and bool(variable.alternatives) and is_secret(name)
+    filters = [each for (each,) in run.elements[1:]]
+    return all(each.name in _PASS_ALL_ON and not each.redirects and not each.context.captured for each in filters)
 
 
 CASES = [

@@ -8,6 +8,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.job import Job
 from sbatchlint.job.argv import program_name
 from sbatchlint.job.once import once
+from sbatchlint.source.numbers import has_between
 
 _index = attrgetter("index")
 
@@ -34,6 +35,16 @@ def commands_named(job: Job, *names: str) -> list[Invocation]:
     called = by_program(job)
     found = [each for name in names for each in called.get(name, ()) if each.name == name]
     return sorted(found, key=_index) if len(names) > 1 else found
+
+
+def is_called_between(job: Job, names: frozenset[str], start: int, end: int) -> bool:
+    """Whether a command of one of these names has an index from `start` up to before `end`."""
+    return has_between(_indexes(job, names), start, end)
+
+
+@once
+def _indexes(job: Job, names: frozenset[str]) -> list[int]:
+    return [each.index for each in commands_named(job, *names)]
 
 
 @once

@@ -15,6 +15,11 @@ def runs_of(job: Job, command: Invocation) -> list[PipelineRun]:
     return _runs(job).get(id(command), [])
 
 
+def begun_by(job: Job, command: Invocation) -> PipelineRun | None:
+    """The run of the pipeline, also of one command, whose first element has a command; None for other commands."""
+    return next((run for run in runs_of(job, command) if command in run.elements[0]), None)
+
+
 def ends_script(job: Job, command: Invocation) -> bool:
     """Whether errexit ends the script if a command fails that is an element of a pipeline by itself."""
     return any(run.errexit and not run.tested and (command,) in run.elements for run in runs_of(job, command))

@@ -11,6 +11,7 @@ from sbatchlint.job import Job, Step
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait, programs_with
+from sbatchlint.source.numbers import has_between
 from sbatchlint.source.regex import Regex
 
 
@@ -59,6 +60,17 @@ _EMPTY = Regex(r"(?:^|[\s;])\w+=[ \t]+$")
 _BEFORE = 60  # characters in which an assignment before a command stands
 _SHORT = 240
 _PRINTS = Regex(r"\bprint\b|version|is_available|device_count")
+
+
+def has_work(job: Job, start: int, end: int, least: Weight = Weight.PROGRAM) -> bool:
+    """Whether a command from one index up to before another does at least so much of the job's work."""
+    return has_between(_working(job, least), start, end)
+
+
+@once
+def _working(job: Job, least: Weight) -> list[int]:
+    """The indexes of the commands that do at least so much of the job's work."""
+    return [each.index for each in job.invocations if weight(job, each) >= least]
 
 
 @once

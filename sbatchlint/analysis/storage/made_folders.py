@@ -114,6 +114,12 @@ def makers(job: Job) -> list[tuple[Invocation, list[str]]]:
     ]
 
 
+@once
+def named_folders(job: Job) -> frozenset[str]:
+    """The folders that calls of mkdir name, as they are named there."""
+    return frozenset(path for command in commands_named(job, "mkdir") for path in operands(command))
+
+
 def _makes_folders(install: Invocation) -> bool:
     options = [word for word in install.words[1:] if word.startswith("-")]
     return any(option == "--directory" or option[1:2] != "-" and "d" in option for option in options)
