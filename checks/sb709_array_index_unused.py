@@ -187,9 +187,7 @@ def _copy_overwritten(job: Job, tasks: int) -> Iterator[Finding]:
 
 def _number(assignment: VariableAssignment) -> str | None:
     """The only value of an assignment if it is a number; None otherwise."""
-    values = [text_of(each.fields[0]) for each in assignment.alternatives if each.fields and len(each.fields) == 1]
-    alone = len(values) == 1 == len(assignment.alternatives)
-    return values[0] if alone and values[0] is not None and values[0].isdecimal() else None
+    return assignment.value if assignment.value is not None and assignment.value.isdecimal() else None
 
 
 def _continued(command: Invocation) -> str | None:

@@ -23,10 +23,8 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.array_elements import several_elements
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.argv import variable_name
-from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -34,7 +32,6 @@ CARD = Card(
     when=Commands("scancel", "scontrol"), seen="public scripts; Slurm's guide to job arrays", batch=True,
 )  # fmt: skip
 
-_ONE_AT_A_TIME = Regex(r".*%1")
 
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
@@ -45,8 +42,14 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     if array is None or len(command.argv) != 2 or command.context.handler or command.context.background:
         return
     name = variable_name(command.argv[1])
-    if name in ("SLURM_JOB_ID", "SLURM_JOBID") and _ONE_AT_A_TIME.fullmatch(array):
-        yield _itself(command, name)
+    if name in ("SLURM_JOB_ID", "SLURM_JOBID") and array.endswith("%1"):
+        place = command.argv[1][0].span
+        yield Finding(
+            place,
+            f"{name} is only this task (unless it is the last), so it cancels itself and the array goes on; write "
+            "`$SLURM_ARRAY_JOB_ID`",
+            fix=Fix("cancel the array", [replace(place, "$SLURM_ARRAY_JOB_ID")], safe=False),
+        )
     elif name == "SLURM_ARRAY_JOB_ID" and not command.context.conditional and _is_last(job, command):
         yield Finding(
             command.span,
@@ -57,33 +60,20 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 def _requeue(job: Job, command: Invocation) -> Iterator[Finding]:
     """The finding on a requeue of one task by an id that is, in one of them, that of the array."""
-    words = [text_of(field) for field in command.argv]
-    if len(words) < 3 or words[1] not in ("requeue", "requeuehold") or several_elements(job) is None:
-        return
+    requeues = len(command.argv) > 2 and command.words[1] in ("requeue", "requeuehold")
     name = variable_name(command.argv[-1])
-    piece = command.argv[-1][0]
-    if name in ("SLURM_JOB_ID", "SLURM_JOBID") and command.argv[-1] and piece.expansion is not None:
-        written = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
+    if requeues and name in ("SLURM_JOB_ID", "SLURM_JOBID") and several_elements(job) is not None:
+        place, written = command.argv[-1][0].span, "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
         yield Finding(
-            piece.span,
+            place,
             f"in one of the tasks {name} is the ID of the array, and this requeues all of them; write `{written}`",
-            fix=Fix("requeue this task alone", [replace(piece.span, written)]),
+            fix=Fix("requeue this task alone", [replace(place, written)]),
         )
-
-
-def _itself(command: Invocation, name: str) -> Finding:
-    word = command.argv[1][0]
-    return Finding(
-        word.span,
-        f"{name} is only this task (unless it is the last), so it cancels itself and the array goes on; write "
-        "`$SLURM_ARRAY_JOB_ID`",
-        fix=Fix("cancel the array", [replace(word.span, "$SLURM_ARRAY_JOB_ID")], safe=False),
-    )
 
 
 def _is_last(job: Job, command: Invocation) -> bool:
     """Whether commands ran before this one and nothing checked their outcome or may have ended the script."""
-    before = [each for each in job.invocations[: job.invocations.index(command)] if not each.kind]
+    before = [each for each in job.invocations[: command.index] if not each.kind]
     checked = any(each.name in ("exit", "return") or each.context.tested for each in before)
     return bool(before) and not checked and not any(run.errexit for run in job.pipelines)
 

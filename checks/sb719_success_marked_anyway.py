@@ -23,12 +23,12 @@ from functools import partial
 
 from sbatchlint.analysis.outcome.state_readers import marks_success
 from sbatchlint.analysis.script.keeping_status import name_of_status
-from sbatchlint.analysis.script.traps import traps_of
+from sbatchlint.analysis.script.traps import resets, traps_of
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import Function
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH:
         return
     traps = [each for each in traps_of(job) if each.signal in ("EXIT", "0")]
-    if len(traps) != 1 or any(each.signal == "ERR" for each in traps_of(job)) or _is_reset(job):
+    if len(traps) != 1 or any(each.signal == "ERR" for each in traps_of(job)) or any(map(resets, job.invocations)):
         return
     command = traps[0].command
     handler = [each for each in job.invocations if each.parent is command]
@@ -107,16 +107,6 @@ def _is_foreground(job: Job, trap: Invocation, command: Invocation) -> bool:
     if command.index <= trap.index or command.parent is not None or context.handler or context.background is not None:
         return False
     return command.name != "srun" and context.shell.kind == "script" and weight(job, command) >= Weight.PROGRAM
-
-
-def _is_reset(job: Job) -> bool:
-    """Whether a trap is reset before the end of the script."""
-    commands = (
-        command
-        for command in job.invocations
-        if command.name == "trap" and len(command.argv) > 1 and not command.context.handler
-    )
-    return any(text_of(each.argv[1]) in ("-", "") for each in commands)
 
 
 def _is_followed_by_work(job: Job, trap: Invocation) -> bool:

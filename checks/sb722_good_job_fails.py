@@ -84,7 +84,7 @@ def _counters(job: Job, commands: list[Span]) -> Iterator[Finding]:
             continue
         name, before = match[1], job.source.text[: span.start]
         values = [each for each in job.assignments if each.name == name]
-        zero = all(len(each.alternatives) == 1 and _text(each.alternatives[0].fields) == "0" for each in values)
+        zero = all(each.value == "0" for each in values)
         changed = Regex(rf"\b{name}(?:\+\+|--|\s*[-+*/%]=)|(?:let|\(\()\s*\"?{name}\s*=").search(before)
         if values and zero and not changed and values[0].span.start < span.start:
             yield Finding(
@@ -95,10 +95,6 @@ def _counters(job: Job, commands: list[Span]) -> Iterator[Finding]:
             )
 
 
-def _text(fields: object) -> str | None:
-    return text_of(fields[0]) if isinstance(fields, tuple) and len(fields) == 1 else None
-
-
 def _under_errexit(job: Job, run: PipelineRun, work: int, begun: int) -> Iterator[Finding]:
     first = run.elements[0][0] if run.elements and run.elements[0] else None
     if first is None:
@@ -106,9 +102,8 @@ def _under_errexit(job: Job, run: PipelineRun, work: int, begun: int) -> Iterato
     if first.name == "read" and len(run.elements) == 1:
         words = [text_of(field) for field in first.argv]
         if "-d" in words and words[words.index("-d") + 1 : words.index("-d") + 2] == [""] and not first.context.loops:
-            yield Finding(
-                first.span, "`read -d ''` returns 1 at the end of its input, and `set -e` ends the job; add `|| true`"
-            )
+            happens = "`read -d ''` returns 1 at the end of its input, and `set -e` ends the job"
+            yield Finding(first.span, f"{happens}; add `|| true`")
         return
     deciding = [each[0] for each in (run.elements if run.pipefail else run.elements[-1:]) if each]
     grep = next((each for each in deciding if each.name in _GREPS), None)
@@ -129,7 +124,8 @@ def _under_errexit(job: Job, run: PipelineRun, work: int, begun: int) -> Iterato
     if _is_report(before) or _reads_report(job, grep):
         return  # the owner knows the lines of it
     last = run.elements[-1][0] if run.elements[-1] else grep
-    if 0 <= work < grep.index and grep.context.parent is None and _prints(last):
+    to_file = any(each.operator in (">", ">>", "&>", ">|") and each.fd != "2" for each in last.redirects)
+    if 0 <= work < grep.index and grep.context.parent is None and not to_file:
         head = run.pipefail and last.name == "head"
         yield _finding(grep, "`grep` returns 1 if it finds no line" + (", or `head` ends it" if head else ""))
 
@@ -152,14 +148,8 @@ def _reports(job: Job) -> frozenset[str]:
 
 
 def _finding(grep: Invocation, reason: str) -> Finding:
-    return Finding(
-        grep.name_span, f"{reason}, and then `set -e` fails a job that did its work; add `|| true`", "warning"
-    )
-
-
-def _prints(command: Invocation) -> bool:
-    """Whether a command's output goes to the log of the job."""
-    return not any(each.operator in (">", ">>", "&>", ">|") and each.fd != "2" for each in command.redirects)
+    message = f"{reason}, and then `set -e` fails a job that did its work; add `|| true`"
+    return Finding(grep.name_span, message, "warning")
 
 
 def _last_test(job: Job) -> Iterator[Finding]:
@@ -176,12 +166,11 @@ def _last_test(job: Job) -> Iterator[Finding]:
         return
     span = job.span(last.start, last.end)
     tested = _STATUS_TEST.match(written)
+    happens, severity = f"if `{written}` is false, the script ends with 1 and the job is FAILED", "warning"
     if tested and (tested[1] == "?" or Regex(rf"\b{tested[1]}=\"?\$(?:\?|\{{PIPEST)").search(job.text.string)):
         happens = f"`{written}` returns 1 if the status is 0, so the job is FAILED when everything went well"
-        yield Finding(span, f"{happens}; write `if {written}; then …; fi`")
-    else:
-        happens = f"if `{written}` is false, the script ends with 1 and the job is FAILED"
-        yield Finding(span, f"{happens}; write `if {written}; then …; fi`", "warning")
+        severity = "error"
+    yield Finding(span, f"{happens}; write `if {written}; then …; fi`", severity)
 
 
 def _holds_in_jobs(test: str) -> bool:
@@ -203,7 +192,8 @@ def _last_kill(job: Job, met: Sequence[tuple[Invocation, Weight]]) -> Iterator[F
             continue
         if command.name in ("killall", "pkill") and not command.context.background:
             names = {text_of(field) for field in command.argv[1:]}
-            ran = {name for each, _ in met if each.index < command.index for name in _names(each) & names}
+            earlier = [each for each, _ in met if each.index < command.index]
+            ran = {name for each in earlier for other in (each, *each.descendants()) if (name := other.name) in names}
             if ran and not any(each.context.background for each in job.invocations[: command.index]):
                 happens = f"`{min(ran)}` has ended by then, so `{command.name}` finds no process and returns 1"
                 yield Finding(command.name_span, f"{happens}: a successful job is FAILED; remove it, or add `|| true`")
@@ -214,11 +204,6 @@ def _last_kill(job: Job, met: Sequence[tuple[Invocation, Weight]]) -> Iterator[F
                 happens = "`wait` returns 143, the status of a process that was killed, and a successful job is FAILED"
                 yield Finding(command.span, f"{happens}; add `|| true`", related=[(killed.span, "killed here")])
                 return
-
-
-def _names(command: Invocation) -> set[str]:
-    """The names of the processes that a command runs as."""
-    return {each.name for each in (command, *command.descendants()) if each.name}
 
 
 def _processes(field: Pieces) -> set[object]:

@@ -109,8 +109,7 @@ def _is_of_some_tasks(job: Job, command: Invocation) -> bool:
 
 
 def _is_shared(job: Job, command: Invocation, place: Pieces) -> bool:
-    container = container_of(command)
-    if container is not None or not is_at_one_place(job, command, place):
+    if container_of(command) is not None or not is_at_one_place(job, command, place):
         return False
     return not classify(place, job.site).private
 
@@ -121,11 +120,9 @@ def _made(command: Invocation) -> tuple[str, Pieces | None, Span] | None:
     if any("help" in word for word in words[1:]):
         return None
     python = python_of(command)
-    if python is not None and python.kind == "module" and python.text in ("venv", "virtualenv"):
-        operands = _operands(command, python.after)
-        return ("environment", operands[0], span_of(operands[0])) if operands else None
-    if command.name == "virtualenv" or words[:2] == ["uv", "venv"]:
-        operands = _operands(command, 1 if command.name == "virtualenv" else 2)
+    is_module = python is not None and python.kind == "module" and python.text in ("venv", "virtualenv")
+    if is_module or command.name == "virtualenv" or words[:2] == ["uv", "venv"]:
+        operands = _operands(command, python.after if python is not None else 1 if command.name == "virtualenv" else 2)
         return ("environment", operands[0], span_of(operands[0])) if operands else None
     if command.name in _CONDA and (words[1:2] == ["create"] or words[1:3] == ["env", "create"]):
         first, last = span_of(argv[0]), span_of(argv[1 if words[1] == "create" else 2])
@@ -136,9 +133,7 @@ def _made(command: Invocation) -> tuple[str, Pieces | None, Span] | None:
         return ("environment", None, span) if words[1] == "env" else None
     if words[:2] == ["git", "clone"]:
         operands = _operands(command, 2)
-        if len(operands) > 1:
-            return "clone", operands[1], span_of(operands[1])
-        return ("clone", operands[0], span_of(operands[0])) if operands else None
+        return ("clone", operands[-1], span_of(operands[-1])) if operands else None
     return None
 
 

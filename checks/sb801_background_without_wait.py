@@ -43,12 +43,13 @@ from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import Background, Heredoc, Statement, Unparsed
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.trace import Invocation, Shell, Spawn
+from sbatchlint.bash.trace import Invocation, Shell
 from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
 from sbatchlint.bash.variables import Guards, branches_in, merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
@@ -223,7 +224,7 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
         return None
     known[id(home)] = -1  # until the loop below has found otherwise
     inside, own = {id(each) for each in commands}, set(home.enclosing_shells())
-    given_up = _given_up(job).get(id(shell))
+    given_up = certainly_disowned(job).get(id(shell))
     elsewhere = race = None
     same = set(filter(None, map(_program, works)))
     serves = any(server_name(each) is not None for each in works)
@@ -321,19 +322,10 @@ def _awaits_last(job: Job, wait: Invocation, first: Invocation, same: Collection
     """Whether `wait $!` awaits a later statement of this shell, which runs one of the same programs."""
     if not _is_for_last(wait):
         return False
-    later = [
-        commands
-        for shell, commands in _backgrounds(job).values()
-        if shell.parent is wait.context.shell and first.index < commands[0].index < wait.index
-    ]
-    last = max(later, key=lambda commands: commands[0].index, default=None)
-    return last is not None and any(_program(each) in same for each in last)
-
-
-@once
-def _given_up(job: Job) -> dict[int, Invocation]:
-    """The `disown` by the id of the background statement that it surely gives up."""
-    return certainly_disowned(job)
+    started = [commands for shell, commands in _backgrounds(job).values() if shell.parent is wait.context.shell]
+    later = [commands for commands in started if first.index < commands[0].index < wait.index]
+    last = max(later, key=lambda commands: commands[0].index, default=[])
+    return any(_program(each) in same for each in last)
 
 
 @once
@@ -394,18 +386,13 @@ def _root(job: Job, first: Invocation, home: Shell) -> Shell | None:
         if step is not None and parent is step.invocation:
             break
     for shell in home.enclosing_shells():
-        if shell.kind == "substitution" or shell.kind == "pipeline" and not _is_last_of_pipeline(job, shell):
+        pipelines = [run.span for run in job.pipelines if len(run.elements) > 1] if shell.kind == "pipeline" else []
+        is_last = any(span.start < shell.span.start and span.end == shell.span.end for span in pipelines)
+        if shell.kind == "substitution" or shell.kind == "pipeline" and not is_last:
             return None
         if shell.parent is top:
             return shell
     return None
-
-
-def _is_last_of_pipeline(job: Job, shell: Shell) -> bool:
-    return any(
-        len(run.elements) > 1 and run.span.start < shell.span.start and run.span.end == shell.span.end
-        for run in job.pipelines
-    )
 
 
 # --- work ----------------------------------------------------------------------------------------------
@@ -422,11 +409,8 @@ def _is_work(job: Job, command: Invocation, shell: Shell) -> bool:
         return False  # the srun itself counts
     if any(shell.span.contains(loop) and _ENDLESS.match(job.source.slice(loop)) for loop in command.context.loops):
         return False  # it runs for as long as the job
-    return (
-        not has_trait(command.name, "monitors")
-        and command.name not in ("wait", "exec", "read")
-        and not _is_quick(command)
-    )
+    is_other = has_trait(command.name, "monitors") or command.name in ("wait", "exec", "read")
+    return not is_other and not _is_quick(command)
 
 
 def _is_certain_work(job: Job, command: Invocation) -> bool:
@@ -435,12 +419,7 @@ def _is_certain_work(job: Job, command: Invocation) -> bool:
     if any(launcher is not None and launcher.kind == "ray" for launcher in launchers):
         return False  # a server
     for ancestor in (command, *command.ancestors()):
-        if (
-            ancestor.name == "srun"
-            or isinstance(ancestor.spawn, Spawn)
-            and ancestor.name not in _SHELLS
-            and ancestor is not command
-        ):
+        if ancestor.name == "srun" or ancestor is not command and ancestor.name not in _SHELLS:
             return True
         if not ancestor.context.background:
             break
@@ -483,11 +462,10 @@ def _message(job: Job, group: list[Abandoned], place: Span) -> str:
     if lost.elsewhere is not None:
         begin = f"`wait` on line {job.line(lost.elsewhere.span.start)} runs in a different shell from `{name}`, "
         begin += f"so the job ends and Slurm kills `{name}`"
-    given_up = _given_up(job).get(id(lost.shell))
-    if given_up is not None and any(each.name == "wait" and each.index > given_up.index for each in job.invocations):
-        return (
-            f"{begin}: `wait` does not wait after `disown`; leave out line {job.line(given_up.span.start)}'s `disown`"
-        )
+    given_up = certainly_disowned(job).get(id(lost.shell))
+    if given_up is not None and any(each.index > given_up.index for each in commands_named(job, "wait")):
+        line = job.line(given_up.span.start)
+        return f"{begin}: `wait` does not wait after `disown`; leave out line {line}'s `disown`"
     advice = {"subshell": "write `wait` before the `)`", "pipeline": "write `| { …; wait; }`"}
     if kind != "script":
         return f"{begin}; {advice.get(kind, 'write `wait` in the shell that starts it')}"
@@ -512,26 +490,16 @@ def _statement(job: Job, lost: Abandoned) -> Statement | None:
 
 def _fails(job: Job, lost: Abandoned) -> bool:
     """Whether the script may end with a status other than 0."""
-    return any(
-        command.name == "exit"
-        and command.index > lost.first.index
-        and [text_of(field) for field in command.argv[1:]] != ["0"]
-        for command in job.invocations
-    )
+    later = [each for each in commands_named(job, "exit") if each.index > lost.first.index]
+    return any(each.words[1:] != ["0"] for each in later)
 
 
 def _has_others(job: Job, group: list[Abandoned]) -> bool:
     """Whether a bare `wait` would also await something else, which may never end."""
     home, spans = group[-1].home, {each.shell.span for each in group}
     same = set(filter(None, (_program(each.work) for each in group)))  # work of the same kind ends as this does
-    waits = [
-        command
-        for command in job.invocations
-        if command.name == "wait"
-        and len(command.argv) == 1
-        and command.context.shell is home
-        and not command.context.conditional
-    ]
+    bare = [each for each in commands_named(job, "wait") if len(each.argv) == 1 and each.context.shell is home]
+    waits = [each for each in bare if not each.context.conditional]
     return any(
         shell.parent is home
         and shell.span not in spans

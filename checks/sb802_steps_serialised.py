@@ -39,7 +39,7 @@ from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.interpreter.builtins import BUILTINS
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, shown_text, text_of
+from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
@@ -143,13 +143,9 @@ def _cpus_of(request: Request) -> int:
     return number + number % 2
 
 
-def _claim_of(job: Job, step: Step, total: _Resources, version: str, exact: bool = False) -> _Claim | None:
-    """What a step claims in a release; None where that is unknown. `exact`: as if it had --exact."""
-    return _claim(job, step, total, version, exact)
-
-
 @once
-def _claim(job: Job, step: Step, total: _Resources, version: str, exact: bool) -> _Claim | None:
+def _claim_of(job: Job, step: Step, total: _Resources, version: str, exact: bool) -> _Claim | None:
+    """What a step claims in a release; None where that is unknown. `exact`: as if it had --exact."""
     options, request, command = step.options, step.request, step.invocation
     if not step.certain or step.in_other_job or any(name in options or request.has_option(name) for name in _UNCLEAR):
         return None
@@ -216,20 +212,15 @@ def check(job: Job) -> Iterator[Finding]:
                 yield from found
                 for place in list(running) if found else ended:
                     del running[place]
-        step = steps.get(id(command))
-        if (
-            step is None
-            and command.context.background is not None
-            and command.parent is None
-            and not command.calls_function
-        ):
-            if id(command.context.background) not in busy and weight(job, command) > Weight.NONE:
-                busy.add(id(command.context.background))
+        step, background = steps.get(id(command)), command.context.background
+        if step is None and background is not None and command.parent is None and not command.calls_function:
+            if weight(job, command) > Weight.NONE:
+                busy.add(id(background))
         if step is None or command.phase is not Phase.BATCH or command.context.handler or command.context.captured:
             continue
         if step.program and all(each.name in BUILTINS or has_trait(each.name, "quick") for each in step.program):
             continue  # `srun cd run && mpirun …`: the step is over at once
-        background, by = command.context.background, _several_at_once(command)
+        by = _several_at_once(command)
         if by is not None:
             yield from _finding(job, total, [Started(step, True, by)])
         elif background is None:
@@ -308,7 +299,7 @@ def _reasons(job: Job, first: Started, later: Started, group: list[Started], tot
         return {}  # each has a node of its own
     releases: dict[str, set[str]] = {}
     for version in job.versions.majors:
-        one, other = _claim_of(job, first.step, total, version), _claim_of(job, later.step, total, version)
+        one, other = (_claim_of(job, each.step, total, version, False) for each in (first, later))
         reasons = None if one is None or other is None else _clash(one, other, total)
         fits = one_node or _only_looks(later.step) or _would_fit(job, total, together, counts, version)
         if reasons and fits:
@@ -376,7 +367,7 @@ def _would_fit(job: Job, total: _Resources, together: list[Started], counts: lis
     """Whether the job has enough CPUs for what these steps need."""
     cpus = 0
     for number, started in zip(counts, together):
-        needed = _claim_of(job, started.step, total, version, exact=True)
+        needed = _claim_of(job, started.step, total, version, True)
         if needed is None or not needed.cpus:
             return False
         cpus += number * needed.cpus
@@ -412,6 +403,8 @@ def _report(
     looks = _only_looks(later.step)
     beside = first.step is not later.step and _covers_job(later.step, total) and _never_ends(job, first.step)
     options = [] if looks or beside else _advice(job, total, group, first, later, releases[-1], reasons)
+    # srun refuses both together, from 21.08 on
+    instead = " instead of `--exclusive`" if "exclusive" in later.step.options else ""
     if "whole" in reasons and total.nodes == 1 and _is_for_one(job) and not beside and not looks:
         when, happens, claimed, options = "", f"the job requests one CPU, so {happens}", [], []
         advice = "request `--ntasks=N` to run N at a time, with `--exact`"
@@ -419,21 +412,15 @@ def _report(
         unsure = "whole" in reasons and not total.cpus and job.request.exclusive is None
         advice = f"add `{' '.join(options)}` to each srun" + (", and request enough CPUs for all" if unsure else "")
     elif looks:
-        instead = " instead of `--exclusive`" if "exclusive" in later.step.options else ""
         advice = f"add `--overlap`{instead} to it"
     elif beside:
         advice = "add `--overlap`, or `--exclude` the other's node"
     elif first.step is later.step:
-        advice = "request more CPUs, and add `--exact` to each srun"
-        if reasons == {"gpus"}:
-            advice = "request more GPUs, and add `--exact --gres=gpu:1` to each srun"
-        elif "gpus" in reasons:
-            advice = "request more CPUs, and add `--exact --gres=gpu:1` to each srun"
+        more, own = "GPUs" if reasons == {"gpus"} else "CPUs", " --gres=gpu:1" if "gpus" in reasons else ""
+        advice = f"request more {more}, and add `--exact{own}` to each srun"
     elif all((each.step.tasks or 0) > 1 for each in (first, later)):
         advice = "give each fewer tasks, and `--exact`"
     else:
-        # srun refuses both together, from 21.08 on
-        instead = " instead of `--exclusive`" if "exclusive" in later.step.options else ""
         advice = f"add `--overlap`{instead} to one of them"
     claims = f": each claims {' and '.join(claimed)}" if claimed else ""
     message = f"{when + ' ' if when else ''}{happens}{claims}; {advice}"
@@ -450,9 +437,8 @@ def _report(
 def _is_for_one(job: Job) -> bool:
     """Whether the job requests one task of one CPU: Slurm allocates a core, which may count as two."""
     request = job.request
-    return cpus_in_all(request) is not None and request.effective_tasks() == 1 == (
-        whole(request.value("cpus-per-task")) or 1
-    )
+    one_cpu = (whole(request.value("cpus-per-task")) or 1) == 1
+    return one_cpu and cpus_in_all(request) is not None and request.effective_tasks() == 1
 
 
 def _starts_all_each_time(job: Job, step: Step) -> bool:
@@ -471,11 +457,9 @@ def _never_ends(job: Job, step: Step) -> bool:
     leaves = [each for each in step.program if not each.children]
     if any(_ENDLESS.match(" ".join(each.words)) or server_name(each) is not None for each in leaves):
         return True
-    inside = [
-        command
-        for command in leaves
-        if any(_ENDLESS_LOOP.match(job.source.text, loop.start) for loop in command.context.loops)
-    ]
+    loops = {loop for each in leaves for loop in each.context.loops}
+    endless = {loop for loop in loops if _ENDLESS_LOOP.match(job.source.text, loop.start)}
+    inside = [each for each in leaves if not endless.isdisjoint(each.context.loops)]
     return bool(inside) and all(has_trait(each.name, "looks") or each.name == "tee" for each in inside)
 
 
@@ -489,7 +473,7 @@ def _advice(
         number = iterations if iterations > 1 else max(job.request.effective_tasks() or 0, 2)
     options = []
     if reasons & {"whole", "cpus"}:
-        claims = [_claim_of(job, each.step, total, version, exact=True) for each in (first, later)]
+        claims = [_claim_of(job, each.step, total, version, True) for each in (first, later)]
         needed = sum(each.cpus or 0 for each in claims if each is not None)
         if "cpus" in reasons or total.cpus and needed > total.cpus:
             return []
@@ -563,19 +547,15 @@ def _is_alike(first: Step, second: Step) -> bool:
     """Whether two steps run one program with different arguments, and the second does not continue the first."""
     if not _is_plain(second) or len(first.program) != 1 or len(second.program) != 1:
         return False
-    words = [[shown_text(field) for field in _of(step).argv] for step in (first, second)]
-    if len(words[0]) != len(words[1]) or words[0] == words[1] or len(words[0]) < 2:
+    (one,), (other,) = first.program, second.program
+    beginning = [text_of(field) for field in one.argv[:2]]
+    if len(one.argv) != len(other.argv) or one.words == other.words or len(one.argv) < 2:
         return False
-    if any(text_of(field) is None for step in (first, second) for field in _of(step).argv[:2]):
+    if None in beginning or beginning != [text_of(field) for field in other.argv[:2]]:
         return False
-    if words[0][:2] != words[1][:2]:
-        return False
-    differing = [at for at, (one, other) in enumerate(zip(*words)) if one != other]
-    return not any(_IN_ORDER.search(f"{words[side][at - 1]} {words[side][at]}") for at in differing for side in (0, 1))
-
-
-def _of(step: Step) -> Invocation:
-    return step.program[0]
+    differing = [at for at, (word, another) in enumerate(zip(one.words, other.words)) if word != another]
+    pairs = [words[at - 1 : at + 1] for at in differing for words in (one.words, other.words)]
+    return not any(_IN_ORDER.search(" ".join(pair)) for pair in pairs)
 
 
 CASES = [

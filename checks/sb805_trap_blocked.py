@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.near_misses import is_turned_off
 from sbatchlint.analysis.script.appending import where_to_append
-from sbatchlint.analysis.script.traps import traps_of
+from sbatchlint.analysis.script.traps import resets, traps_of
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
@@ -85,7 +85,7 @@ def _foreground_work(job: Job, trap: Invocation) -> Invocation | None:
     heaviest = Weight.STAGING
     later = _decisive(job)
     for command in later[bisect_right(later, trap.index, key=lambda each: each.index) :]:
-        if _resets(command):
+        if resets(command):
             break
         if command.name == "exec" and len(command.argv) > 1:
             return None
@@ -107,13 +107,9 @@ def _decisive(job: Job) -> list[Invocation]:
     )  # fmt: skip
     return [
         each for each in own
-        if _resets(each) or each.name == "exec" and len(each.argv) > 1
+        if resets(each) or each.name == "exec" and len(each.argv) > 1
         or not each.context.captured and each.alternatives == 1 and weight(job, each) > Weight.STAGING
     ]  # fmt: skip
-
-
-def _resets(command: Invocation) -> bool:
-    return command.name == "trap" and len(command.argv) > 2 and text_of(command.argv[1]) in ("-", "")
 
 
 def _is_watching(job: Job, command: Invocation) -> bool:

@@ -142,13 +142,10 @@ def _holds_secret(assigned: VariableAssignment) -> bool:
             value = shown_text(field).strip()
             if value.upper() == assigned.name.upper():
                 continue  # a slot: `HF_TOKEN=HF_TOKEN`
-            if field and NO_SECRET.fullmatch(value) is None and not _is_path(field):
+            is_path = len(field) > 1 and "/" in value and "://" not in value
+            if field and NO_SECRET.fullmatch(value) is None and not is_path:
                 return True
     return False
-
-
-def _is_path(field: Pieces) -> bool:
-    return len(field) > 1 and "/" in shown_text(field) and "://" not in shown_text(field)
 
 
 def _pieces(assigned: VariableAssignment) -> Iterator[Piece]:
@@ -303,10 +300,7 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
         if export is not None:
             passes = has_it and _inherits(job, command, export.context)
             edits = _without_export(job, export) if passes else []
-            return (
-                "remove it: steps inherit it",
-                _fix("let the step inherit it", edits),
-            )
+            return "remove it: steps inherit it", _fix("let the step inherit it", edits)
     if command.name == "curl" and text_of(command.argv[number - 1]) in ("-H", "--header"):
         return "write the header to a private file, and `-H @FILE`", None
     login: Invocation | None = command
@@ -317,8 +311,7 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
         return by_itself, None
     reads_it = login is command or _inherits(job, command, login.context)
     edits = _without_login(job, login) if has_it and reads_it and name == LOGINS[login.name or ""] else []
-    advice = "remove it: wandb reads the variable"
-    return advice, _fix("remove the login", edits)
+    return "remove it: wandb reads the variable", _fix("remove the login", edits)
 
 
 def _fix(title: str, edits: list[Edit]) -> Fix | None:
@@ -335,9 +328,8 @@ def _inherits(job: Job, command: Invocation, context: Context) -> bool:
     between: Invocation | None = context.parent
     while between is not None and between is not command:
         info = between.spawn.info
-        if isinstance(info, Container) and not info.inherits or between.spawn.cleared:
-            return False
-        if between.spawn.kind in ("ssh", "sudo", "docker", "podman"):
+        is_closed = isinstance(info, Container) and not info.inherits or between.spawn.cleared
+        if is_closed or between.spawn.kind in ("ssh", "sudo", "docker", "podman"):
             return False
         between = between.context.parent
     return True
@@ -351,10 +343,9 @@ def _is_value_of(command: Invocation, number: int, option: str) -> bool:
 def _export_again(job: Job, command: Invocation, name: str, span: Span) -> VariableAssignment | None:
     """The export in the shell program of a task that repeats a variable: `export NAME=$NAME`."""
     for assignment in assignments_by_name(job).get(name, []):
-        if assignment.context.parent is None or not assignment.exported:
-            continue
-        if command in (assignment.context.parent, *assignment.context.parent.ancestors()):
-            if assignment.name_span.end <= span.start <= assignment.name_span.end + 4:
+        parent, end = assignment.context.parent, assignment.name_span.end
+        if parent is not None and assignment.exported and end <= span.start <= end + 4:
+            if command in (parent, *parent.ancestors()):
                 return assignment
     return None
 
@@ -456,11 +447,8 @@ def _traced(secrets: Secrets, printed: dict[str, VariableRead]) -> Iterator[Find
     interpreter, line = job.interpreter_line
     if interpreter in ("bash", "sh") and re.search(r"\s-\w*x", line):
         tracers.append((job.span(0, len(job.text.string.partition("\n")[0])), "-x", None))
-    tracers += [
-        (command.span, "set -x", command)
-        for command in job.invocations
-        if _tracing(command) is True and not depends_on_test(command)
-    ]
+    setting = [each for each in commands_named(job, "set") if _tracing(each) and not depends_on_test(each)]
+    tracers += [(each.span, "set -x", each) for each in setting]
     for span, written, start in tracers:
         found = _first_traced(secrets, start)
         if found is not None:

@@ -379,6 +379,12 @@ class VariableAssignment(Record):
     def name_span(self) -> Span:
         return self.text.span(self.name_start, self.name_start + len(self.name))
 
+    @property
+    def value(self) -> str | None:
+        """The value, where it can be only one, of one word that is known; None otherwise."""
+        fields = self.alternatives[0].fields if len(self.alternatives) == 1 else None
+        return text_of(fields[0]) if fields is not None and len(fields) == 1 else None
+
 
 class VariableRead(Record):
     """A look-up of a variable by its name; what a condition looks at may be recorded twice.

@@ -40,6 +40,12 @@ def traps_of(job: Job) -> list[Trap]:
     return found
 
 
+def resets(command: Invocation) -> bool:
+    """Whether a command of the script, not of a trap, resets a trap or ignores its signal: `trap - TERM`."""
+    is_trap = command.name == "trap" and len(command.argv) > 2 and not command.context.handler
+    return is_trap and text_of(command.argv[1]) in ("-", "")
+
+
 def exiting_trap(job: Job) -> Invocation | None:
     """The trap for ERR, or the `exit` in a trap for EXIT that sets the script's status; None if there is none."""
     ends: list[str | None] = []
