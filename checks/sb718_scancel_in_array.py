@@ -33,7 +33,6 @@ CARD = Card(
 )  # fmt: skip
 
 
-
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     array = job.request.value("array")
     if array is not None and command.name == "scontrol":

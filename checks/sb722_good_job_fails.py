@@ -193,7 +193,7 @@ def _last_kill(job: Job, met: Sequence[tuple[Invocation, Weight]]) -> Iterator[F
         if command.name in ("killall", "pkill") and not command.context.background:
             names = {text_of(field) for field in command.argv[1:]}
             earlier = [each for each, _ in met if each.index < command.index]
-            ran = {name for each in earlier for other in (each, *each.descendants()) if (name := other.name) in names}
+            ran = {name for one in earlier for each in (one, *one.descendants()) if (name := each.name or "") in names}
             if ran and not any(each.context.background for each in job.invocations[: command.index]):
                 happens = f"`{min(ran)}` has ended by then, so `{command.name}` finds no process and returns 1"
                 yield Finding(command.name_span, f"{happens}: a successful job is FAILED; remove it, or add `|| true`")

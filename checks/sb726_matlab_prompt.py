@@ -105,7 +105,7 @@ def _of_command(job: Job, command: Invocation) -> Iterator[Finding]:
     fix: Fix | None = Fix("run it with -batch", [replace(option, "-batch")], safe=False)
     advice = f"write `-batch` instead of `{job.source.slice(option)}` (R2019a or later)"
     if _is_before_batch(job, command):
-        short = len(text) <= _SHORT and not set(text) & set("\"$`\\\n") and UNKNOWN_CHARACTER not in text
+        short = len(text) <= _SHORT and not set(text) & set('"$`\\\n') and UNKNOWN_CHARACTER not in text
         code = text.strip(" ;,") if short and not ends else "STATEMENTS"
         fix, advice = None, f'write `-r "try {code}, catch e, disp(getReport(e)), exit(1), end, exit"`'
     yield Finding(

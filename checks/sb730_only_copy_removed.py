@@ -78,7 +78,7 @@ def _copied(job: Job, transfer: Invocation) -> str:
     *sources, _ = _operands(transfer) or [()]
     span = span_of(sources[0]) if len(sources) == 1 else None
     written = job.source.slice(span) if span is not None and transfer.span.contains(span) else ""
-    fits = written.strip("*./\"") and len(written) < _LONGEST and "\n" not in written
+    fits = written.strip('*./"') and len(written) < _LONGEST and "\n" not in written
     return f"`{written}`" if fits else "the files"
 
 

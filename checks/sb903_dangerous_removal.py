@@ -124,7 +124,7 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
         if command.alternatives > 1 or command.phase is Phase.SUBMIT:
             return None
         words = job.source.slice(command.span).split()
-        written = next((each for each in words if "$" in each and each.strip("\"").endswith(rest)), "")
+        written = next((each for each in words if "$" in each and each.strip('"').endswith(rest)), "")
         what = f"this is `{command.name} … {rest}`, which"
         if written:
             what = f"`{shortened(written)}` is `{rest}` here, so this"

@@ -56,6 +56,7 @@ def disowned(job: Job) -> Iterator[tuple[Invocation, list[Shell]]]:
                 by_home.setdefault(id(shell.parent), {})[id(shell)] = shell
 
 
+@once
 def certainly_disowned(job: Job) -> dict[int, Invocation]:
     """The `disown` by the id of each statement in the background that it surely gives up."""
     found = dict[int, Invocation]()
