@@ -61,7 +61,14 @@ def parse(string: str, version: str) -> Dependency | DependencyFault:
     """
     if string in ("", "0"):
         return Dependency((), False)
-    return _Parser(string, not is_before(version, "25.11")).read()
+    try:
+        return _Parser(string, not is_before(version, "25.11")).read()
+    except _Refused as refused:
+        return DependencyFault(*refused.args)
+
+
+class _Refused(Exception):
+    """A value is refused. `args`: the offset and the reason, as in `DependencyFault`."""
 
 
 class _Parser:
@@ -74,37 +81,29 @@ class _Parser:
         self.sign = ""
         self.any = False
 
-    def read(self) -> Dependency | DependencyFault:
+    def read(self) -> Dependency:
         text = self.text
         at = 0
         while True:
             if text[at : at + 9].lower() == "singleton":
-                end = at + 9
-                state = self.state(end)
-                if isinstance(state, DependencyFault):
-                    return state
-                self.terms.append(Term("singleton", 0, None, 0, False, at, state))
-                at = state
+                end = self.state(at + 9)
+                self.terms.append(Term("singleton", 0, None, 0, False, at, end))
+                at = end
                 bare = False
             elif ":" not in text[at:] and is_number(text[at : at + 1]):
                 term = self.job(at, "afterany", 0, True)
-                if isinstance(term, DependencyFault):
-                    return term
                 self.terms.append(term)
                 at = term.end
                 bare = True
             else:
                 found = _TYPE.match(text, at)
                 if found is None or text.find(":", at) < 0:
-                    return DependencyFault(at, self.no_type(at))
+                    raise _Refused(at, self.no_type(at))
                 name = found.group().lower()
                 colon = text.find(":", at)
                 if colon != found.end() and name != "afterburstb":
-                    return DependencyFault(at, self.no_type(at))
-                listed = self.jobs(at, colon + 1, "afterburstbuffer" if name == "afterburstb" else name)
-                if isinstance(listed, DependencyFault):
-                    return listed
-                at = listed
+                    raise _Refused(at, self.no_type(at))
+                at = self.jobs(at, colon + 1, "afterburstbuffer" if name == "afterburstb" else name)
                 bare = False
             sign = text[at : at + 1]
             if sign not in (",", "?") or not sign:
@@ -112,18 +111,16 @@ class _Parser:
             if self.strict:
                 expected = "," if bare else self.sign
                 if expected and sign != expected:
-                    return DependencyFault(
-                        at, "`,` and `?` cannot be mixed" if not bare else "`?` cannot follow a bare job ID"
-                    )
+                    raise _Refused(at, "`,` and `?` cannot be mixed" if not bare else "`?` cannot follow a bare job ID")
                 self.sign = sign
             elif bare and sign == "?":
-                return DependencyFault(at, "`?` cannot follow a bare job ID")
+                raise _Refused(at, "`?` cannot follow a bare job ID")
             if sign == "?":
                 self.any = True
             at += 1
         rest = text[at:]
         if rest and (self.strict or self.terms[-1].type == "singleton" or self.terms[-1].bare):
-            return DependencyFault(at, f"`{rest}` cannot follow a {'job ID' if self.terms[-1].job else 'term'}")
+            raise _Refused(at, f"`{rest}` cannot follow a {'job ID' if self.terms[-1].job else 'term'}")
         return Dependency(tuple(self.terms), self.sign == "?" if self.strict else self.any)
 
     def no_type(self, at: int) -> str:
@@ -141,13 +138,11 @@ class _Parser:
             return f"{word} names no job"
         return f"`{word}` is not a type of dependency"
 
-    def jobs(self, start: int, at: int, name: str) -> int | DependencyFault:
+    def jobs(self, start: int, at: int, name: str) -> int:
         """Reads the jobs of one term; returns the offset of their end."""
         minutes = 0
         while True:
             term = self.job(at, name, minutes, False)
-            if isinstance(term, DependencyFault):
-                return term
             self.terms.append(term._replace(start=start))
             minutes = term.minutes
             at = term.end
@@ -156,13 +151,13 @@ class _Parser:
             at += 1
             start = at
 
-    def job(self, at: int, name: str, minutes: int, bare: bool) -> Term | DependencyFault:
+    def job(self, at: int, name: str, minutes: int, bare: bool) -> Term:
         text = self.text
         found = _NUMBER.match(text, at)
         number = parse_integer(found.group(1)) if found is not None else 0
         if found is None or number % 2**32 == 0:
             shown = re.split(r"[:,?+(]", text[at:], maxsplit=1)[0]
-            return DependencyFault(at, f"`{shown}` is not a job ID" if shown else "a job ID is missing")
+            raise _Refused(at, f"`{shown}` is not a job ID" if shown else "a job ID is missing")
         end = found.end()
         task: int | None = None
         if text[end : end + 1] == "_":
@@ -176,35 +171,34 @@ class _Parser:
                 elif inner is not None:
                     task, end = parse_integer(inner.group(1)), inner.end()
                 elif self.strict or text[end + 1 : end + 2] == "[":
-                    return DependencyFault(end, "the task of the array is missing")
+                    raise _Refused(end, "the task of the array is missing")
                 else:
                     task, end = 0, end + 1
         if bare:
             following = text[end : end + 1]
             if following not in ("", ",") and not (self.strict and following == "?"):
                 if following == "?":
-                    return DependencyFault(end, "`?` cannot follow a bare job ID")
-                return DependencyFault(end, f"`{text[end:]}` cannot follow a job ID")
+                    raise _Refused(end, "`?` cannot follow a bare job ID")
+                raise _Refused(end, f"`{text[end:]}` cannot follow a job ID")
             return Term(name, number, task, 0, True, at, end)
         if not self.strict and text[end : end + 1] not in ("", ",", "?", ":", "+", "("):
-            return DependencyFault(end, f"`{text[end:]}` cannot follow a job ID")
+            raise _Refused(end, f"`{text[end:]}` cannot follow a job ID")
         if text[end : end + 1] == "+":
             delay = _NUMBER.match(text, end + 1)
             if delay is None or parse_integer(delay.group(1)) <= 0:
-                return DependencyFault(end, "`+` needs a number of minutes above 0")
+                raise _Refused(end, "`+` needs a number of minutes above 0")
             minutes, end = parse_integer(delay.group(1)), delay.end()
-        state = self.state(end)
-        if isinstance(state, DependencyFault):
-            return state
-        return Term(name, number, task, minutes, False, at, state)
+        return Term(name, number, task, minutes, False, at, self.state(end))
 
-    def state(self, at: int) -> int | DependencyFault:
+    def state(self, at: int) -> int:
         """The offset after a `(STATE)`, which may be anywhere in the rest."""
         opened = self.text.find("(", at)
         if opened < 0:
             return at
         closed = self.text.find(")", at)
-        return DependencyFault(opened, "`(` is not closed") if closed < 0 else closed + 1
+        if closed < 0:
+            raise _Refused(opened, "`(` is not closed")
+        return closed + 1
 
 
 # Frequent mistakes for a type, or for the sign between a type and a job.

@@ -6,6 +6,7 @@ to 26.05), `_validate_tres_per_task()` (src/common/slurm_opt.c, 23.02 to 26.05) 
 """
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from sbatchlint.slurm.grammar import Refusal
@@ -69,26 +70,23 @@ def gres_items(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     if folded in ("help", "list"):
         return ResourceFault(string, f"{folded} prints a text and ends sbatch", "Valid gres options are:")
     prefix = "gres:" if is_before(version, "23.11") else "gres/"
-    return _read([item.removeprefix(prefix) for item in string.split(",")], version)
+    return _collected(gres_item(item.removeprefix(prefix), version) for item in string.split(","))
 
 
 def gpu_list(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """The items of `--gpus` or `--gpus-per-*`: `N`, `TYPE:N` or `TYPE`, all named `gpu`; `gpu:4` has the type gpu."""
-    read = _read([f"gpu:{item}" for item in string.split(",") if item], version)
-    if isinstance(read, ResourceFault):
-        return read._replace(text=read.text[4:])
-    return tuple([item._replace(text=item.text[4:]) for item in read])
+    reads = ((item, gres_item(f"gpu:{item}", version)) for item in string.split(",") if item)
+    return _collected(None if read is None else read._replace(text=item) for item, read in reads)
 
 
-def _read(texts: list[str], version: str) -> tuple[Item, ...] | ResourceFault:
+def _collected(reads: Iterable[Item | ResourceFault | None]) -> tuple[Item, ...] | ResourceFault:
     """The items, or the first fault; those of sbatch come before those of slurmctld."""
     found: list[Item] = []
     late: ResourceFault | None = None
-    for text in texts:
-        read = gres_item(text, version)
+    for read in reads:
         if isinstance(read, Item):
             found.append(read)
-        elif isinstance(read, ResourceFault):
+        elif read is not None:
             if read.stage == "verify":
                 return read
             late = late or read
@@ -185,17 +183,8 @@ def tres_items(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
             return ResourceFault(
                 name, f"{name} cannot be requested per task", f"Invalid TRES for --tres-per-task: {name}"
             )
-    found: list[Item] = []
-    late: ResourceFault | None = None
-    for item in string.split(","):
-        read = (_old_tres if old else _tres)(item, version) if item else None
-        if isinstance(read, ResourceFault):
-            if read.stage == "verify":
-                return read._replace(text=item)
-            late = late or read._replace(text=item)
-        elif read is not None:
-            found.append(read._replace(text=item))
-    return tuple(found) if late is None else late
+    reads = ((item, (_old_tres if old else _tres)(item, version)) for item in string.split(",") if item)
+    return _collected(None if read is None else read._replace(text=item) for item, read in reads)
 
 
 def _tres(item: str, version: str) -> Item | ResourceFault | None:

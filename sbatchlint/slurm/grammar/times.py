@@ -53,15 +53,11 @@ def limit_seconds(string: str) -> int | None:
         # `-5` is read as -5 days, and `1-` as one day.
         numbers = [_c_int(days)] if days else [_c_int(f"-{fields[0]}")]
         numbers += [_c_int(field) for field in (fields if days else fields[1:]) if field]
-        count, hours, mins, secs = (*numbers, 0, 0, 0)[:4]
-        total = count * 86400 + hours * 3600 + mins * 60 + secs
     else:
         numbers = [_c_int(field) for field in fields]
-        if len(numbers) == 3:
-            total = numbers[0] * 3600 + numbers[1] * 60 + numbers[2]
-        else:
-            total = numbers[0] * 60 + (numbers[1] if len(numbers) == 2 else 0)
-    total = int32(total)
+        numbers = [0, *numbers] if len(numbers) == 3 else [0, 0, *numbers]
+    count, hours, mins, secs = (*numbers, 0, 0, 0)[:4]
+    total = int32(count * 86400 + hours * 3600 + mins * 60 + secs)
     # -2 is what the function returns for a value that it refuses.
     return None if total == -2 else total
 
