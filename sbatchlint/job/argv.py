@@ -64,11 +64,11 @@ class Syntax(Record):
     """The options of a command, and how they are written.
 
     `values`, `flags`: options with and without a value, as long names and single letters, which can be joined (`-it`,
-    `-n4`). `aliases`: other spellings, with their canonical names. `underscores`: `-` and `_` are the same within names,
-    the canonical name has `_`. `abbreviations`: a unique prefix of a long name is enough. `single_dash`: long names may
-    have one dash. `greedy`: an unknown option takes the next word unless that begins with a dash. `numbers`: `-12` is
-    an operand or an option by itself, never letters. `pairs`: options of `values` that take two words (`--mca key
-    value`).
+    `-n4`). `aliases`: other spellings, with their canonical names. `underscores`: `-` and `_` are the same within
+    names, the canonical name has `_`. `abbreviations`: a unique prefix of a long name is enough. `single_dash`: long
+    names may have one dash. `greedy`: an unknown option takes the next word unless that begins with a dash. `numbers`:
+    `-12` is an operand or an option by itself, never letters. `pairs`: options of `values` that take two words
+    (`--mca key value`).
     """
 
     values: frozenset[str] = frozenset()
@@ -283,8 +283,6 @@ def _canonical(name: str, known: Syntax) -> str | None:
 
 class _Reader:
     """The state of one reading."""
-
-    __slots__ = ("argv", "at", "certain", "known", "options")
 
     def __init__(self, argv: Argv, start: int, known: Syntax) -> None:
         self.argv = argv
