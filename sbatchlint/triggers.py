@@ -20,29 +20,6 @@ if TYPE_CHECKING:
     from sbatchlint.slurm.directives import Directives
     from sbatchlint.slurm.model import Setting
 
-__all__ = [
-    "AnyOf",
-    "Commands",
-    "Containers",
-    "IgnoreComments",
-    "Index",
-    "KnownCluster",
-    "Launchers",
-    "NoGpus",
-    "Options",
-    "Problems",
-    "Refused",
-    "Shebang",
-    "StepOptions",
-    "Steps",
-    "Submitted",
-    "SyntaxErrors",
-    "Trigger",
-    "Unread",
-    "Variables",
-    "Written",
-]
-
 
 class Trigger:
     """A property of a job; `words` narrow it down, no words mean any.

@@ -40,35 +40,18 @@ class Term(NamedTuple):
     end: int
 
 
-class Dependency(NamedTuple):
-    """A parsed value: its terms, and whether one of them suffices (`?`)."""
-
-    terms: tuple[Term, ...]
-    any: bool
+class DependencyFault(Exception):
+    """A value is refused. `args[0]`: what is wrong with it."""
 
 
-class DependencyFault(NamedTuple):
-    """Why a value is refused: the offset in the value, and what is wrong there."""
-
-    at: int
-    reason: str
-
-
-def parse(string: str, version: str) -> Dependency | DependencyFault:
-    """The parsed value; without terms for `0` and the empty value.
+def parse(string: str, version: str) -> tuple[Term, ...]:
+    """The terms of a value; none for `0` and the empty value. Raises DependencyFault.
 
     An array expression (`5_[1-3]`) becomes a term for each of its tasks.
     """
     if string in ("", "0"):
-        return Dependency((), False)
-    try:
-        return _Parser(string, not is_before(version, "25.11")).read()
-    except _Refused as refused:
-        return DependencyFault(*refused.args)
-
-
-class _Refused(Exception):
-    """A value is refused. `args`: the offset and the reason, as in `DependencyFault`."""
+        return ()
+    return _Parser(string, not is_before(version, "25.11")).read()
 
 
 class _Parser:
@@ -79,9 +62,8 @@ class _Parser:
         self.strict = strict
         self.terms: list[Term] = []
         self.sign = ""
-        self.any = False
 
-    def read(self) -> Dependency:
+    def read(self) -> tuple[Term, ...]:
         text = self.text
         at = 0
         while True:
@@ -98,30 +80,26 @@ class _Parser:
             else:
                 found = _TYPE.match(text, at)
                 if found is None or text.find(":", at) < 0:
-                    raise _Refused(at, self.no_type(at))
+                    raise DependencyFault(self.no_type(at))
                 name = found.group().lower()
                 colon = text.find(":", at)
                 if colon != found.end() and name != "afterburstb":
-                    raise _Refused(at, self.no_type(at))
+                    raise DependencyFault(self.no_type(at))
                 at = self.jobs(at, colon + 1, "afterburstbuffer" if name == "afterburstb" else name)
                 bare = False
             sign = text[at : at + 1]
             if sign not in (",", "?") or not sign:
                 break
-            if self.strict:
-                expected = "," if bare else self.sign
-                if expected and sign != expected:
-                    raise _Refused(at, "`,` and `?` cannot be mixed" if not bare else "`?` cannot follow a bare job ID")
-                self.sign = sign
-            elif bare and sign == "?":
-                raise _Refused(at, "`?` cannot follow a bare job ID")
-            if sign == "?":
-                self.any = True
+            if bare and sign == "?":
+                raise DependencyFault("`?` cannot follow a bare job ID")
+            if self.strict and not bare and self.sign not in ("", sign):
+                raise DependencyFault("`,` and `?` cannot be mixed")
+            self.sign = sign
             at += 1
         rest = text[at:]
         if rest and (self.strict or self.terms[-1].type == "singleton" or self.terms[-1].bare):
-            raise _Refused(at, f"`{rest}` cannot follow a {'job ID' if self.terms[-1].job else 'term'}")
-        return Dependency(tuple(self.terms), self.sign == "?" if self.strict else self.any)
+            raise DependencyFault(f"`{rest}` cannot follow a {'job ID' if self.terms[-1].job else 'term'}")
+        return tuple(self.terms)
 
     def no_type(self, at: int) -> str:
         text = self.text
@@ -157,7 +135,7 @@ class _Parser:
         number = parse_integer(found.group(1)) if found is not None else 0
         if found is None or number % 2**32 == 0:
             shown = re.split(r"[:,?+(]", text[at:], maxsplit=1)[0]
-            raise _Refused(at, f"`{shown}` is not a job ID" if shown else "a job ID is missing")
+            raise DependencyFault(f"`{shown}` is not a job ID" if shown else "a job ID is missing")
         end = found.end()
         task: int | None = None
         if text[end : end + 1] == "_":
@@ -171,22 +149,22 @@ class _Parser:
                 elif inner is not None:
                     task, end = parse_integer(inner.group(1)), inner.end()
                 elif self.strict or text[end + 1 : end + 2] == "[":
-                    raise _Refused(end, "the task of the array is missing")
+                    raise DependencyFault("the task of the array is missing")
                 else:
                     task, end = 0, end + 1
         if bare:
             following = text[end : end + 1]
             if following not in ("", ",") and not (self.strict and following == "?"):
                 if following == "?":
-                    raise _Refused(end, "`?` cannot follow a bare job ID")
-                raise _Refused(end, f"`{text[end:]}` cannot follow a job ID")
+                    raise DependencyFault("`?` cannot follow a bare job ID")
+                raise DependencyFault(f"`{text[end:]}` cannot follow a job ID")
             return Term(name, number, task, 0, True, at, end)
         if not self.strict and text[end : end + 1] not in ("", ",", "?", ":", "+", "("):
-            raise _Refused(end, f"`{text[end:]}` cannot follow a job ID")
+            raise DependencyFault(f"`{text[end:]}` cannot follow a job ID")
         if text[end : end + 1] == "+":
             delay = _NUMBER.match(text, end + 1)
             if delay is None or parse_integer(delay.group(1)) <= 0:
-                raise _Refused(end, "`+` needs a number of minutes above 0")
+                raise DependencyFault("`+` needs a number of minutes above 0")
             minutes, end = parse_integer(delay.group(1)), delay.end()
         return Term(name, number, task, minutes, False, at, self.state(end))
 
@@ -197,7 +175,7 @@ class _Parser:
             return at
         closed = self.text.find(")", at)
         if closed < 0:
-            raise _Refused(opened, "`(` is not closed")
+            raise DependencyFault("`(` is not closed")
         return closed + 1
 
 
@@ -245,12 +223,19 @@ def corrected(string: str) -> str | None:
             folded = known
         found.append(f"{folded}:{jobs.rstrip(':')}")
     value = "".join(found)
-    return value if value != string and isinstance(parse(value, "26.05"), Dependency) else None
+    return value if value != string and _reason(value, "26.05") is None else None
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
     """See `grammar.refusals`. Whether the jobs exist depends on the cluster."""
-    read = parse(value, version)
-    if isinstance(read, Dependency):
-        return None
-    return Refusal("dependency", _MESSAGE, read.reason, corrected(value), "controller")
+    reason = _reason(value, version)
+    return None if reason is None else Refusal("dependency", _MESSAGE, reason, corrected(value), "controller")
+
+
+def _reason(value: str, version: str) -> str | None:
+    """Why a value is refused; None if it is not."""
+    try:
+        parse(value, version)
+    except DependencyFault as fault:
+        return str(fault)
+    return None

@@ -156,9 +156,7 @@ _NOW = Regex(
     re.ASCII | re.IGNORECASE,
 )
 _MINUTES = r":[0-5][0-9](?::[0-5][0-9]|(?!:))[ \t\n\v\f\r]*+"
-_CLOCK = Regex(
-    rf"(?:0?[0-9]|1[0-2]){_MINUTES}[ap]m|(?:2[0-3]|[01]?[0-9]){_MINUTES}(?![ap]m)", re.ASCII | re.IGNORECASE
-)
+_CLOCK = Regex(rf"(?:0?[0-9]|1[0-2]){_MINUTES}[ap]m|(?:2[0-3]|[01]?[0-9]){_MINUTES}(?![ap]m)", re.ASCII | re.IGNORECASE)
 _DAY = "(?:0[1-9]|[12][0-9]|3[01]|[1-9](?![0-9]))"
 _ISO_DATE = Regex(rf"[0-9]{{4}}-(?:0[1-9]|1[0-2])-{_DAY}", re.ASCII)
 _DATE = Regex(rf"(?:0[1-9]|1[0-2]|[1-9](?![0-9]))[./]?{_DAY}[./]?(?:[0-9]{{2}}|(?![0-9]))", re.ASCII)
