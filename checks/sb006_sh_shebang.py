@@ -48,7 +48,7 @@ from sbatchlint.bash.syntax.tree import (
 )
 from sbatchlint.bash.syntax.walk import nodes
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
-from sbatchlint.source.numbers import is_number
+from sbatchlint.source.numbers import is_number, listed
 from sbatchlint.triggers import Shebang
 
 # A folder of software for nodes with dash.
@@ -119,14 +119,14 @@ def check(job: Job) -> Iterator[Finding]:
     for span, (_, _, what, _, _) in zip(spans, found, strict=True):
         first.setdefault(what, f"{_quoted(what)} (line {job.line(span.start)})")
     shown = list(first.values())
-    listed = _listed(shown, MOST)
-    if len(listed) > _LONG:
-        listed = _listed(shown, MOST - 1)
+    lacking = listed(shown, MOST)
+    if len(lacking) > _LONG:
+        lacking = listed(shown, MOST - 1)
     fatal = any(severity == FATAL for *_, severity in found)
     if job.is_wrapped:
         yield Finding(
             spans[0],
-            f"sbatch runs --wrap with sh, and dash (sh on Debian, Ubuntu) lacks {listed}; write a #!/bin/bash script",
+            f"sbatch runs --wrap with sh, and dash (sh on Debian, Ubuntu) lacks {lacking}; write a #!/bin/bash script",
             # the script did not choose sh, and on most clusters it is bash
             "warning" if fatal else "info",
         )
@@ -146,19 +146,12 @@ def check(job: Job) -> Iterator[Finding]:
     instead = line[:start] + "bash" + line[at + 2 :]
     yield Finding(
         job.span(0, len(line)),
-        f"{where}, {listed} {'does' if len(shown) == 1 else 'do'} not work; write {instead}",
+        f"{where}, {lacking} {'does' if len(shown) == 1 else 'do'} not work; write {instead}",
         # sh is bash on most clusters
         "info" if foreign and not of_debian or of_bash else "error" if fatal and shell == "dash" else "warning",
         [(spans[at], f"{_quoted(what)} is {effect}") for at, (_, _, what, effect, _) in enumerate(found[:MOST])],
         Fix(f"write {instead}", [edit]),
     )
-
-
-def _listed(shown: list[str], most: int) -> str:
-    """The first of these, and how many there are more."""
-    more = len(shown) - most
-    named = [*shown[:most], f"{more} more"] if more > 0 else shown
-    return " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
 
 
 def _first_line(job: Job, start: int, end: int) -> Span:

@@ -205,14 +205,7 @@ CASES = [
         CMD="$CMD --node_rank=«$SLURM_NODEID» --master_addr=$MASTER_ADDR"
         srun bash -c "$CMD train.py"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4
-        #SBATCH --ntasks-per-node=1
-        CMD="torchrun --nnodes=4 --nproc_per_node=8"
-        CMD="$CMD --node_rank=\\$SLURM_NODEID --master_addr=$MASTER_ADDR"
-        srun bash -c "$CMD train.py"
-        """,
+        fixed={"--node_rank=$SLURM_NODEID": "--node_rank=\\$SLURM_NODEID"},
         title="in a string that a shell in the task runs",
     ),
     Bad(
@@ -225,15 +218,7 @@ CASES = [
         python train.py
         EOF
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=4
-        srun bash <<EOF
-        export RANK=\\${SLURM_PROCID} LOCAL_RANK=\\$SLURM_LOCALID
-        python train.py
-        EOF
-        """,
+        fixed={"RANK=${SLURM_PROCID} LOCAL_RANK=$SLURM_LOCALID": "RANK=\\${SLURM_PROCID} LOCAL_RANK=\\$SLURM_LOCALID"},
         title="in an unquoted heredoc",
     ),
     Bad(
@@ -258,12 +243,7 @@ CASES = [
         #SBATCH --nodes=2
         srun bash -c "./solve input > out.«$SLURM_PROCID»"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=16
-        #SBATCH --nodes=2
-        srun bash -c "./solve input > out.\\$SLURM_PROCID"
-        """,
+        fixed={'out.$SLURM_PROCID"': 'out.\\$SLURM_PROCID"'},
         title="in the name of a file",
     ),
     Good(

@@ -23,10 +23,7 @@ setup_env() in src/common/env.c, Slurm 20.11 to 26.05; Megatron-LM issue 1371.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
-from functools import partial
-from operator import itemgetter
 
 from sbatchlint.analysis.expansion.early import (
     RANK_VARIABLES,
@@ -50,7 +47,9 @@ from sbatchlint.job.environment import LOCAL_RANKS
 from sbatchlint.job.gpus import DEVICE_VARIABLES
 from sbatchlint.job.once import once
 from sbatchlint.job.proofs import keeps_words
+from sbatchlint.source.numbers import listed
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import Nested
 from sbatchlint.triggers import Steps
 
 CARD = Card(
@@ -60,10 +59,11 @@ CARD = Card(
 
 # A copy of the variable, with or without quotes.
 _COPY = Regex(r"(\w+)=(\"?)(\$(?:SLURM_(?:PROCID|LOCALID|NODEID)|\{SLURM_(?:PROCID|LOCALID|NODEID)(?::?-\w*)?\}))\2")
-# Variables of the tasks that number the same: all processes, those of a node, the nodes.
 # `main.py fit --config run.yaml`: LightningCLI takes ranks from SLURM_PROCID, whatever RANK says.
 _LIGHTNING = Regex(r"\.py (?:fit|validate|test|predict) (?:.* )?--config\b")
+# The name of a script that chooses the GPU of the program which it starts: `srun ../select_gpu.sh …`.
 _CHOOSING = Regex(r"(?i)select|bind|affinity|wrap|gpu|device")
+# Variables of the tasks that number the same: all processes, those of a node, the nodes.
 _SAME_RANK = (
     frozenset({"SLURM_PROCID", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"}),
     LOCAL_RANKS,
@@ -78,20 +78,23 @@ def check(job: Job) -> Iterator[Finding]:
     groups: dict[tuple[Span, str, str | None, Span | None], list[EarlyUse]] = {}
     for use in worst_by_place(use for use in (*exports, *in_words) if use.is_harmful):
         in_words_at = use.expansion.span if any(each.expansion == use.expansion for each in in_words) else None
-        severity = "info" if _has_own_rank(use) or _is_chosen(use) else use.severity
-        severity = "warning" if severity != "info" and _may_be_chosen(use) else severity
+        severity = "info" if _has_own_rank(use) else use.severity
+        if severity != "info" and _may_be_chosen(use):
+            severity = "info" if _CHOOSING.search(use.command.words[0].rpartition("/")[2]) else "warning"
         key = (use.step.span, use.consumer, severity, in_words_at)
         groups.setdefault(key, []).append(use)
     for (_, _, level, in_words_at), found in groups.items():
         uses = sorted(found, key=lambda use: use.expansion.span)
         names = list(dict.fromkeys(use.expansion.name for use in uses))
-        ranks = list(dict.fromkeys(map(partial(_rank, job), uses)))
+        ranks = list(dict.fromkeys(_rank(job, use) for use in uses))
         advice, fix = _repair(job, uses, ranks, in_words_at is not None)
-        first = uses[0]
-        line = job.line(first.step.span.start)
+        first, same = uses[0], ranks[0] if len(ranks) == 1 else "ranks"
+        what = f"the batch shell expands {listed([f'${name}' for name in names])} only once"
+        if len(names) == 1:  # the batch shell has no ranks
+            what = f"${names[0]} is {value_in_batch(names[0])} in the batch shell"
         yield Finding(
             place_of(job, first.expansion),
-            _message(names, f"line {line} get the same {ranks[0] if len(ranks) == 1 else 'ranks'}; {advice}"),
+            f"{what}, so all tasks of line {job.line(first.step.span.start)} get the same {same}; {advice}",
             level,
             related=[
                 *((place_of(job, use.expansion), "also expanded here") for use in uses[1:]),
@@ -107,11 +110,6 @@ def check(job: Job) -> Iterator[Finding]:
             "info",
             related=[(use.step.invocation.name_span, "the task starts here")],
         )
-
-
-def _is_chosen(use: EarlyUse) -> bool:
-    """Whether a script that starts the program is named after the GPU that it chooses: `srun ../select_gpu.sh …`."""
-    return _may_be_chosen(use) and _CHOOSING.search(use.command.words[0].rpartition("/")[2]) is not None
 
 
 def _may_be_chosen(use: EarlyUse) -> bool:
@@ -143,19 +141,8 @@ def _rank(job: Job, use: EarlyUse) -> str:
     return use.variable or ("the rank" if assigned is None else assigned.name)
 
 
-def _message(names: list[str], result: str) -> str:
-    """What the batch shell, which has no ranks, puts in place of these variables, before what comes of it."""
-    if len(names) > 1:
-        return f"the batch shell expands {_listed(names, '$')} only once, so all tasks of {result}"
-    return f"${names[0]} is {value_in_batch(names[0])} in the batch shell, so all tasks of {result}"
-
-
-def _listed(names: list[str], sign: str = "") -> str:
-    return " and ".join((", ".join(sign + name for name in names[:-1]), sign + names[-1])).removeprefix(" and ")
-
-
 def _repair(job: Job, uses: list[EarlyUse], ranks: list[str], in_words: bool) -> tuple[str, Fix | None]:
-    use, rank = uses[0], _listed(ranks)
+    use, rank = uses[0], listed(ranks)
     settings = f"{_rank(job, use)}=${use.expansion.name}" + (" …" if len(uses) > 1 else "")
     advice = f"write `srun bash -c '{settings} exec …'`"
     copies = _copies_at(job, *(each.expansion.span for each in uses))
@@ -181,25 +168,16 @@ def _repair(job: Job, uses: list[EarlyUse], ranks: list[str], in_words: bool) ->
 
 def _copies_at(job: Job, *places: Span) -> list[VariableAssignment]:
     """The assignments around these places that only copy a variable of the tasks, in order."""
-    starts, copies = _copies(job)
-    found: dict[int, VariableAssignment] = {}
-    for place in places:
-        at = bisect_right(starts, place.start) - 1
-        if at >= 0:
-            found.update((number, each) for number, each in copies[starts[at]] if place.start < each.span.end)
-    return [each for _, each in sorted(found.items(), key=itemgetter(0))]
+    found = dict(each for place in places for each in _copies(job).around(place))
+    return [found[number] for number in sorted(found)]
 
 
 @once
-def _copies(job: Job) -> tuple[list[int], dict[int, list[tuple[int, VariableAssignment]]]]:
-    """Ranks that the batch shell copies from a variable of the tasks: the offsets of the assignments, and the
-    assignments by offset, numbered in order of execution. They never overlap."""
-    copies = [each for each in job.assignments if each.context.phase is Phase.BATCH and _written(job, each) is not None]
-    found: dict[int, list[tuple[int, VariableAssignment]]] = {}
-    for number, assignment in enumerate(copies):
-        if assignment.name in RANK_VARIABLES or names_rank(assignment.name):
-            found.setdefault(assignment.span.start, []).append((number, assignment))
-    return sorted(found), found
+def _copies(job: Job) -> Nested[tuple[int, VariableAssignment]]:
+    """Ranks that the batch shell copies from a variable of the tasks, numbered in order of execution."""
+    ranks = [each for each in job.assignments if each.name in RANK_VARIABLES or names_rank(each.name)]
+    copies = [each for each in ranks if each.context.phase is Phase.BATCH and _written(job, each) is not None]
+    return Nested((each.span, (number, each)) for number, each in enumerate(copies))
 
 
 def _written(job: Job, assigned: VariableAssignment) -> str | None:
@@ -222,11 +200,6 @@ def _steps_with_ranks(job: Job) -> list[tuple[Step, list[VariableAssignment]]]:
     return [(step, copies) for step, copies in found if copies]
 
 
-def _program(job: Job, ranks: list[VariableAssignment]) -> str:
-    """The program that a shell in each task runs instead of the command."""
-    return " ".join(_written(job, each) or "" for each in ranks) + ' exec "$@"'
-
-
 def _moves(
     job: Job, wanted: VariableAssignment | None, steps: list[tuple[Step, list[VariableAssignment]]]
 ) -> Iterator[list[Edit]]:
@@ -238,26 +211,21 @@ def _moves(
     for index in range(min(map(len, candidates), default=0)):
         edits = {edit.span: edit for edit in removals}
         for places, (_, ranks) in zip(candidates, steps, strict=True):
-            edits[places[index]] = Edit(places[index], f"bash -c '{_program(job, ranks)}' _ ")
+            settings = " ".join(_written(job, each) or "" for each in ranks)
+            edits[places[index]] = Edit(places[index], f"bash -c '{settings} exec \"$@\"' _ ")
         yield sorted(edits.values(), key=lambda edit: edit.span)
-
-
-def _read_by_batch_shell(job: Job) -> set[str]:
-    return {each.name for each in job.trace.reads if each.context.phase is not Phase.TASK}
 
 
 def _removals(job: Job, moved: list[VariableAssignment]) -> list[Edit]:
     """Removes `export RANK=…` where the batch shell does not read it, and the line if nothing else is on it."""
     text = remaining = job.source.text
-    read = _read_by_batch_shell(job)
+    read = {each.name for each in job.trace.reads if each.context.phase is not Phase.TASK}
     removed = {each.span for each in moved if each.name not in read}
     for start, end in removed:
         remaining = remaining[:start] + " " * (end - start) + remaining[end:]
     edits = {}
     for start, end in sorted(removed):
-        line = text.rfind("\n", 0, start) + 1
-        stop = text.find("\n", end)
-        stop = len(text) if stop < 0 else stop
+        line, stop = job.source.line_of(start).start, job.source.line_of(end).end
         before, after = text[line:start], text[end:stop]
         space_before = re.match(r"[ \t]+(?=[\w./$\"'])", after)
         if re.fullmatch(r"\s*(?:export\s+)?", remaining[line:stop]):
@@ -316,15 +284,10 @@ CASES = [
         ARGS+=(--node_rank "$NODE_RANK")
         srun torchrun "${ARGS[@]}" train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=1
-        NODE_RANK=\\${SLURM_NODEID}
-        ARGS=(--nnodes=2 --master_addr=$HOST)
-        ARGS+=(--node_rank "$NODE_RANK")
-        srun bash -c "torchrun ${ARGS[*]} train.py"
-        """,
+        unsafe_fixed={
+            "NODE_RANK=${SLURM_NODEID}": "NODE_RANK=\\${SLURM_NODEID}",
+            'torchrun "${ARGS[@]}" train.py': 'bash -c "torchrun ${ARGS[*]} train.py"',
+        },
     ),
     Bad(
         """\
@@ -335,14 +298,7 @@ CASES = [
         setup
         srun bash -c 'python train.py'
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=8
-        setup() { export CUDA_VISIBLE_DEVICES=$SLURM_LOCALID; }
-        setup
-        srun bash -c 'CUDA_VISIBLE_DEVICES=$SLURM_LOCALID exec "$@"' _ bash -c 'python train.py'
-        """,
+        unsafe_fixed={"'python": "'CUDA_VISIBLE_DEVICES=$SLURM_LOCALID exec \"$@\"' _ bash -c 'python"},
     ),
     Bad(
         """\
@@ -352,13 +308,10 @@ CASES = [
         export NODE_RANK=«$SLURM_NODEID» NNODES=2 NPROC_PER_NODE=8
         srun swift sft --model Qwen/Qwen2.5-7B
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=1
-        export NNODES=2 NPROC_PER_NODE=8
-        srun bash -c 'NODE_RANK=$SLURM_NODEID exec "$@"' _ swift sft --model Qwen/Qwen2.5-7B
-        """,
+        unsafe_fixed={
+            "NODE_RANK=$SLURM_NODEID NNODES=2": "NNODES=2",
+            "swift": "bash -c 'NODE_RANK=$SLURM_NODEID exec \"$@\"' _ swift",
+        },
     ),
     Good(
         """\

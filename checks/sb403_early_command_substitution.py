@@ -86,8 +86,7 @@ def _may_have_places(job: Job) -> bool:
     if may_be_expanded_early(job, PLACE_VARIABLES):
         return True
     substituted = [each for each in job.invocations if each.name in VARYING_OUTPUTS and each.context.captured]
-    known = ([word for field in each.argv if (word := text_of(field)) is not None] for each in substituted)
-    return any(map(variation_of_output, known))
+    return any(variation_of_output(list(filter(None, map(text_of, each.argv)))) for each in substituted)
 
 
 PLACES = Question(_is_of_place, _OPTIONS, _VARIABLES, _may_have_places)
@@ -167,12 +166,7 @@ CASES = [
         #SBATCH --ntasks-per-node=1
         srun bash -c "torchrun --nnodes=4 --local_addr=«$(hostname -s)» --rdzv_endpoint=$HEAD:29500 train.py"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4
-        #SBATCH --ntasks-per-node=1
-        srun bash -c "torchrun --nnodes=4 --local_addr=\\$(hostname -s) --rdzv_endpoint=$HEAD:29500 train.py"
-        """,
+        fixed={"--local_addr=$(hostname": "--local_addr=\\$(hostname"},
         title="each node gets the first one's address",
     ),
     Bad(
@@ -184,14 +178,7 @@ CASES = [
         ./monitor > usage.«`hostname`».log
         EOF
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=1
-        srun bash <<EOF
-        ./monitor > usage.\\$(hostname).log
-        EOF
-        """,
+        fixed={"usage.`hostname`.log": "usage.\\$(hostname).log"},
         title="one file for all nodes; backquotes",
     ),
     Bad(
@@ -211,12 +198,7 @@ CASES = [
         #SBATCH --ntasks-per-node=1
         srun bash -c "echo «$HOSTNAME» is ready"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=1
-        srun bash -c "echo \\$SLURMD_NODENAME is ready"
-        """,
+        fixed={"$HOSTNAME": "\\$SLURMD_NODENAME"},
         severity="info",
         title="only printed",
     ),

@@ -65,11 +65,7 @@ CASES = [
         #SBATCH --nodes=2
         srun bash -c './train > train.«$HOSTNAME».log'
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun bash -c './train > train.$SLURMD_NODENAME.log'
-        """,
+        fixed={"train.$HOSTNAME.log'": "train.$SLURMD_NODENAME.log'"},
     ),
     Bad(
         """\
@@ -77,11 +73,7 @@ CASES = [
         #SBATCH --nodes=2
         srun bash -c "echo \\«${HOSTNAME%%.*}» is ready"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun bash -c "echo \\${SLURMD_NODENAME%%.*} is ready"
-        """,
+        fixed={"\\${HOSTNAME%%.*}": "\\${SLURMD_NODENAME%%.*}"},
         title="a backslash does not help",
     ),
     Good(

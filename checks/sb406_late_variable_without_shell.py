@@ -117,12 +117,7 @@ CASES = [
         CMD="torchrun --nnodes=2 --node_rank=«\\$SLURM_NODEID» --master_addr=$MASTER_ADDR train.py"
         srun --kill-on-bad-exit=1 $CMD
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        CMD="torchrun --nnodes=2 --node_rank=\\$SLURM_NODEID --master_addr=$MASTER_ADDR train.py"
-        srun --kill-on-bad-exit=1 bash -c "$CMD"
-        """,
+        fixed={"$CMD": 'bash -c "$CMD"'},
         title="the whole command in a variable",
     ),
     Bad(

@@ -138,14 +138,7 @@ CASES = [
         EOF
         srun bash run.sh
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        cat > run.sh <<'EOF'
-        torchrun --nnodes=2 --node_rank=$SLURM_NODEID train.py
-        EOF
-        srun bash run.sh
-        """,
+        fixed={"--node_rank=\\$SLURM_NODEID": "--node_rank=$SLURM_NODEID"},
         title="in a heredoc with a quoted delimiter",
     ),
     Bad(
@@ -154,11 +147,7 @@ CASES = [
         #SBATCH --nodes=1
         torchrun --nproc_per_node=8 train.py --run-name run-«\\$SLURM_JOB_ID»
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        torchrun --nproc_per_node=8 train.py --run-name run-$SLURM_JOB_ID
-        """,
+        fixed={"run-\\$SLURM_JOB_ID": "run-$SLURM_JOB_ID"},
         title="in the batch script itself",
     ),
     Bad(
@@ -169,13 +158,7 @@ CASES = [
         export PYTHONPATH=/opt/tool/lib:«\\$PYTHONPATH»
         srun python render.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        module load paraview
-        export PYTHONPATH=/opt/tool/lib:$PYTHONPATH
-        srun python render.py
-        """,
+        fixed={"PYTHONPATH=/opt/tool/lib:\\$PYTHONPATH": "PYTHONPATH=/opt/tool/lib:$PYTHONPATH"},
         severity="warning",
         title="a search path",
     ),

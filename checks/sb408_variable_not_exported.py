@@ -22,6 +22,7 @@ prime-rl pull request 3225; `export` in the bash manual.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.nobody_sets import mentions
 from sbatchlint.analysis.expansion.program_variables import is_for_programs
 from sbatchlint.analysis.expansion.reads import DEFAULTS, enclosing_assignment, is_told_in_place, reads_of, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
@@ -46,7 +47,6 @@ _PLACE = Regex(r"(?!HF_)\w+_(?:HOME|ROOT|PATH|DIR|ARCH|VERSION)")
 _INHERITED = Regex(r"(?i)\binherit|\bprop?a?gat|\bpassed (?:on|down)\b|\b(?:already|comes?|arrives?|is|are) exported\b")
 # What may precede an assignment that is a statement of its own.
 _OPENINGS = Regex(r"(?:^|[;{(]|&&|\|\||\bthen|\belse|\bdo)\s*\Z")
-_WORD_SIGN = Regex(r"\w")
 # A value that begins with `$1` and goes on: the `$` is a slip.
 _GLUED = Regex(r"\A\w+=[\"']?\$[0-9]\w")
 
@@ -62,8 +62,10 @@ def check(job: Job) -> Iterator[Finding]:
     found: dict[Span, list[VariableRead]] = {}
     for read in [each for each in job.trace.reads if each.variable is None and each.context.parent is not None]:
         shell = _not_exporting(read)
-        if shell is None or use_of(job, read).kind == "guard" or _may_be_set(job, read):
+        if shell is None or use_of(job, read).kind == "guard":
             continue
+        if any(each.index < read.order and each.context.parent is read.context.parent for each in unclear_sources(job)):
+            continue  # a file that cannot be read here is sourced earlier in the same program, and may set the variable
         assigned = _assignment(job, read.name, shell)
         reads = found.setdefault(read.span if assigned is None else assigned.name_span, [])
         if read.span not in [each.span for each in reads]:
@@ -109,7 +111,7 @@ def _unset(job: Job, assigned: VariableAssignment) -> VariableRead | None:
 def _is_stray(job: Job, assigned: VariableAssignment, read: VariableRead) -> bool:
     """Whether the value is a word with a `$` before it, which the script has nowhere else: `ENTITY=$kite`."""
     alone = job.source.slice(assigned.span) == f"{assigned.name}=${read.name}"
-    return alone and read.name.islower() and _times(read.name, job.source.text) == 1
+    return alone and read.name.islower() and mentions(job)[read.name] == 1
 
 
 def _read_empty(job: Job, span: Span, reads: list[VariableRead]) -> Finding:
@@ -153,15 +155,13 @@ def _not_exporting(read: VariableRead) -> Invocation | None:
     entry = find(read.name)
     if read.name in ENVIRONMENT_NAMES or entry is not None and entry.batch:
         return None
-    each = read.context.parent
-    while each is not None:
-        if _passes_nothing(each):
-            return None
-        variable = each.state.variables.get(read.name)
+    starter = read.context.parent
+    while starter is not None and not _passes_nothing(starter):
+        variable = starter.state.variables.get(read.name)
         if variable is not None:
             set_always = bool(variable.alternatives) and all(way.fields is not None for way in variable.alternatives)
-            return each if set_always and not variable.exported else None
-        each = each.context.parent
+            return starter if set_always and not variable.exported else None
+        starter = starter.context.parent
     return None
 
 
@@ -174,11 +174,6 @@ def _passes_nothing(command: Invocation) -> bool:
     if isinstance(info, Container) and (info.kind in ("docker", "podman", "charliecloud") or info.option("env-file")):
         return True
     return spawn.cleared or spawn.kind in ("ssh", "sbatch", "sudo")
-
-
-def _may_be_set(job: Job, read: VariableRead) -> bool:
-    """Whether a file that cannot be read here is sourced earlier in the same program, and may set the variable."""
-    return any(each.index < read.order and each.context.parent is read.context.parent for each in unclear_sources(job))
 
 
 def _assignment(job: Job, name: str, shell: Invocation) -> VariableAssignment | None:
@@ -221,10 +216,9 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
             if starter is None or variable is None or index < candidate.order or variable.span != candidate.span:
                 continue
             if not variable.exported and all(way.fields for way in variable.alternatives):
-                printed = _prints(job, candidate.name)
-                if _is_inherited(job, candidate):
-                    break
-                if _times(candidate.name, job.source.text, printed + 2) == 1 + printed:
+                # in a label it is only printed: a program gets its value
+                printed = sum(is_told_in_place(job, read) for read in reads_of(job).get(candidate.name, ()))
+                if not _is_inherited(job, candidate) and mentions(job)[candidate.name] == 1 + printed:
                     yield candidate, starter
                 break
 
@@ -234,22 +228,6 @@ def _is_read(name: str) -> bool:
     if name.endswith(("_PID", "_PIDS")):
         return False  # the process of that program
     return is_for_programs(name) and (not name.startswith("SLURM_") or find(name) is not None or is_input(name))
-
-
-def _prints(job: Job, name: str) -> int:
-    """At how many places the script only prints a variable: in a label, a program gets its value."""
-    return sum(is_told_in_place(job, read) for read in reads_of(job).get(name, ()))
-
-
-def _times(name: str, text: str, most: int = 2) -> int:
-    """How often a name occurs in a text, as a word; `most` for more."""
-    found = 0
-    start = text.find(name)
-    while start >= 0 and found < most:
-        end = start + len(name)
-        found += _WORD_SIGN.match(text, end) is None and (not start or _WORD_SIGN.match(text, start - 1) is None)
-        start = text.find(name, end)
-    return found
 
 
 def _repair(job: Job, name: str, assigned: VariableAssignment | None, array: bool) -> tuple[str, Fix | None]:
@@ -298,18 +276,7 @@ CASES = [
         ./train
         STEP
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4
-        #SBATCH --ntasks-per-node=1
-        export LEADER=3
-        srun bash <<'STEP'
-        if [ "$SLURM_PROCID" -eq "$LEADER" ]; then
-            ./orchestrate &
-        fi
-        ./train
-        STEP
-        """,
+        fixed={"LEADER=3": "export LEADER=3"},
         title="in a quoted heredoc",
     ),
     Bad(
@@ -319,13 +286,7 @@ CASES = [
         «MASTER»=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
         srun bash -c 'torchrun --nnodes=2 --node_rank=$SLURM_NODEID --master_addr=$MASTER train.py'
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        export MASTER
-        MASTER=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
-        srun bash -c 'torchrun --nnodes=2 --node_rank=$SLURM_NODEID --master_addr=$MASTER train.py'
-        """,
+        fixed={"MASTER=$(scontrol": "export MASTER\nMASTER=$(scontrol"},
         title="a command gives the value, and its exit status stays",
     ),
     Bad(
@@ -335,12 +296,7 @@ CASES = [
         «NCCL_SOCKET_IFNAME»=ib0
         srun python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        export NCCL_SOCKET_IFNAME=ib0
-        srun python train.py
-        """,
+        fixed={"NCCL_SOCKET_IFNAME=ib0": "export NCCL_SOCKET_IFNAME=ib0"},
         severity="warning",
         title="only a program would look for it",
     ),
@@ -351,12 +307,7 @@ CASES = [
         «OMP_NUM_THREADS»=8
         ./solver input.dat
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --cpus-per-task=8
-        export OMP_NUM_THREADS=8
-        ./solver input.dat
-        """,
+        fixed={"OMP_NUM_THREADS=8": "export OMP_NUM_THREADS=8"},
         severity="warning",
         title="in a job of one program",
     ),

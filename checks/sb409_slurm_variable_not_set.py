@@ -37,7 +37,7 @@ from sbatchlint.analysis.expansion.reads import enclosing_assignment, read_names
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.submit_lines import is_shown_with
 from sbatchlint.bash.trace import VariableRead
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, joined, replace
 from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.ranks import OWN_RANKS
 from sbatchlint.job.shell_environment import JobEnvironment
@@ -73,7 +73,7 @@ def check(job: Job) -> Iterator[Finding]:
         lines.setdefault(place, []).extend(_findings(job, read, environment))
     for findings in lines.values():
         if findings:
-            yield _one_of(findings)
+            yield joined(findings, "and here")
 
 
 def _findings(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
@@ -93,17 +93,6 @@ def _findings(job: Job, read: VariableRead, environment: JobEnvironment) -> Iter
             yield from _without_option(job, read, entry)
 
 
-def _one_of(findings: list[Finding]) -> Finding:
-    """One finding for all reads of a variable on a line: the worst of them, with the fixes of all."""
-    worst = min(findings, key=lambda each: ("error", "warning", "info").index(each.severity or "error"))
-    others = [each for each in findings if each is not worst]
-    fixes = [each.fix for each in (worst, *others) if isinstance(each.fix, Fix)]
-    if others and len(fixes) == len(findings):
-        edits = sorted((edit for fix in fixes for edit in fix.edits), key=lambda each: each.span.start)
-        worst = worst._replace(fix=Fix(fixes[0].title, edits, safe=all(each.safe for each in fixes)))
-    return worst._replace(related=[*worst.related, *((each.span, "and here") for each in others)])
-
-
 def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
     """A name that Slurm never sets, but that is close to one it does."""
     misspelling = misspelling_of(read.name)
@@ -117,7 +106,6 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
     instead = _renamed(job, read, meant) if renamed else None
     # the GPUs of the job, where it has several nodes, are more than those of the first
     safe = misspelling.certain and (meant != "SLURM_GPUS_ON_NODE" or job.request.exact_nodes() == 1)
-    fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=safe)
     use = use_of(job, read)
     severity = "info" if is_told(job, use) else "error" if misspelling.certain else "warning"
     kept = enclosing_assignment(job, read.span)
@@ -132,7 +120,7 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
         f"Slurm never sets {read.name}, so it is {_result(read)} here; "
         + (f"write `{instead}`" if instead else f"did you mean {meant}?"),
         severity,
-        fix=fix,
+        fix=_written(read, instead, safe),
     )
 
 
@@ -142,14 +130,12 @@ def _input_of_sbatch(job: Job, read: VariableRead, environment: JobEnvironment) 
     meant = CURRENT_NAMES.get(meant, meant)
     if find(meant) is None or environment.lookup(meant, read.context) is False or unclear_sources(job):
         return
-    instead = _renamed(job, read, meant)
-    fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)])
     yield Finding(
         read.span,
         f"sbatch reads {read.name} but does not set it, so it is {_result(read)} here unless exported before; "
         f"write `${meant}`",
         "info",
-        fix=fix,
+        fix=_written(read, _renamed(job, read, meant), safe=False),
     )
 
 
@@ -158,10 +144,9 @@ def _input_of_srun(job: Job, read: VariableRead, meant: str) -> Iterator[Finding
     kind = use_of(job, read).kind
     if kind == "guard" or unclear_sources(job):
         return
-    instead = _renamed(job, read, meant)
-    message = f"{read.name} is {_result(read)} here unless exported before, as only srun reads it"
-    fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)])
-    yield Finding(read.span, f"{message}; write `${meant}`", "info" if kind == "print" else "warning", fix=fix)
+    message = f"{read.name} is {_result(read)} here unless exported before, as only srun reads it; write `${meant}`"
+    fix = _written(read, _renamed(job, read, meant), safe=False)
+    yield Finding(read.span, message, "info" if kind == "print" else "warning", fix=fix)
 
 
 def _not_yet(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
@@ -171,9 +156,8 @@ def _not_yet(job: Job, read: VariableRead, entry: Entry) -> Iterator[Finding]:
         return
     if entry.when == "requeue":
         instead = f"${{{name}:-0}}" if written in (f"${name}", f"${{{name}}}") else None
-        fix = None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=True)
         message = f"{name} is empty until the job is first requeued; write `${{{name}:-0}}`"
-        yield Finding(read.span, message, "info", fix=fix)
+        yield Finding(read.span, message, "info", fix=_written(read, instead, safe=True))
     elif job.submission is not None and job.submission.command is not None and not job.request.has_option("array"):
         if job.directives.certain and not job.directives.unread:
             kind = use_of(job, read).kind
@@ -197,36 +181,38 @@ def _without_option(job: Job, read: VariableRead, entry: Entry) -> Iterator[Find
     if kind == "guard" or read.operator not in ("", "arithmetic"):
         return
     options = [f"--{name}" for name in entry.options[:2]]
-    wanted_options, advice = " or ".join(options), f"add {options[0]}, or write `${{{read.name}:-DEFAULT}}`"
-    message = f"{read.name} is {_result(read)} here"
+    advice, message = f"add {options[0]}, or write `${{{read.name}:-DEFAULT}}`", f"{read.name} is {_result(read)} here"
     if job.site.submit_options is None:
-        message += f" unless sbatch is called with {wanted_options}"
+        message += f" unless sbatch is called with {' or '.join(options)}"
     gone: list[str] = []
     if job.request.has_any_option(entry.options[:2]):
         gone = sorted(set(job.versions.majors) - entry.batch)
-        release = gone[0]
-        message = f"Slurm {release} no longer sets {read.name}, so it is {_result(read)} here"
+        message = f"Slurm {gone[0]} no longer sets {read.name}, so it is {_result(read)} here"
         advice = f"write `${{{read.name}:-DEFAULT}}`"
     if len(f"{message}; {advice}") > MOST and ", or write " in advice:
         advice = advice.partition(", or write ")[0] + ", or set a default"
     instead, safe = _instead(job, read, entry)
-    vital = kind == "arithmetic" or _is_in_launcher(job, read.span)
+    vital = kind == "arithmetic" or _is_in_launcher(job, read)
     yield Finding(
         read.span,
         f"{message}; {f'write `{instead}`' if instead else advice}",
         "info" if kind == "print" or not is_sized else "error" if vital else "warning",
-        fix=None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe=safe),
+        fix=_written(read, instead, safe),
         versions=gone or None,
     )
+
+
+def _written(read: VariableRead, instead: str | None, safe: bool) -> Fix | None:
+    return None if instead is None else Fix(f"write {instead}", [replace(read.span, instead)], safe)
 
 
 def _result(read: VariableRead) -> str:
     return "0" if read.operator == "arithmetic" else "empty"
 
 
-def _is_in_launcher(job: Job, span: Span) -> bool:
-    """Whether a place is in a launcher's command line."""
-    return any(launch.invocation.span.contains(span) for launch in job.launches)
+def _is_in_launcher(job: Job, read: VariableRead) -> bool:
+    """Whether a read is in a launcher's command line."""
+    return any(launch.invocation.span.contains(read.span) for launch in job.launches)
 
 
 def _renamed(job: Job, read: VariableRead, name: str) -> str | None:
@@ -249,10 +235,11 @@ def _instead(job: Job, read: VariableRead, entry: Entry) -> tuple[str | None, bo
         # a program that is started once has the CPUs of all tasks of its node
         alone = request.effective_tasks() in (None, 1, request.exact_nodes())
         return f"${{{name}:-1}}", alone or bool(job.steps)
-    if name == "SLURM_NTASKS_PER_NODE" and _is_in_launcher(job, read.span) and request.gpus_per_node() is not None:
-        return _renamed(job, read, "SLURM_GPUS_ON_NODE"), False
-    if name == "SLURM_NTASKS_PER_NODE" and not request.has_option("ntasks") and not request.has_option("gpus"):
-        return f"${{{name}:-1}}", not _is_in_launcher(job, read.span)
+    if name == "SLURM_NTASKS_PER_NODE":
+        of_launcher = _is_in_launcher(job, read)
+        if of_launcher and request.gpus_per_node() is not None:
+            return _renamed(job, read, "SLURM_GPUS_ON_NODE"), False
+        return (None, False) if request.has_any_option(("ntasks", "gpus")) else (f"${{{name}:-1}}", not of_launcher)
     nodes, name = request.exact_nodes(), CURRENT_NAMES.get(name, name)
     if name in ("SLURM_GPUS_PER_NODE", "SLURM_GPUS") and request.asks_for_gpus:
         if name == "SLURM_GPUS" and nodes != 1 or request.gpus_per_node() is None:
@@ -271,12 +258,7 @@ CASES = [
         #SBATCH --gres=gpu:8
         srun torchrun --nnodes=2 --nproc_per_node=«$SLURM_GPUS_PER_NODE» train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --gres=gpu:8
-        srun torchrun --nnodes=2 --nproc_per_node=$SLURM_GPUS_ON_NODE train.py
-        """,
+        fixed={"--nproc_per_node=$SLURM_GPUS_PER_NODE": "--nproc_per_node=$SLURM_GPUS_ON_NODE"},
         title="GPUs asked for in another form",
     ),
     Bad(
@@ -287,13 +269,7 @@ CASES = [
         export WORLD_SIZE=$((«SLURM_JOB_NUMNODES» * SLURM_NTASKS_PER_NODE))
         srun python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=4
-        export WORLD_SIZE=$((SLURM_JOB_NUM_NODES * SLURM_NTASKS_PER_NODE))
-        srun python train.py
-        """,
+        fixed={"WORLD_SIZE=$((SLURM_JOB_NUMNODES": "WORLD_SIZE=$((SLURM_JOB_NUM_NODES"},
         title="misspelled",
     ),
     Bad(
@@ -303,12 +279,7 @@ CASES = [
         export GPUS=«$SLURM_JOB_NUMNODES»
         srun python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=4
-        export GPUS=$SLURM_JOB_NUM_NODES
-        srun python train.py
-        """,
+        fixed={"GPUS=$SLURM_JOB_NUMNODES": "GPUS=$SLURM_JOB_NUM_NODES"},
         severity="warning",
         title="kept in a variable that nothing is known to read",
     ),
@@ -319,12 +290,7 @@ CASES = [
         export OMP_NUM_THREADS=«$SLURM_CPUS_PER_TASK»
         srun ./solve
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=1
-        export OMP_NUM_THREADS=${SLURM_CPUS_PER_TASK:-1}
-        srun ./solve
-        """,
+        fixed={"OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK": "OMP_NUM_THREADS=${SLURM_CPUS_PER_TASK:-1}"},
         severity="warning",
     ),
     Bad(
@@ -333,11 +299,7 @@ CASES = [
         #SBATCH --nodes=4
         export WORLD_SIZE=$((«$SLURM_NTASKS» * 8))
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4
-        export WORLD_SIZE=$((${SLURM_NTASKS:-$SLURM_JOB_NUM_NODES} * 8))
-        """,
+        unsafe_fixed={"WORLD_SIZE=$(($SLURM_NTASKS": "WORLD_SIZE=$((${SLURM_NTASKS:-$SLURM_JOB_NUM_NODES}"},
         title="tasks that nobody asked for",
     ),
     Good(
@@ -371,11 +333,7 @@ CASES = [
         #SBATCH --mem-per-cpu=4G
         srun -n «$SLURM_NPROCS» ./solve --profile --check=3
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --mem-per-cpu=4G
-        srun -n ${SLURM_NTASKS:-$SLURM_JOB_NUM_NODES} ./solve --profile --check=3
-        """,
+        unsafe_fixed={"$SLURM_NPROCS": "${SLURM_NTASKS:-$SLURM_JOB_NUM_NODES}"},
         severity="info",
         title="the command line may give them, and what follows is not an option of srun",
     ),

@@ -99,12 +99,7 @@ CASES = [
         #SBATCH --gpus-per-node=h100:8
         srun torchrun --nnodes=2 --nproc_per_node=«$SLURM_GPUS_PER_NODE» train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --gpus-per-node=h100:8
-        srun torchrun --nnodes=2 --nproc_per_node=${SLURM_GPUS_PER_NODE##*:} train.py
-        """,
+        fixed={"--nproc_per_node=$SLURM_GPUS_PER_NODE": "--nproc_per_node=${SLURM_GPUS_PER_NODE##*:}"},
     ),
     Bad(
         """\
@@ -113,12 +108,7 @@ CASES = [
         #SBATCH --gpus-per-node=a100:4
         WORLD_SIZE=$((SLURM_NNODES * «SLURM_GPUS_PER_NODE»))
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --gpus-per-node=a100:4
-        WORLD_SIZE=$((SLURM_NNODES * ${SLURM_GPUS_PER_NODE##*:}))
-        """,
+        fixed={"SLURM_GPUS_PER_NODE))": "${SLURM_GPUS_PER_NODE##*:}))"},
         title="in arithmetic",
     ),
     Bad(

@@ -22,7 +22,6 @@ bash(1), "QUOTING"; sbatch(1), "--wrap"; seen with bash 5.2 and Slurm 22.05.
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -33,6 +32,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, Text, is_open
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_by_place
 from sbatchlint.source.regex import Regex
 
 CARD = Card("SB412", "nested-double-quotes", severity="error", fix="sometimes", since="0.1.0")
@@ -42,6 +42,7 @@ _BETWEEN = Regex(r"(?>(?:[ \t;&|]++|\\\n)*)")
 # A variable for a later shell, alone between the quotes.
 _LATE = Regex(r"\\\$\{?\w+\}?")
 _GLOB = Regex(r"[*?\[]")
+_WRAP = Regex(r"--wrap")
 
 HAPPENS = {
     "lost": "close the outer string, so the program never sees them",
@@ -76,13 +77,11 @@ def check(job: Job) -> Iterator[Finding]:
 def _finding(job: Job, span: Span, effect: str, parts: list[Part]) -> Finding:
     first, last = span.start, span.end - 1
     command = _command_at(job, span)
-    rejected = (
-        command is not None and command.name == "sbatch" and effect in ("split", "command") and _has_wrap(command)
-    )
+    wraps = command is not None and command.name == "sbatch" and any(map(_WRAP.match, command.words))
     json = _is_json(parts)
     plain = effect == "lost" and _is_plain(parts) and not json
     message = f"these inner quotes {HAPPENS['plain' if plain else effect]}"
-    if rejected:
+    if wraps and effect in ("split", "command"):
         message = (
             "these inner quotes close the string of `--wrap` at the space, and sbatch refuses the rest as script "
             "arguments"
@@ -173,7 +172,7 @@ def _touch(first: Part, second: Part) -> bool:
 
 def _joins(first: Part, second: Part, string: str) -> bool:
     if first.word == second.word:
-        return _touch(first, second)
+        return first.end + 1 == second.start
     return first.kind == "" and _BETWEEN.fullmatch(string, first.end, second.start) is not None
 
 
@@ -236,39 +235,18 @@ def _is_plain(parts: list[Part]) -> bool:
 
 def _command_at(job: Job, span: Span) -> Invocation | None:
     """The last of the script's own commands that contains a place."""
-    starts, reach, commands = _own_commands(job)
-    found: Invocation | None = None
-    at = bisect_right(starts, span.start) - 1
-    while at >= 0 and reach[at] >= span.end:
-        if commands[at].span.contains(span) and (found is None or commands[at].index > found.index):
-            found = commands[at]
-        at -= 1
-    return found
-
-
-@once
-def _own_commands(job: Job) -> tuple[list[int], list[int], list[Invocation]]:
-    """The script's own commands by their place: starts, the furthest end so far, and the commands."""
-    commands = sorted((each for each in job.invocations if not each.kind), key=lambda each: each.span)
-    return [each.span.start for each in commands], [*accumulate((each.span.end for each in commands), max)], commands
-
-
-def _has_wrap(command: Invocation) -> bool:
-    return any(word.startswith("--wrap") for word in command.words[1:])
+    own = (command for command in commands_by_place(job).around(span) if not command.kind)
+    return max(own, key=lambda command: command.index, default=None)
 
 
 def _is_split(command: Invocation, span: Span, end: int) -> bool:
     """Whether the value of a variable between the quotes is known to split the string into several words."""
-    head = tail = None
-    for number, field in enumerate(command.argv):
-        for piece in field:
-            if piece.expansion is None and piece.start < span.start <= piece.end:
-                head = number
-            if piece.expansion is None and span.end <= piece.start <= end:
-                tail = number if tail is None else tail
-    if head is None or tail is None or any(is_open(field) for field in command.argv[head : tail + 1]):
+    literal = [(at, each) for at, field in enumerate(command.argv) for each in field if each.expansion is None]
+    heads = [at for at, piece in literal if piece.start < span.start <= piece.end]
+    tails = [at for at, piece in literal if span.end <= piece.start <= end]
+    if not heads or not tails or any(map(is_open, command.argv[heads[-1] : tails[0] + 1])):
         return False
-    return head != tail
+    return heads[-1] != tails[0]
 
 
 def _reaches_program(job: Job, span: Span) -> bool:
@@ -301,14 +279,7 @@ CASES = [
             --nnodes 2"
         srun bash -c "$LAUNCHER train.py"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        LAUNCHER="python -m torch.distributed.run \\
-            --rdzv_conf timeout=60,join_timeout=$WAIT \\
-            --nnodes 2"
-        srun bash -c "$LAUNCHER train.py"
-        """,
+        fixed={'"timeout=60,join_timeout=$WAIT"': "timeout=60,join_timeout=$WAIT"},
         severity="info",
         title="the quotes are lost",
     ),
@@ -319,12 +290,7 @@ CASES = [
         CMD="python train.py --name «"first try"» --lr 0.1"
         srun bash -c "$CMD"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        CMD="python train.py --name \\"first try\\" --lr 0.1"
-        srun bash -c "$CMD"
-        """,
+        unsafe_fixed={'"first try"': '\\"first try\\"'},
         title="the rest of the line is a command of its own",
     ),
     Bad(
@@ -333,11 +299,7 @@ CASES = [
         EXTRA="--qos long"
         sbatch --time=50 --wrap="snakemake --default-resources «"slurm_extra=$EXTRA"» --jobs 20"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        EXTRA="--qos long"
-        sbatch --time=50 --wrap="snakemake --default-resources \\"slurm_extra=$EXTRA\\" --jobs 20"
-        """,
+        unsafe_fixed={'"slurm_extra=$EXTRA"': '\\"slurm_extra=$EXTRA\\"'},
         title="a space in the value of a variable",
     ),
     Good(

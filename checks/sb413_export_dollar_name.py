@@ -26,12 +26,11 @@ from sbatchlint.analysis.script.work import is_after_all_work
 from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import Assignment, For, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Piece, text_of
+from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_by_place
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.text import Nested
 
 CARD = Card(
     "SB413", "export-dollar-name", severity="error", fix="always", since="0.1.0", seen="a run of bash 5.2",
@@ -42,6 +41,7 @@ _SETTING = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "loca
 # Typical names of variables that hold the name of another one; HF_HOME and OMP_NUM_THREADS do not match.
 _HOLDS_NAME = Regex(r"\w*[a-z]|\w*(?:VAR|NAME|KEY)|[A-Z\d]{1,5}\Z")
 _NAME = Regex(r"[A-Za-z_]\w*")
+_SUM = Regex(r"\$(?:\(\(|\[)")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -52,15 +52,17 @@ def check(job: Job) -> Iterator[Finding]:
             first = node.words[0]
             command = text.string[first.start : first.end]
             declares = command in DECLARATIONS
+            if declares and any(text.string[each.start : each.end] in ("-p", "-f") for each in node.words[1:]):
+                continue  # prints variables, or exports functions
             for word in node.words[1:] if declares else node.words[:1]:
                 parameter = _dollar_name(word)
-                if parameter is None or declares and _only_prints_or_exports(node, text.string):
+                if parameter is None:
                     continue
                 values = _values(job, parameter.name)
                 if values is not None:
                     place = text.span(parameter.start, parameter.end)
                     found = _finding(job, place, command if declares else "", parameter.name, sorted(values))
-                    run = next(reversed([*_commands(job).around(place)]), None)
+                    run = next(reversed([*commands_by_place(job).around(place)]), None)
                     # a branch that only some jobs take, or nothing that depends on the value
                     mild = run is not None and (depends_on_test(run) or is_after_all_work(job, run))
                     mild = mild or not declares and _reaches_little(job, parameter.name, place)
@@ -71,16 +73,6 @@ def _reaches_little(job: Job, name: str, place: Span) -> bool:
     """Whether the value is read after a place, and then only for messages and the names of logs."""
     read = any(each.span.start > place.end for each in reads_of(job).get(name, ()))
     return read and reach_of_name(job, name, place.end) <= Reach.LOG
-
-
-@once
-def _commands(job: Job) -> Nested[Invocation]:
-    return Nested((command.span, command) for command in job.invocations)
-
-
-def _only_prints_or_exports(command: Simple, string: str) -> bool:
-    """Whether the command is `declare -p` or `export -f`, which assigns nothing."""
-    return any(string[word.start : word.end] in ("-p", "-f") for word in command.words[1:])
 
 
 def _finding(job: Job, place: Span, command: str, name: str, values: list[str]) -> Finding:
@@ -111,25 +103,21 @@ def _dollar_name(word: Word | Assignment) -> Parameter | None:
 def _values(job: Job, name: str) -> set[str] | None:
     """The values that the script assigns to a variable; None where one may be the name of another variable."""
     values: set[str] = set()
-    for assignment in assignments_by_name(job).get(name, ()):
-        for alternative in assignment.alternatives:
-            for field in alternative.fields or ():
-                text = text_of(field)
-                if text is None and all(each.text or _is_number(each) for each in field):
-                    continue
-                if text is None or _NAME.fullmatch(text):
-                    return None
-                values.add(text)
+    assigned = [value for each in assignments_by_name(job).get(name, ()) for value in each.alternatives]
+    for field in (field for value in assigned for field in value.fields or ()):
+        unknown = [each.expansion.name if each.expansion else "" for each in field if not each.text]
+        text = text_of(field)
+        if text is None and all(map(_SUM.match, unknown)):
+            continue  # a number
+        if text is None or _NAME.fullmatch(text):
+            return None
+        values.add(text)
     if name in _set_otherwise(job):
         return None
     if not values and _HOLDS_NAME.match(name) and unclear_sources(job):
         # A sourced file may set it to a name; then nothing else would use the variable itself.
         return None if sum(text.string.count(name) for text, _ in programs(job)) < 2 else values
     return values
-
-
-def _is_number(piece: Piece) -> bool:
-    return piece.expansion is not None and piece.expansion.name.startswith(("$((", "$["))
 
 
 @once
@@ -152,12 +140,7 @@ CASES = [
         export «$GPUS_PER_NODE=»8
         srun torchrun --nproc_per_node $GPUS_PER_NODE --nnodes 2 train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        export GPUS_PER_NODE=8
-        srun torchrun --nproc_per_node $GPUS_PER_NODE --nnodes 2 train.py
-        """,
+        fixed={"$GPUS_PER_NODE=8": "GPUS_PER_NODE=8"},
     ),
     Bad(
         """\
@@ -165,11 +148,7 @@ CASES = [
         #SBATCH --nodes=2
         «${MASTER_PORT}=»29500
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        MASTER_PORT=29500
-        """,
+        fixed={"${MASTER_PORT}=29500": "MASTER_PORT=29500"},
         title="without export",
     ),
     Bad(
@@ -181,14 +160,7 @@ CASES = [
             export «$GPUS=»8
         fi
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        GPUS=4
-        if [ "$1" = all ]; then
-            export GPUS=8
-        fi
-        """,
+        fixed={"$GPUS=8": "GPUS=8"},
         title="the variable has a value already",
     ),
     Good(

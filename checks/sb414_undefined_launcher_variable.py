@@ -79,14 +79,15 @@ from sbatchlint.analysis.expansion.reads import (
     first_uses,
     guarded_names,
     nounset_at,
+    read_names,
     reads_of,
     stopping,
     use_of,
 )
 from sbatchlint.analysis.expansion.similar_words import in_same_word
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
-from sbatchlint.bash.values import Expansion, Phase, expansions
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
+from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span, joined
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import enclosing_step
@@ -113,7 +114,10 @@ _COMMENTED = Regex(
 # What a comment says of an assignment that is made where it is wanted.
 _OPTIONAL = Regex(r"(?i)#.*\b(?:un-?comment|optional(?:ly)?|enable)\b")
 _OF_OPTIONS = Regex(r"=[\"']?-")
+# Uses of a variable that need a value.
+_NEEDING = frozenset({"argument", "other", "arithmetic", "test"})
 _CONSTANTS = frozenset({"true", "false", "null", "none"})
+# After a number: `[[ $MEMORY -gt 80000 ]]` is never true without one.
 _COMPARED = Regex(r"[\"}]*[ \t]+-(?:eq|ne|lt|le|gt|ge)[ \t]")
 _OPTION_BEFORE = Regex(r"(?:^|[ \t])(--?[A-Za-z][\w-]*)[ =]\"?$")
 _OPTION_OF_VARIABLE = Regex(r"(--?[A-Za-z][\w-]*)[ =]\"?\$\{?(\w+)")
@@ -141,24 +145,16 @@ def check(job: Job) -> Iterator[Finding]:
                 yield finding._replace(severity="info")  # the sourced file may set it
         return
     seen: set[Span] = set()
-    if job.phase is Phase.BATCH:
-        for finding in _of_launchers(job):
-            seen.add(finding.span)
-            yield finding
     by_name: dict[str, list[Finding]] = {}
     if job.phase is Phase.BATCH:
-        apart = (_constants(job), _commented_out(job), _tested_in_other_case(job), _of_shell_in_other_case(job))
-        for finding in chain.from_iterable((*apart, _removed(job))):
+        ways = (_of_launchers, _constants, _commented_out, _tested_in_other_case, _of_shell_in_other_case, _removed)
+        for finding in chain.from_iterable(find(job) for find in ways):
             seen.add(finding.span)
             yield finding
     for read in unset_reads(job):
-        if (
-            read.span in seen
-            or is_common_name(read.name)
-            and not is_misspelt(job, read.name)
-            or _may_be_from_image(read)
-            or glued_name(job, read) is not None
-        ):
+        if read.span in seen or is_common_name(read.name) and not is_misspelt(job, read.name):
+            continue
+        if _may_be_from_image(read) or glued_name(job, read) is not None:
             continue
         found = list(_lost(job, read))
         if found and not is_mentioned(job, read.name):
@@ -166,9 +162,7 @@ def check(job: Job) -> Iterator[Finding]:
     if not seen and not by_name and job.phase is Phase.BATCH and job.directives.lines:
         yield from _of_submission(job)
     for found in by_name.values():
-        worst = min(found, key=lambda each: ("error", "warning", "info").index(each.severity or "warning"))
-        others = [(each.span, "also empty") for each in found if each.span != worst.span]
-        yield worst._replace(related=[*worst.related, *others[:3]])
+        yield joined(found, "also empty")
 
 
 def _of_submission(job: Job) -> Iterator[Finding]:
@@ -230,16 +224,12 @@ def _constants(job: Job) -> Iterator[Finding]:
             found.setdefault(read.name, read)
     for name in found.keys() - set_names(job) - guarded_names(job):
         if use_of(job, found[name]).kind in ("argument", "assignment"):
-            message = (
-                f"`${name}` is a variable that nothing sets, so it is empty here; write `{name}` without the dollar"
-            )
             assigned = enclosing_assignment(job, found[name].span)
             reads = [] if assigned is None else reads_of(job).get(assigned.name, [])
-            # an option that takes no value is right without one
-            severity = "error" if any(use_of(job, each).kind == "test" for each in reads) else "info"
-            if severity == "info":
-                message = message.replace(" without the dollar", ", or nothing where the option takes no value")
-            yield Finding(found[name].span, message, severity)
+            tested = any(use_of(job, each).kind == "test" for each in reads)
+            advice = " without the dollar" if tested else ", or nothing where the option takes no value"
+            message = f"`${name}` is a variable that nothing sets, so it is empty here; write `{name}`{advice}"
+            yield Finding(found[name].span, message, "error" if tested else "info")
 
 
 def _commented_out(job: Job) -> Iterator[Finding]:
@@ -258,7 +248,8 @@ def _commented_out(job: Job) -> Iterator[Finding]:
             continue
         if nounset_at(job, read) is not False or _is_told_elsewhere(job, name) or is_on_comment(job, read):
             continue
-        if use_of(job, read).kind not in ("argument", "assignment") and not _is_compared(job, read):
+        compared = _COMPARED.match(job.source.text, read.span.end) is not None
+        if use_of(job, read).kind not in ("argument", "assignment") and not compared:
             continue  # a list that may be empty, a message
         if _is_switch(job, read, match):
             continue
@@ -292,11 +283,6 @@ def _is_switch(job: Job, read: VariableRead, commented: re.Match[str]) -> bool:
         return False
     words = before.replace("\\\n", " ").split()
     return bool(words) and not words[-1].startswith("-")  # `--data $DATA` takes the next word
-
-
-def _is_compared(job: Job, read: VariableRead) -> bool:
-    """Whether a number is compared: `[[ $MEMORY -gt 80000 ]]`, which is never so without one."""
-    return _COMPARED.match(job.source.text, read.span.end) is not None
 
 
 def _is_dispensable(job: Job, read: VariableRead, commented: re.Match[str]) -> bool:
@@ -382,7 +368,8 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         return  # `DATADIR=$DATA_DIR/raw` is not another spelling of DATA_DIR
     meant = similar or _of_same_setting(job, read) or _of_same_option(job, read)
     stops = nounset_at(job, read) is not False
-    if meant is not None and not stops and meant.name.rstrip("s") == read.name.rstrip("s") and not _is_read(job, meant):
+    unread = meant is not None and meant.name not in read_names(job)
+    if meant is not None and not stops and meant.name.rstrip("s") == read.name.rstrip("s") and unread:
         return  # setting-without-effect reports a name with an `s` too much or too little
     lost = meant is not None and not stops and (is_list(job, read) or _is_duration(job, read))
     severity = "info" if kind == "print" and not stops else "error" if lost else "warning"
@@ -391,12 +378,12 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         effect = "`set -u` ends the script here" if stops else "it is empty"
         nothing = f"`{read.name}` is not set in this script: {effect}"
     if meant is not None:
-        unread = ", never used" if similar is not None and not _is_read(job, meant) else ""
-        if unread and nounset_at(job, read) and read.name.islower() and not read.context.conditional:
+        unused = ", never used" if similar is not None and unread else ""
+        if unused and nounset_at(job, read) and read.name.islower() and not read.context.conditional:
             severity = "error"  # no environment has such a name
         twice = folders_of_both(job, meant, read)
         hint = f"write `${meant.name}` for `${read.name}{twice}`" if twice else f"did you mean `{meant.name}`"
-        hint += f" (line {job.line(meant.span.start)}{unread}){'' if twice else '?'}"
+        hint += f" (line {job.line(meant.span.start)}{unused}){'' if twice else '?'}"
         yield Finding(read.span, f"{nothing}; {hint}", severity)
     elif stops or kind == "print" and not is_lone_lowercase_name(job, read):
         return
@@ -411,12 +398,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         yield Finding(read.span, f"{nothing}; set it, or {instead}", severity)
     elif is_list(job, read):
         yield Finding(read.span, f"{nothing}, as an environment passes no arrays; set it, or remove it", severity)
-    elif (
-        kind in ("argument", "other", "arithmetic", "test")
-        and len(read.name) > 1
-        and is_lone_lowercase_name(job, read)
-        and _sets_others(job)
-    ):
+    elif kind in _NEEDING and len(read.name) > 1 and is_lone_lowercase_name(job, read) and _sets_others(job):
         variant = read.name.removesuffix("s") if read.name.endswith("s") else f"{read.name}s"
         if variant in assigned_names(job):
             yield Finding(read.span, f"{nothing}; did you mean `{variant}`?", severity)
@@ -512,10 +494,6 @@ def _is_duration(job: Job, read: VariableRead) -> bool:
     return _BEFORE_DURATION.fullmatch(before) is not None and after in (" ", "\t", '"')
 
 
-def _is_read(job: Job, assigned: VariableAssignment) -> bool:
-    return any(each.name == assigned.name for each in job.trace.reads)
-
-
 def _may_be_from_image(read: VariableRead) -> bool:
     step = enclosing_step(read.context)
     return read.context.phase is Phase.TASK and step is not None and step.container is not None
@@ -544,8 +522,10 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
             unknown = [piece.expansion for piece in option.value or () if piece.text is None and piece.expansion]
             for expansion in unknown:
                 name, place = expansion.name, expansion.span
-                if _may_be_set(job, name) or _is_from_image(launch, expansion):
+                if _may_be_set(job, name):
                     continue
+                if expansion.phase is Phase.TASK and launch.container is not None:
+                    continue  # its image may set the variable, or a hook that starts it (MASTER_ADDR by enroot's)
                 if launch.invocation.state.option("nounset") is not False:
                     continue  # bash stops there itself
                 dashes = "-" if len(option.name) == 1 else "--"
@@ -570,11 +550,6 @@ def _has_own_variables(job: Job, launch: Launch) -> bool:
 def _may_be_set(job: Job, name: str) -> bool:
     """Whether the script, Slurm or a login sets a variable, or the script mentions it other than to expand it."""
     return not name.isidentifier() or is_common_name(name) or name in mentioned_names(job) or is_mentioned(job, name)
-
-
-def _is_from_image(launch: Launch, expansion: Expansion) -> bool:
-    """Whether a container's image, or a hook that starts it, may set the variable (MASTER_ADDR by enroot's)."""
-    return expansion.phase is Phase.TASK and launch.container is not None
 
 
 CASES = [

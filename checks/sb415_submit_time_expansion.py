@@ -32,9 +32,9 @@ from sbatchlint.analysis.expansion.reads import enclosing_assignment, read_names
 from sbatchlint.analysis.expansion.varying import of_task
 from sbatchlint.bash.syntax.tree import For
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.trace import Invocation, Submission
+from sbatchlint.bash.trace import Submission
 from sbatchlint.bash.values import Expansion, Phase, known_prefix, shown_text
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, joined, replace
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
 from sbatchlint.source.numbers import is_number
@@ -92,21 +92,8 @@ def check(job: Job) -> Iterator[Finding]:
     for name, finding in _all(job):
         by_name.setdefault(name, []).append(finding)
     for found in by_name.values():
-        yield _one_of(found)
-
-
-def _one_of(findings: list[Finding]) -> Finding:
-    """One finding for all places where a variable of the job is expanded too early: they have one cause."""
-    if len(findings) == 1:
-        return findings[0]
-    worst = min(findings, key=lambda each: ("error", "warning", "info").index(each.severity or "error"))
-    fixes = [each.fix for each in findings if isinstance(each.fix, Fix)]
-    fix = None
-    if len(fixes) == len(findings):
-        edits = [edit for each in fixes for edit in each.edits]
-        fix = Fix("let the job expand it", edits, all(each.safe for each in fixes))
-    others = [(each.span, "also here") for each in findings if each is not worst]
-    return worst._replace(related=[*worst.related, *others[:4]], fix=fix)
+        one = joined(found, "also here")
+        yield one if all(each.fix for each in found) else one._replace(fix=None)
 
 
 def _all(job: Job) -> Iterator[tuple[str, Finding]]:
@@ -183,7 +170,8 @@ def _files_read(job: Job) -> frozenset[str]:
 
 def _is_left_again(job: Job, expansion: Expansion) -> bool:
     """Whether the place is the folder of a `cd`, and the job enters a folder by its whole path before it uses one."""
-    entered = next((each for each in commands_named(job, "cd") if _names_only(each, expansion)), None)
+    changes = (each for each in commands_named(job, "cd") if len(each.argv) <= 2)
+    entered = next((each for each in changes if each.span.contains(expansion.span)), None)
     if entered is None or entered.state.option("errexit") is not False or entered.context.conditional:
         return False
     for command in job.invocations[entered.index + 1 :]:
@@ -192,10 +180,6 @@ def _is_left_again(job: Job, expansion: Expansion) -> bool:
         if command.redirects or command.name not in ("module", "ml", "echo", "date", "hostname", "export", "ulimit"):
             return False
     return False
-
-
-def _names_only(command: Invocation, expansion: Expansion) -> bool:
-    return len(command.argv) <= 2 and command.span.contains(expansion.span)
 
 
 def _shown(expansion: Expansion) -> str:
@@ -236,17 +220,14 @@ def _fault(job: Job, expansion: Expansion, line: str) -> tuple[str | None, Expan
     if within:
         return _fault_of_variable(job, within[0]), within[0], len(within) == len(expansion.inputs)
     first = expansion.commands[0] if expansion.commands else ()
-    if in_body and first[:1] == ("date",) and _PRINTS.match(line) and _MOMENT.search(_whole_line(job, expansion)):
+    start, end = expansion.span
+    before, after = job.source.line_of(start), job.source.line_of(end)
+    told = job.source.text[before.start : start] + job.source.text[end : after.end]
+    if in_body and first[:1] == ("date",) and _PRINTS.match(line) and _MOMENT.search(told):
         return "time", expansion, True
     local = first[:1] and first[0].rpartition("/")[2] in _LOCAL and not re.search(r"\b(?:echo|printf)\b", line)
     inside = job.outer is not None and job.outer.phase is not Phase.SUBMIT
     return "local" if local and in_body and not inside else None, expansion, True
-
-
-def _whole_line(job: Job, expansion: Expansion) -> str:
-    text, (start, end) = job.source.text, expansion.span
-    stop = text.find("\n", end)
-    return text[text.rfind("\n", 0, start) + 1 : start] + text[end : stop if stop >= 0 else len(text)]
 
 
 def _fault_of_variable(job: Job, expansion: Expansion) -> str | None:
@@ -341,19 +322,11 @@ CASES = [
         EOF
         done
         """,
-        fixed="""\
-        #!/bin/bash
-        for seed in 1 2 3; do
-        sbatch <<EOF
-        #!/bin/bash
-        #SBATCH --job-name=seed-$seed
-        #SBATCH --output=log-%j.txt
-        OUT=/data/run-$seed-\\$SLURM_JOB_ID
-        mkdir -p \\$OUT
-        srun python train.py --seed $seed --out \\$OUT
-        EOF
-        done
-        """,
+        fixed={
+            "--output=log-$SLURM_JOB_ID.txt": "--output=log-%j.txt",
+            "OUT=/data/run-$seed-$SLURM_JOB_ID": "OUT=/data/run-$seed-\\$SLURM_JOB_ID",
+            "-p $OUT": "-p \\$OUT",
+        },
         title="a heredoc without quotes",
     ),
     Bad(
@@ -361,10 +334,7 @@ CASES = [
         #!/bin/bash
         sbatch --array=0-9 --wrap="srun python train.py --part «$SLURM_ARRAY_TASK_ID» --data $1"
         """,
-        fixed="""\
-        #!/bin/bash
-        sbatch --array=0-9 --wrap="srun python train.py --part \\$SLURM_ARRAY_TASK_ID --data $1"
-        """,
+        fixed={"$SLURM_ARRAY_TASK_ID": "\\$SLURM_ARRAY_TASK_ID"},
         title="--wrap in double quotes",
     ),
     Bad(
@@ -398,11 +368,7 @@ CASES = [
         #SBATCH --nodes=1
         sbatch --dependency=afterok:$SLURM_JOB_ID --wrap="python collect.py --job «$SLURM_JOB_ID»"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        sbatch --dependency=afterok:$SLURM_JOB_ID --wrap="python collect.py --job \\$SLURM_JOB_ID"
-        """,
+        unsafe_fixed={'$SLURM_JOB_ID"': '\\$SLURM_JOB_ID"'},
         severity="info",
         title="from within another job",
     ),

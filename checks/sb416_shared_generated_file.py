@@ -33,6 +33,7 @@ from sbatchlint.bash.interpreter.programs import file_name
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, cut, shown_text, span_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, insert
+from sbatchlint.job.environment import shows_hostnames
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import NODE_LOCAL, classify
 from sbatchlint.programs import has_trait
@@ -41,14 +42,9 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB416",
-    "shared-generated-file",
-    severity="warning",
-    fix="sometimes",
-    since="0.1.0",
-    when=Commands("cat", "tee", "scontrol", "hostname"),
-    batch=True,
-)
+    "SB416", "shared-generated-file", severity="warning", fix="sometimes", since="0.1.0",
+    when=Commands("cat", "tee", "scontrol", "hostname"), batch=True,
+)  # fmt: skip
 
 # Variables of folders that are the same for every run of the script.
 _FIXED = frozenset({"HOME", "SLURM_SUBMIT_DIR", "PWD"})
@@ -91,7 +87,9 @@ def check(job: Job) -> Iterator[Finding]:
                 user = _reader(job, command, name)
                 if user is not None:
                     meets = _places_ranks(job, user) and not _is_alone(job, command)
-                    severity = None if _are_told_apart(job) or meets else "info"
+                    # by the index of an array or their arguments, jobs do different things in one folder
+                    differ = job.request.has_option("array") or reads_arguments(job, job.text)
+                    severity = None if differ or meets else "info"
                     finding = _of_nodes(job, target, redirect.operator, user, places[name])
                     yield finding._replace(severity=severity)
                 continue
@@ -121,7 +119,7 @@ def _lists_nodes(job: Job, command: Invocation) -> bool:
         run = next(iter(runs_of(job, command)), None)
         first = run.elements[0][0] if run is not None and run.elements[0] else command
     if first.name == "scontrol":
-        return first.words[1:2] == ["show"] and first.words[2:3] in (["hostname"], ["hostnames"])
+        return shows_hostnames(("scontrol", *first.words[1:]))
     return first.name == "srun" and [each.name for each in first.children] == ["hostname"]
 
 
@@ -147,17 +145,12 @@ def _is_alone(job: Job, writing: Invocation) -> bool:
 @once
 def _last_result(job: Job) -> int:
     """The last command that does work and writes what it prints to a fixed name; -1 without one."""
-    for command in reversed(job.invocations):
+    working = (each for each in reversed(job.invocations) if each.redirects and weight(job, each) >= Weight.PROGRAM)
+    for command in working:
         results = [each for each in command.redirects if each.operator in (">", ">|", "&>") and each.fd != "2"]
         if any(_is_fixed(job, each.target or (), moved=False) for each in results):
-            if weight(job, command) >= Weight.PROGRAM:
-                return command.index
+            return command.index
     return -1
-
-
-def _are_told_apart(job: Job) -> bool:
-    """Whether jobs of the script do different things in one folder, by their arguments or the index of an array."""
-    return job.request.has_option("array") or reads_arguments(job, job.text)
 
 
 def _places_ranks(job: Job, user: Invocation, hops: int = 2) -> bool:
@@ -258,12 +251,10 @@ CASES = [
         scontrol show hostnames > «hostfile»
         mpirun --hostfile hostfile ./solve
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        scontrol show hostnames > hostfile-${SLURM_JOB_ID}
-        mpirun --hostfile hostfile-${SLURM_JOB_ID} ./solve
-        """,
+        unsafe_fixed={
+            "> hostfile": "> hostfile-${SLURM_JOB_ID}",
+            "hostfile ./solve": "hostfile-${SLURM_JOB_ID} ./solve",
+        },
         title="a list of nodes",
     ),
     Bad(
@@ -278,16 +269,11 @@ CASES = [
         srun ./run.sh
         """,
         severity="info",
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        cat > run-$SLURM_JOB_ID.sh <<'EOF'
-        #!/bin/bash
-        python train.py --rank $SLURM_PROCID
-        EOF
-        chmod +x run-$SLURM_JOB_ID.sh
-        srun ./run-$SLURM_JOB_ID.sh
-        """,
+        unsafe_fixed={
+            "run.sh <<'EOF'": "run-$SLURM_JOB_ID.sh <<'EOF'",
+            "+x run.sh": "+x run-$SLURM_JOB_ID.sh",
+            "./run.sh": "./run-$SLURM_JOB_ID.sh",
+        },
     ),
     Bad(
         """\
@@ -301,16 +287,7 @@ CASES = [
         srun python $SCRIPT
         """,
         severity="info",
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=0-3
-        SCRIPT=test_nccl-$SLURM_JOB_ID.py
-        cat << EOT >> $SCRIPT
-        import torch
-        print(torch.cuda.is_available())
-        EOT
-        srun python $SCRIPT
-        """,
+        unsafe_fixed={"SCRIPT=test_nccl.py": "SCRIPT=test_nccl-$SLURM_JOB_ID.py"},
         title="appended at every run",
     ),
     Bad(
@@ -322,14 +299,10 @@ CASES = [
         EOF
         srun ./model settings.yaml
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=0-3
-        cat > settings-$SLURM_JOB_ID.yaml <<EOF
-        seed: $SLURM_ARRAY_TASK_ID
-        EOF
-        srun ./model settings-$SLURM_JOB_ID.yaml
-        """,
+        unsafe_fixed={
+            "settings.yaml <<EOF": "settings-$SLURM_JOB_ID.yaml <<EOF",
+            "settings.yaml": "settings-$SLURM_JOB_ID.yaml",
+        },
         title="each task of the array writes another text",
     ),
     Good(

@@ -67,11 +67,7 @@ CASES = [
         #SBATCH --nodes=4
         srun bash -c "train --nodes «$SLURM_JOB_NUM_NODES» --rank \\$SLURM_NODEID"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4
-        srun bash -c "train --nodes \\$SLURM_JOB_NUM_NODES --rank \\$SLURM_NODEID"
-        """,
+        fixed={"$SLURM_JOB_NUM_NODES": "\\$SLURM_JOB_NUM_NODES"},
     ),
     Bad(
         """\
@@ -81,13 +77,7 @@ CASES = [
         ./train --id «${SLURM_JOB_ID}»
         EOF
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4
-        srun bash <<EOF
-        ./train --id \\${SLURM_JOB_ID}
-        EOF
-        """,
+        fixed={"${SLURM_JOB_ID}": "\\${SLURM_JOB_ID}"},
     ),
     Good(
         """\

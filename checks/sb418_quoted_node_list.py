@@ -17,18 +17,17 @@ bash(1), "Arrays" and "Word Splitting"; scontrol(1), `show hostnames`.
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import VariableAssignment
-from sbatchlint.bash.values import Expansion, Phase
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.environment import NODE_LISTS, shows_hostnames
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Variables
 
 CARD = Card(
     "SB418", "quoted-node-list", severity="error", fix="always", since="0.1.0",
-    when=Commands("scontrol") | Variables("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"),
-    seen="bash(1)",
+    when=Commands("scontrol") | Variables(*NODE_LISTS), seen="bash(1)",
 )  # fmt: skip
 
-_LISTS = frozenset({"SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"})
 # `nodes=("…")`, and `nodes=…`, which is not an array, but acts as one with one element when it is indexed.
 _ELEMENT = Regex(r"(?s)\w+=(?:\(\s*(?P<array>\"(?P<inner>.*)\"|\S+)\s*\)|(?P<plain>\"(?P<text>.*)\"|[^(].*))")
 _ALL = ("[@]}", "[*]}")
@@ -72,19 +71,13 @@ def _single(assigned: VariableAssignment) -> str | None:
         piece = alternative.fields[0][0]
         if piece.text is not None or piece.expansion is None:
             return None
-        if piece.expansion.name in _LISTS:
+        if piece.expansion.name in NODE_LISTS:
             return piece.expansion.name
-        if piece.open or not _lists_nodes(piece.expansion):
+        # of `scontrol show hostnames`, with nothing after it that selects a part
+        commands = piece.expansion.commands
+        if piece.open or not commands or not all(map(shows_hostnames, commands)):
             return None
     return ""
-
-
-def _lists_nodes(expansion: Expansion) -> bool:
-    """Whether it is the output of `scontrol show hostnames`, with nothing after it that selects a part."""
-    return bool(expansion.commands) and all(
-        command[:2] == ("scontrol", "show") and command[2:3] in (("hostname",), ("hostnames",))
-        for command in expansion.commands
-    )
 
 
 def _indexed(job: Job, assigned: VariableAssignment) -> Span | None:
@@ -125,13 +118,7 @@ CASES = [
         export MASTER_ADDR=${nodes[0]}
         srun python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4
-        nodes=($(scontrol show hostnames "$SLURM_JOB_NODELIST"))
-        export MASTER_ADDR=${nodes[0]}
-        srun python train.py
-        """,
+        fixed={"nodes=($SLURM_JOB_NODELIST)": 'nodes=($(scontrol show hostnames "$SLURM_JOB_NODELIST"))'},
     ),
     Good(
         """\

@@ -74,20 +74,13 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
-def _is_in_own_name(job: Job, read: VariableRead) -> bool:
-    """Whether the word that lacks the value holds the ID of the job, and so is a name that no other job has."""
-    return _JOB_ID.search(word_around(job, read.span)[1]) is not None
-
-
 def _is_part_of_name(job: Job, read: VariableRead) -> bool:
-    """Whether the word that lacks the value is the name of what the job writes, and still one that will do."""
-    return _is_in_own_name(job, read) or _is_part_of_output(job, read)
-
-
-def _is_part_of_output(job: Job, read: VariableRead) -> bool:
-    """Whether the word that lacks the value is still a name, and a program writes to it: `--out_dir run_$X_a`."""
-    option = _OPTION.search(word_around(job, read.span)[0][-_MOST:])
-    return option is not None and (names_output(option[1]) or option[1].endswith("dirpath"))
+    """Whether the word that lacks the value is the name of what the job writes, and still one that will do: it holds
+    the ID of the job, which no other has, or a program writes to it: `--out_dir run_$X_a`."""
+    before, word = word_around(job, read.span)
+    option = _OPTION.search(before[-_MOST:])
+    written = option is not None and (names_output(option[1]) or option[1].endswith("dirpath"))
+    return written or _JOB_ID.search(word) is not None
 
 
 def _is_folder(job: Job, name: str) -> bool:
@@ -103,11 +96,7 @@ CASES = [
         #SBATCH --array=0-9
         srun python train.py --out runs/«$SLURM_ARRAY_TASK_ID_restart»
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --array=0-9
-        srun python train.py --out runs/${SLURM_ARRAY_TASK_ID}_restart
-        """,
+        fixed={"runs/$SLURM_ARRAY_TASK_ID_restart": "runs/${SLURM_ARRAY_TASK_ID}_restart"},
     ),
     Bad(
         """\
@@ -119,15 +108,7 @@ CASES = [
             done
         done
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        for SEED in 1 2 3; do
-            for LR in 1e-3 1e-4; do
-                srun python train.py --seed $SEED --lr $LR --out run_${SEED}_$LR
-            done
-        done
-        """,
+        fixed={"run_$SEED_$LR": "run_${SEED}_$LR"},
     ),
     Bad(
         """\
@@ -136,12 +117,7 @@ CASES = [
         model=gpt
         srun python train.py --out «$model_small»/run
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        model=gpt
-        srun python train.py --out ${model}_small/run
-        """,
+        unsafe_fixed={"$model_small/run": "${model}_small/run"},
         severity="warning",
     ),
     Good(

@@ -59,7 +59,7 @@ from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job.argv import quoted
-from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_by_place
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -119,7 +119,7 @@ def _matters_to_some(job: Job, finding: Finding, choices: list[tuple[If, int]]) 
 
     `choices`: each `if` in a condition of which the test stands, with the number of that, innermost first.
     """
-    test = next(reversed([*_tests(job).around(finding.span)]), None)
+    test = next(reversed(_tests_around(job, finding.span)), None)
     if test is not None and depends_on_test(test) and not any(number for _, number in choices):
         return True
     for choice, _ in reversed(choices):
@@ -153,22 +153,22 @@ def _is_meant_anyway(job: Job, finding: Finding) -> bool:
     match = _REDIRECTED.search(finding.message)
     if match is None:
         return False
-    tests = [each for each in _tests(job).around(finding.span) if each.name == "["]
-    values = [text_of(each.argv[1]) if len(each.argv) > 1 else None for each in tests]
-    numbers = [parse_integer(each) if each is not None and is_number(each) else None for each in values]
+    tests = [each for each in _tests_around(job, finding.span) if each.name == "["]
     if len(tests) != 1 or tests[0].alternatives > 1 or tests[0].context.loops:
         return False
-    limit, number = parse_integer(match[2]), numbers[0]
+    value = text_of(tests[0].argv[1]) if len(tests[0].argv) > 1 else None
+    if value is None or not is_number(value):
+        return True
     # `>` writes a file, and the test is true; `<` finds none, and it counts as false
-    return number is None or (number > limit if match[1] == "gt" else number >= limit)
+    limit, number = parse_integer(match[2]), parse_integer(value)
+    return number > limit if match[1] == "gt" else number >= limit
 
 
 _REDIRECTED = Regex(r"is a redirect here.*; write `-(gt|lt) (\d+)`")
 
 
-@once
-def _tests(job: Job) -> Nested[Invocation]:
-    return Nested((command.span, command) for command in job.invocations if command.name in ("[", "[["))
+def _tests_around(job: Job, place: Span) -> list[Invocation]:
+    return [each for each in commands_by_place(job).around(place) if each.name in ("[", "[[")]
 
 
 def _in_program(job: Job, text: Text, program: Program) -> Iterator[Finding]:
@@ -223,32 +223,25 @@ def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterat
         return
     place = text.span(last.start, last.end)
     glued = len(words) > 1 and text.string[last.end - 1] == "]" and "[" not in text.string[last.start : last.end]
-    if glued and _is_closed_by_nothing(job, text, command):
-        return
-    if glued and _ends_plain(last):
+    whole, ending = text.span(command.start, command.end), last.parts[-1]
+    if glued and any(each.span == whole and each.words[-1] == "]" for each in _tests_around(job, whole)):
+        return  # a variable before the bracket is empty, so that the bracket is a word: `[ ! -e $NONE]`
+    if glued and isinstance(ending, Literal) and not ending.quoted and ending.text.endswith("]"):
         fix = _fix("put a space before the bracket", [insert(place.end - 1, " ")], place, text, last)
         if _comes_out_right(words):
             message = "bash reports a missing `]` unless the value is empty, though the test comes out right"
             yield Finding(place, f"{message}; put a space before the bracket", "info", fix=fix)
             return
         yield Finding(place, f"{_MISSING}; put a space before the bracket", fix=fix)
-    elif isinstance(last.parts[-1], Literal) or len(words) > 1 and unquoted_text(words[-2]) in _TESTING:
+    elif isinstance(ending, Literal) or len(words) > 1 and unquoted_text(words[-2]) in _TESTING:
         fix = _fix("close the bracket", [insert(place.end, " ]")], place, text, last)
         yield Finding(text.span(command.start, last.end), f"{_MISSING}; close it", fix=fix)
 
 
 def _comes_out_right(words: list[Word]) -> bool:
     """Whether a test is `[ -z $x]`: of an empty value the bracket is left, which closes it; of others it is false."""
-    if len(words) != 3 or unquoted_text(words[1]) != "-z" or len(words[2].parts) != 2:
-        return False
-    value = words[2].parts[0]
-    return isinstance(value, (Parameter, CommandSubstitution))
-
-
-def _is_closed_by_nothing(job: Job, text: Text, command: Simple) -> bool:
-    """Whether the variable before the bracket is empty, so that the bracket is a word: `[ ! -e $NONE]`."""
-    place = text.span(command.start, command.end)
-    return any(each.span == place and each.words[-1:] == ["]"] for each in job.invocations if each.name == "[")
+    value = words[2].parts if len(words) == 3 and unquoted_text(words[1]) == "-z" else ()
+    return len(value) == 2 and isinstance(value[0], (Parameter, CommandSubstitution))
 
 
 _MISSING = f"bash reports a missing `]`, and {_FALSE}"
@@ -289,10 +282,8 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
             is_true = name == "-eq" and opening == "[["
             same = _spelling(job, place, name_of_other, part.text) if is_true else None
             if same not in (None, part.text):  # with `=` alone it would be false
-                edits, advice = (
-                    [*edits, replace(text.span(word.start, word.end), quoted(same or ""))],
-                    f"write `= {same}`",
-                )
+                edits.append(replace(text.span(word.start, word.end), quoted(same or "")))
+                advice = f"write `= {same}`"
             fix = _fix(advice.replace("`", ""), edits, place, text, operator) if instead else None
             yield Finding(place, f"{happens}; {advice}", None if same is None else "warning", fix=fix)
             break
@@ -308,15 +299,11 @@ def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
     first, last = words[0], words[-1]
     written = text.string[first.start : first.end]
     opening = _GLUED.match(written)
-    if (
-        opening is None
-        or len(words) < 2
-        or not text.string[last.start : last.end].endswith(opening[0].replace("[", "]"))
-    ):
-        return
-    if not isinstance(first.parts[0], Literal) or first.parts[0].quoted:
+    if opening is None or len(words) < 2 or not isinstance(first.parts[0], Literal) or first.parts[0].quoted:
         return
     place, closing = text.span(first.start, first.end), opening[0].replace("[", "]")
+    if not text.string[last.start : last.end].endswith(closing):
+        return
     edits, advice = [insert(place.start + len(opening[0]), " ")], f"put a space after `{opening[0]}`"
     fix = _fix("put a space after the bracket", edits, place, text, first)
     if text.string[last.start : last.end] != closing:  # `[$x = y]`
@@ -354,17 +341,12 @@ def _always_true(text: Text, command: Simple, words: list[Word]) -> Iterator[Fin
 
 def _redirected(text: Text, command: Simple, last: Word) -> Iterator[Finding]:
     """`[ $n > 4 ]`: a redirect."""
-    for redirect in command.redirects:
+    inside = [each for each in command.redirects if each.operator in _COMPARISONS and each.start <= last.start]
+    for redirect in inside:
         target = redirect.target
-        if (
-            redirect.operator not in _COMPARISONS
-            or redirect.fd is not None
-            or redirect.start > last.start
-            or target is None
-        ):
-            continue
-        written = text.string[target.start : target.end]
-        if "/" in written:
+        written = "/" if target is None else text.string[target.start : target.end]
+        left = [each for each in command.words if isinstance(each, Word) and each.end <= redirect.start]
+        if redirect.fd is not None or "/" in written or not left:  # `> log [ x ]`
             continue
         place = text.span(redirect.start, redirect.end)
         comparison, operator = redirect.operator, _COMPARISONS[redirect.operator]
@@ -375,9 +357,6 @@ def _redirected(text: Text, command: Simple, last: Word) -> Iterator[Finding]:
             operator = _AT_LEAST[comparison]
             words = [each for each in command.words if isinstance(each, Word) and each.start >= redirect.end]
             written = written[1:] or (text.string[words[0].start : words[0].end] if len(words) > 1 else "")
-        left = [each for each in command.words if isinstance(each, Word) and each.end <= redirect.start]
-        if not left:  # `> log [ x ]`
-            continue
         other = text.string[left[-1].start : left[-1].end]
         whole_number = written.strip("\"'").isdigit() or "$" in written
         yield Finding(
@@ -416,12 +395,8 @@ def _unreadable(text: Text, words: tuple[Word, ...]) -> Iterator[Finding]:
     at = _end_of_test(plain, 0) if words else None
     if at is None or at >= len(words) or UNKNOWN_CHARACTER in text.string[words[0].start : words[-1].end]:
         return
-    start, end, instead, advice = (
-        words[at].start,
-        words[at].end,
-        _JOINING.get(plain[at] or ""),
-        ("use a valid test operator"),
-    )
+    start, end = words[at].start, words[at].end
+    instead, advice = _JOINING.get(plain[at] or ""), "use a valid test operator"
     if plain[at - 1] == "=" and plain[at - 2] in _AT_LEAST and words[at - 2].end == words[at - 1].start:
         left, right = (text.string[each.start : each.end] for each in (words[at - 3], words[at]))
         start, end, sign = words[at - 2].start, words[at - 1].end, plain[at - 2] or ""
@@ -474,23 +449,17 @@ def _one_word(job: Job, text: Text, words: tuple[Word, ...] | list[Word], openin
     if not isinstance(word.parts[0], Parameter):
         return
     for part in word.parts[1:]:
-        if not isinstance(part, Literal) or part.quoted or part.end - part.start != len(part.text):
-            continue
-        found = _OPERATOR.search(part.text)
-        if found is None:
+        found = _OPERATOR.search(part.text) if _is_plain(part) else None
+        if found is None or part.start + found.end() == word.end:
             continue
         start, end = part.start + found.start(), part.start + found.end()
-        if end == word.end:
-            continue
         operator, place = found[0], text.span(word.start, word.end)
         edits = [replace(text.span(start, end), f" {operator} ")]
         value, advice = text.string[end : word.end], f"put spaces around `{operator}`"
         same = None if operator == "!=" else _spelling(job, place, word.parts[0].name, value)
         if same not in (None, value.strip(_QUOTES)):  # with spaces alone it would be false
-            edits, advice = (
-                [replace(text.span(start, word.end), f" {operator} {quoted(same or '')}")],
-                f"write `{operator} {same}`",
-            )
+            edits = [replace(text.span(start, word.end), f" {operator} {quoted(same or '')}")]
+            advice = f"write `{operator} {same}`"
         message = f"`{opening}` gets one word, which is always true; {advice}"
         fix = _fix("put spaces around it", edits, place, text, word)
         yield Finding(place, message, None if same is None else "warning", fix=fix)
@@ -523,15 +492,12 @@ def _is_plain(part: object) -> TypeGuard[Literal]:
 
 def _spelling(job: Job, place: Span, name: str, value: str) -> str | None:
     """The value that a variable always has at a test, where it is this one but for capitals: it is true as meant."""
-    values: set[str | None] = set()
-    tests = list(_tests(job).around(place))
-    for assigned in () if tests else assignments_by_name(job).get(name, ()):  # a test that this job does not reach
-        for way in assigned.alternatives:
-            values.add(None if way.fields is None or len(way.fields) != 1 else text_of(way.fields[0]))
-    for test in tests:
-        variable = test.state.variables.get(name)
-        for fields in () if variable is None else values_of(test, variable):
-            values.add(text_of(fields[0]) if fields is not None and len(fields) == 1 else None)
+    tests = _tests_around(job, place)
+    known = [(test, test.state.variables[name]) for test in tests if name in test.state.variables]
+    ways = [fields for test, variable in known for fields in values_of(test, variable)]
+    if not tests:  # this job does not reach it
+        ways = [way.fields for each in assignments_by_name(job).get(name, ()) for way in each.alternatives]
+    values = {text_of(fields[0]) if fields is not None and len(fields) == 1 else None for fields in ways}
     only = values.pop() if len(values) == 1 else None
     return only if only is not None and only.casefold() == value.strip(_QUOTES).casefold() else None
 
@@ -539,11 +505,6 @@ def _spelling(job: Job, place: Span, name: str, value: str) -> str | None:
 def _fix(title: str, edits: list[Edit], place: Span, text: Text, word: Word) -> Fix | None:
     """A fix, where the word is written in the file just as it was parsed."""
     return Fix(title, edits, safe=False) if place.end - place.start == word.end - word.start and text.is_plain else None
-
-
-def _ends_plain(word: Word) -> bool:
-    last = word.parts[-1]
-    return isinstance(last, Literal) and not last.quoted and last.text.endswith("]")
 
 
 CASES = [
@@ -555,13 +516,7 @@ CASES = [
             srun python train.py
         fi
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        if [ "$1" = train ]; then
-            srun python train.py
-        fi
-        """,
+        unsafe_fixed={"train];": "train ];"},
     ),
     Bad(
         """\
@@ -571,13 +526,7 @@ CASES = [
             srun python train.py
         fi
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        if [ "$1" = a ] || [ "$1" = b ]; then
-            srun python train.py
-        fi
-        """,
+        unsafe_fixed={"||": "] ||"},
     ),
     Bad(
         """\
@@ -587,13 +536,7 @@ CASES = [
             srun python train.py
         fi
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        if [ $SLURM_NNODES -gt 1 ]; then
-            srun python train.py
-        fi
-        """,
+        unsafe_fixed={">": "-gt"},
         severity="warning",
         title="only the job's values decide whether it is true as it was meant",
     ),
@@ -605,13 +548,7 @@ CASES = [
             srun python train.py
         fi
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        if [ $1 == train ]; then
-            srun python train.py
-        fi
-        """,
+        unsafe_fixed={"$1==train": "$1 == train"},
     ),
     Bad(
         """\
@@ -621,13 +558,7 @@ CASES = [
             srun python train.py
         fi
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        if [[ $1 = train ]]; then
-            srun python train.py
-        fi
-        """,
+        unsafe_fixed={"-eq": "="},
     ),
     Bad(
         '#!/bin/bash\n#SBATCH --nodes=2\nif «["$MPI"» = open ]; then\n    OPTIONS=-v\nfi\nsrun ./a.out\n',

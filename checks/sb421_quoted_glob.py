@@ -172,13 +172,7 @@ CASES = [
         srun python train.py --out "$SCRATCH/run"
         mv «"$SCRATCH/run/*.json"» results/
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        set -e
-        srun python train.py --out "$SCRATCH/run"
-        mv "$SCRATCH/run/"*.json results/
-        """,
+        unsafe_fixed={'"$SCRATCH/run/*.json"': '"$SCRATCH/run/"*.json'},
     ),
     Bad(
         """\
@@ -187,12 +181,7 @@ CASES = [
         rm -f «"core.*"»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        rm -f core.*
-        srun ./a.out
-        """,
+        unsafe_fixed={'"core.*"': "core.*"},
         severity="warning",
     ),
     Bad(
@@ -202,12 +191,7 @@ CASES = [
         cd «"~/project"»
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        cd "$HOME/project"
-        srun ./a.out
-        """,
+        unsafe_fixed={'"~/project"': '"$HOME/project"'},
         title="home",
     ),
     Good(

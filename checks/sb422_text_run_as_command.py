@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import assigned_names
 from sbatchlint.analysis.outcome.state_readers import costs_work
-from sbatchlint.analysis.script.pipeline_runs import ends_script
+from sbatchlint.analysis.script.pipeline_runs import ends_script, is_last_statement
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace, shortened
@@ -79,27 +79,26 @@ def check(job: Job) -> Iterator[Finding]:
         return  # not a shell script
     seen: set[Span] = set()
     for command in job.invocations:
-        if command.context.captured and command.span not in seen:
-            for finding in _variable_as_command(job, command):
-                seen.add(command.span)
-                yield finding
-        if has_trait(command.name, "names") and command.span not in seen:
-            for finding in _pasted(job, command):
-                seen.add(command.span)
-                yield finding
+        if command.span in seen:
+            continue
+        found = [*_variable_as_command(job, command), *_pasted(command)]
+        if found:
+            seen.add(command.span)
+            yield from found
+            continue
         first = known_prefix(command.argv[0]) if command.argv else ""
-        if _is_sentence(job, command, first) and command.span not in seen:
+        if _is_sentence(job, command, first):
             seen.add(command.span)
             ends = ends_script(job, command)
             what = "and under `set -e` the job ends here" if ends else "and does not find it"
             message = f"bash runs `{first}` as a command, {what}; write `#` before the text"
             yield Finding(command.span, message, "error" if ends and costs_work(job, command) else "warning")
             continue
-        if _is_sign(job, command, first) and command.span not in seen:
+        if _is_sign(job, command, first):
             seen.add(command.span)
             yield _sign(job, command, first)
             continue
-        if not (" " in first or "\n" in first) or command.span in seen or command.kind in _ACCEPT_COMMAND_LINES:
+        if not (" " in first or "\n" in first) or command.kind in _ACCEPT_COMMAND_LINES:
             continue
         seen.add(command.span)
         written = job.source.slice(command.span)
@@ -109,7 +108,7 @@ def check(job: Job) -> Iterator[Finding]:
                 what, severity = "and under `set -e` the job ends here", "error"
             elif _is_last(job, command):
                 what, severity = "and the job ends with status 127 (not found)", "error"
-            elif command is not job.invocations[-1] and _is_skipped(job, written):
+            elif command is not job.invocations[-1] and _is_prose(written) and not _ERREXIT.search(job.source.own.text):
                 severity = "info"  # as its author wants, but for a line in the log
             if _is_prose(written) and severity == "error" and not costs_work(job, command):
                 severity = "warning"
@@ -123,9 +122,9 @@ def check(job: Job) -> Iterator[Finding]:
             yield from _quoted_command(job, command)
 
 
-def _pasted(job: Job, command: Invocation) -> Iterator[Finding]:
+def _pasted(command: Invocation) -> Iterator[Finding]:
     """`cd "cd /data"`: a command that was pasted into the quotes of its own argument."""
-    for field in command.argv[1:]:
+    for field in command.argv[1:] if has_trait(command.name, "names") else ():
         name, _, rest = (text_of(field) or "").partition(" ")
         if name == command.name and rest[:1] in ("/", "~", "."):
             message = f'`{name}` fails, as its argument in quotes repeats the word `{name}`; write `{name} "{rest}"`'
@@ -218,9 +217,9 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
     place, instead, advice = Span(start, start + len(quoted)), quoted[1:-1], "remove the quotes"
     if _NEEDS_SHELL.search(shown_text(word)):
         instead = f"bash -c {quoted}" if command.kind else f"eval {quoted}"
-        advice = (
-            f"write `{instead}`" if variable is not None else (f"write `{instead.split(quoted)[0]}` before the quotes")
-        )
+        advice = f"write `{instead}`"
+        if variable is None:
+            advice = f"write `{instead.split(quoted)[0]}` before the quotes"
     elif variable is not None:
         advice = f"write `{instead}`, or make it an array"
     who = command.parent.name if command.kind and command.parent is not None else "bash"
@@ -253,7 +252,7 @@ def _variable_has_value(command: Invocation, name: str, word: Pieces) -> bool:
 
 def _variable_as_command(job: Job, command: Invocation) -> Iterator[Finding]:
     """`$(NAME)`, or `NAME` in backquotes, where NAME is a variable."""
-    name = text_of(command.argv[0]) if len(command.argv) == 1 else None
+    name = text_of(command.argv[0]) if command.context.captured and len(command.argv) == 1 else None
     if name is None or command.kind or command.redirects or not _CAPITALS.fullmatch(name):
         return
     meant = misspelling_of(name)
@@ -261,14 +260,10 @@ def _variable_as_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     file, span = job.source.text, command.span
     marks = file[max(span.start - 2, 0) : span.start], file[span.end : span.end + 1]
-    if job.source.slice(span) != name:
+    opening = 2 if marks == ("$(", ")") else 1 if marks[0][-1:] == "`" == marks[1] else 0
+    if job.source.slice(span) != name or not opening:
         return
-    if marks == ("$(", ")"):
-        place = Span(span.start - 2, span.end + 1)
-    elif marks[0][-1:] == "`" == marks[1]:
-        place = Span(span.start - 1, span.end + 1)
-    else:
-        return
+    place = Span(span.start - opening, span.end + 1)
     instead = f"${{{name if meant is None or name in assigned_names(job) else meant.meant}}}"
     message = f"bash runs a command named {name} here, which does not exist, so this is empty; write `{instead}`"
     fix = Fix(f"write {instead}", [replace(place, instead)], safe=meant is None)
@@ -281,17 +276,10 @@ def _is_prose(written: str) -> bool:
     return quoted and (written[:3] in ("'''", '"""') or "\n" in written)
 
 
-def _is_skipped(job: Job, written: str) -> bool:
-    """Whether nothing depends on the failure of a text in quotes: `set -e` ends the job there once it stands above."""
-    return _is_prose(written) and _ERREXIT.search(job.source.own.text) is None
-
-
 def _is_last(job: Job, command: Invocation) -> bool:
     """Whether the batch script certainly ends with the status of a command."""
-    statements = job.program.statements
-    if job.phase is not Phase.BATCH or not statements or command is not job.invocations[-1]:
-        return False
-    return job.span(statements[-1].start, statements[-1].end) == command.span and not command.context.conditional
+    ends = job.phase is Phase.BATCH and command is job.invocations[-1] and not command.context.conditional
+    return ends and is_last_statement(job, command)
 
 
 CASES = [
@@ -313,12 +301,7 @@ CASES = [
         CMD="python train.py --epochs 3"
         «"$CMD"»
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        CMD="python train.py --epochs 3"
-        $CMD
-        """,
+        unsafe_fixed={'"$CMD"': "$CMD"},
     ),
     Bad(
         """\
@@ -328,13 +311,7 @@ CASES = [
         mkdir -p «$(OUT)»/run_«$(SLURM_ARRAY_TASK_ID)»
         srun ./a.out «`OUT`»
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --array=0-1
-        OUT=$HOME/runs
-        mkdir -p ${OUT}/run_${SLURM_ARRAY_TASK_ID}
-        srun ./a.out ${OUT}
-        """,
+        fixed={"$(OUT)/run_$(SLURM_ARRAY_TASK_ID)": "${OUT}/run_${SLURM_ARRAY_TASK_ID}", "`OUT`": "${OUT}"},
         title="variables as make writes them",
     ),
     Bad(

@@ -14,12 +14,14 @@ bash(1), "Parameter Expansion".
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.reads import assignments_by_name
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Literal, Parameter
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.bash.values import Pieces, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.once import once
 
 CARD = Card(
     "SB423", "false-counts-as-set", severity="warning", fix="always", since="0.1.0", seen="a public script"
@@ -29,16 +31,12 @@ _FALSE = frozenset({"false", "no", "off", "0", "none", "disable", "disabled"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    flags = None
     seen: set[Span] = set()
     for read in job.trace.reads:
         if read.operator not in (":+", "+") or read.variable is None or read.span in seen:
             continue
         seen.add(read.span)
-        value = _false_value(read)
-        if flags is None:
-            flags = _flags(job)
-        flag = flags.get(read.span)
+        value, flag = _false_value(read), _flags(job).get(read.span)
         if value is None or flag is None or _is_emptied(job, read.name):
             continue
         word, place = text_of(value), span_of(value)
@@ -46,9 +44,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue  # written in some other way than as one word
         yield Finding(
             read.span,
-            f"`{flag}` is passed although {read.name} is {word}: any non-empty value counts as true; leave "
-            "the variable "
-            "empty instead",
+            f"`{flag}` is passed although {read.name} is {word}: any non-empty value counts as true; leave the "
+            "variable empty instead",
             related=[(place, "counts as true")],
             fix=Fix("leave it empty", [replace(place, "")], safe=False),
         )
@@ -57,14 +54,11 @@ def check(job: Job) -> Iterator[Finding]:
 def _false_value(read: VariableRead) -> Pieces | None:
     """The first possible value of a variable that means no; None where there is none."""
     assert read.variable is not None
-    for alternative in read.variable.alternatives:
-        if alternative.fields is not None and len(alternative.fields) == 1:
-            text = text_of(alternative.fields[0])
-            if text is not None and text.lower() in _FALSE:
-                return alternative.fields[0]
-    return None
+    values = [each.fields[0] for each in read.variable.alternatives if each.fields and len(each.fields) == 1]
+    return next((value for value in values if (text_of(value) or "").lower() in _FALSE), None)
 
 
+@once
 def _flags(job: Job) -> dict[Span, str]:
     """The flags that are passed if a variable is set, without its value, by the place of the expansion."""
     found = {}
@@ -80,12 +74,8 @@ def _flags(job: Job) -> dict[Span, str]:
 
 def _is_emptied(job: Job, name: str) -> bool:
     """Whether an assignment also makes the variable empty, or gives it an unknown value."""
-    for assignment in job.assignments:
-        if assignment.name == name:
-            for value in assignment.alternatives:
-                if value.fields is None or not value.fields or text_of(value.fields[0]) == "":
-                    return True
-    return False
+    values = (value for each in assignments_by_name(job).get(name, ()) for value in each.alternatives)
+    return any(not value.fields or text_of(value.fields[0]) == "" for value in values)
 
 
 CASES = [
@@ -102,18 +92,7 @@ CASES = [
         done
         srun python upload.py «${PRIVATE:+--private}»
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        PRIVATE=
-        while [ $# -gt 0 ]; do
-            case $1 in
-                --private) PRIVATE=true ;;
-            esac
-            shift
-        done
-        srun python upload.py ${PRIVATE:+--private}
-        """,
+        unsafe_fixed={"PRIVATE=false": "PRIVATE="},
     ),
     Good(
         """\

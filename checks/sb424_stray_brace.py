@@ -73,13 +73,7 @@ CASES = [
         mkdir -p ${OUT}«}»
         srun python train.py --out ${OUT}
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        OUT=$SCRATCH/run
-        mkdir -p ${OUT}
-        srun python train.py --out ${OUT}
-        """,
+        unsafe_fixed={"${OUT}}": "${OUT}"},
     ),
     Good(
         """\

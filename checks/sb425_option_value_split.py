@@ -33,7 +33,7 @@ CARD = Card(
 
 # Options of srun that take a list with commas, given a variable.
 _LIST_OPTION = Regex(
-    r"--(?P<option>container-mounts|container-env)[= ]\"?"
+    r"--container-(?:mounts|env)[= ]\"?"
     r"(?P<read>\$(?:(?P<bare>\w+)|\{(?P<braced>\w+)\}))"
 )
 # A comment that shows a value of several words; what it matches ends before the name, so that none hides another.
@@ -41,16 +41,8 @@ _SEVERAL_WORDS = Regex(r"^\s*#+\s*(?:export\s+)?(?=(?P<name>\w+)=([\"'])[^\s\"']
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for step in job.steps:
-        split = _split(job, step)
-        if split is not None:
-            place, rest = split
-            yield Finding(
-                place,
-                f"the value is split at its spaces, so srun runs its second word, `{rest}`, as the program; join "
-                "the words with commas",
-            )
-    for _, name, read in _lists_with_spaces(job.source.text):
+    yield from filter(None, (_split(job, step) for step in job.steps))
+    for name, read in _lists_with_spaces(job.source.text):
         yield Finding(
             read,
             f"if {name} contains several words, as a comment says, srun runs the second as the program; write "
@@ -61,16 +53,15 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 @lru_cache(maxsize=2)  # called for each job in a file
-def _lists_with_spaces(text: str) -> list[tuple[str, str, Span]]:
-    """Options that take a list, and whose variable has several words in a comment: option, name and place."""
-    matches = _LIST_OPTION.finditer(text)
-    found = [(each["option"], each["bare"] or each["braced"], Span(*each.span("read"))) for each in matches]
+def _lists_with_spaces(text: str) -> list[tuple[str, Span]]:
+    """Variables that options get as a list, and that have several words in a comment: name and place."""
+    found = [(each["bare"] or each["braced"], Span(*each.span("read"))) for each in _LIST_OPTION.finditer(text)]
     shown = {each["name"] for each in _SEVERAL_WORDS.finditer(text)} if found else set()
-    return [each for each in found if each[1] in shown]
+    return [(name, place) for name, place in found if name in shown]
 
 
-def _split(job: Job, step: Step) -> tuple[Span, str] | None:
-    """The option whose value was split, and what became the command of it."""
+def _split(job: Job, step: Step) -> Finding | None:
+    """The finding on an option whose value was split, and a part of it became the command."""
     if step.command is None or not step.options:
         return None
     argv = step.invocation.argv
@@ -81,8 +72,13 @@ def _split(job: Job, step: Step) -> tuple[Span, str] | None:
     spaces = job.source.text[value.end : first[0].start]
     if not name.startswith("--") or value.end >= first[0].start or spaces.strip(" \t") or before.end == value.start:
         return None
-    inside = step.invocation.span.start <= value.start < step.invocation.span.end
-    return None if inside else (Span(option[0].start, option[0].end), shown_text(first))
+    if step.invocation.span.start <= value.start < step.invocation.span.end:
+        return None
+    return Finding(
+        option[0].span,
+        f"the value is split at its spaces, so srun runs its second word, `{shown_text(first)}`, as the program; join "
+        "the words with commas",
+    )
 
 
 CASES = [
@@ -107,17 +103,7 @@ CASES = [
         $CMD python train.py
         """,
         severity="warning",
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        MOUNTS=""
-        # MOUNTS="/data:/data /work:/work"
-        CMD="srun --container-image=x.sqsh"
-        if [ -n "$MOUNTS" ]; then
-            CMD="$CMD --container-mounts=${MOUNTS// /,}"
-        fi
-        $CMD python train.py
-        """,
+        unsafe_fixed={'--container-mounts=$MOUNTS"': '--container-mounts=${MOUNTS// /,}"'},
     ),
     Good(
         """\

@@ -24,7 +24,7 @@ from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Literal, Simple, Word
 from sbatchlint.bash.syntax.walk import literal_text, nodes_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -48,17 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
             at = _code(words)
             if at is None or not _is_plain_text(words[at:]):
                 continue
-            found = _program(text, words, at)
-            if found is None:
-                continue
-            place, written = found
-            inner = written.replace('"', "'")
-            single = "'" not in written and _tree(inner) == _tree(written)
-            yield Finding(
-                place,
-                "the inner quotes end the bash string, so Python gets other code; write single quotes inside",
-                fix=Fix("write single quotes inside", [replace(place, inner)], safe=False) if single else None,
-            )
+            yield from _of_program(text, words, at)
 
 
 def _code(words: list[Word]) -> int | None:
@@ -72,24 +62,27 @@ def _code(words: list[Word]) -> int | None:
 
 def _is_plain_text(words: list[Word]) -> bool:
     """Whether the quotes were clearly closed by mistake: only literal text is between them."""
-    parts = [part for word in words for part in word.parts]
-    return any(isinstance(part, Literal) and not part.quoted for part in words[0].parts) and all(
-        isinstance(part, Literal) for part in parts
-    )
+    literal = all(isinstance(part, Literal) for word in words for part in word.parts)
+    return literal and any(isinstance(part, Literal) and not part.quoted for part in words[0].parts)
 
 
-def _program(text: Text, words: list[Word], at: int) -> tuple[Span, str] | None:
-    """The text between the first and last quote, with its place, where it is a program and Python gets another."""
+def _of_program(text: Text, words: list[Word], at: int) -> Iterator[Finding]:
+    """The finding where the text between the first and last quote is a program, and Python gets another."""
     string, start, end = text.string, words[at].start, words[-1].end
     written = string[start + 1 : end - 1]
     if string[start] != '"' or string[end - 1] != '"' or end - start > _LONGEST or UNKNOWN_CHARACTER in written:
-        return None
-    place = text.span(start + 1, end - 1)
+        return
+    place, inner = text.span(start + 1, end - 1), written.replace('"', "'")
     received = "".join(part.text for part in words[at].parts if isinstance(part, Literal))
     intended = _tree(written)
-    if intended is None or "\\" in written or len(written) != place.end - place.start:
-        return None
-    return None if _tree(received) == intended else (place, written)
+    if intended is None or "\\" in written or len(written) != place.end - place.start or _tree(received) == intended:
+        return
+    single = "'" not in written and _tree(inner) == intended
+    yield Finding(
+        place,
+        "the inner quotes end the bash string, so Python gets other code; write single quotes inside",
+        fix=Fix("write single quotes inside", [replace(place, inner)], safe=False) if single else None,
+    )
 
 
 def _tree(program: str) -> str | None:
@@ -112,12 +105,7 @@ CASES = [
         python -c "«import torch; print("GPUs:", torch.cuda.device_count())»"
         srun python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:1
-        python -c "import torch; print('GPUs:', torch.cuda.device_count())"
-        srun python train.py
-        """,
+        unsafe_fixed={'print("GPUs:",': "print('GPUs:',"},
     ),
     Good(
         """\

@@ -75,14 +75,7 @@ CASES = [
             docker run --rm $DOCKER_ARGS image python train.py
         '
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun bash -c '
-            DOCKER_ARGS="'"${DOCKER_ARGS:-}"'"
-            docker run --rm $DOCKER_ARGS image python train.py
-        '
-        """,
+        unsafe_fixed={"DOCKER_ARGS='\"${DOCKER_ARGS:-}\"'": 'DOCKER_ARGS="\'"${DOCKER_ARGS:-}"\'"'},
     ),
     Good(
         """\

@@ -17,6 +17,8 @@ bash(1), "Arrays"; a review of public scripts.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import islice
+from operator import attrgetter
 from typing import TypeVar
 
 from sbatchlint.analysis.expansion.reads import enclosing_assignment, guarded_names
@@ -24,7 +26,6 @@ from sbatchlint.analysis.script.counted_loops import counted_numbers
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import ArithmeticFor, Assignment, For, Parameter
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.trace import VariableRead
 from sbatchlint.bash.values import Text
 from sbatchlint.bash.variables import branches_in
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -40,6 +41,7 @@ CARD = Card(
 _INDEX = Regex(r"(?:\$\(\(|\(\()?\s*\$?\{?([A-Za-z_]\w*)\}?\s*(?:([-+])\s*(\d{1,6}))?\s*(?:\)\))?")
 _LEAVES = Regex(r"\b(?:break|continue|exit|return)\b")
 _GLOB = Regex(r"[*?[]")
+_start = attrgetter("start")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -55,16 +57,10 @@ def check(job: Job) -> Iterator[Finding]:
             body = text.string[loop.start : loop.end]
             if any(each.name == name for each in _inside(assignments, loop)) or _LEAVES.search(body):
                 continue
-            for parameter in _inside(parameters, loop):
-                if parameter.index and not parameter.operator and parameter.name not in measured:
-                    finding = _beyond(job, text, parameter, name, first, last, place)
-                    if finding is not None:
-                        yield finding
-                        break
-
-
-def _start(node: Assignment | Parameter) -> int:
-    return node.start
+            taken = [each for each in _inside(parameters, loop) if each.index and not each.operator]
+            taken = [each for each in taken if each.name not in measured]
+            beyond = (_beyond(job, text, each, name, first, last, place) for each in taken)
+            yield from islice(filter(None, beyond), 1)
 
 
 def _inside(nodes: list[Named], loop: For | ArithmeticFor) -> list[Named]:
@@ -101,8 +97,10 @@ def _beyond(
 def _length(job: Job, name: str, span: Span) -> int | None:
     """The number of entries of a list where one of them is read; None where it is not known."""
     read = next((each for each in job.trace.reads if each.name == name and each.span == span), None)
-    if read is None or read.variable is None or not _always_runs(read):
+    if read is None or read.variable is None:
         return None
+    if branches_in(read.context.guards):
+        return None  # a test decides, in the iterations of its loop
     known = read.variable.alternatives
     if len(known) != 1 or not read.variable.array or "A" in read.variable.flags or known[0].keys is not None:
         return None
@@ -111,11 +109,6 @@ def _length(job: Job, name: str, span: Span) -> int | None:
     if not fields or any(each.open or each.text is None or _GLOB.search(each.text) for each in pieces):
         return None
     return len(fields)
-
-
-def _always_runs(read: VariableRead) -> bool:
-    """Whether no test decides if a variable is read, in the iterations of its loop."""
-    return not branches_in(read.context.guards)
 
 
 CASES = [

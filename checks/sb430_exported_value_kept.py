@@ -39,32 +39,26 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     option, exports = step.option("export"), exports_of(step)
     if option is None or not exports.everything or not step.certain:
         return
-    for name, value in exports.values:
-        finding = _kept(job, step, name, value)
-        if finding is not None:
-            yield finding
+    yield from filter(None, (_kept(job, step, name, value) for name, value in exports.values))
 
 
 def _kept(job: Job, step: Step, name: str, value: Pieces) -> Finding | None:
-    variable = step.invocation.state.variables.get(name)
+    variable, shown = step.invocation.state.variables.get(name), text_of(value)
     if variable is None:
-        known = name in ALWAYS and not _is_itself(value, name)
-        has, related = f"the {name} that the job has", []
-        certain = known
+        is_itself = len(value) == 1 and value[0].expansion is not None and value[0].expansion.name == name
+        if name not in ALWAYS or is_itself:
+            return None
+        has, related, certain = f"the {name} that the job has", [], True
     else:
         before = exported(step.invocation, name)
-        known = before is not None and bool(variable.alternatives) and _differ(before, value)
-        if not known or before is None:
+        if before is None or not variable.alternatives or not _differ(before, value):
             return None
         old, place = text_of(before), span_of(before)
         has = f"`{name}={old}`" if old is not None and len(old) < 40 else f"their {name}"
         if place.end > place.start:
             has += f" (line {job.line(place.start)})"
         related = [(place, "what is exported")] if place.end > place.start else []
-        certain = None not in (old, text_of(value))
-    if not known:
-        return None
-    shown = text_of(value)
+        certain = None not in (old, shown)
     instead = f"`{name}={shown} srun`" if shown is not None and len(shown) < 40 else f"`{name}=… srun`"
     span = span_of(value)
     return Finding(
@@ -73,10 +67,6 @@ def _kept(job: Job, step: Step, name: str, value: Pieces) -> Finding | None:
         None if certain else "warning",
         related=related,
     )
-
-
-def _is_itself(value: Pieces, name: str) -> bool:
-    return len(value) == 1 and value[0].expansion is not None and value[0].expansion.name == name
 
 
 def _differ(first: Pieces, second: Pieces) -> bool:

@@ -26,13 +26,14 @@ from sbatchlint.analysis.expansion.reads import (
     DEFAULTS,
     assigned_names,
     enclosing_assignment,
+    extends,
     guarded_names,
     use_of,
 )
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.bash.syntax.tree import For, Function, If
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.trace import VariableAssignment, VariableRead
+from sbatchlint.bash.trace import Context, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
 from sbatchlint.bash.variables import is_loop
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -71,11 +72,11 @@ def check(job: Job) -> Iterator[Finding]:
     first: dict[str, VariableRead] = {}  # those that are only printed where there is no other
     for read in job.trace.reads if later else ():
         if read.name in later and _is_unset(read) and _counts(read):
-            if read.name in first and (
-                read.span.start > later[read.name].span.start or not _prints(job, first[read.name])
-            ):
+            place, known = later[read.name].span, first.get(read.name)
+            if known is not None and (read.span.start > place.start or not _prints(job, known)):
                 continue
-            if _is_before_its_loop(read, later[read.name]) or _is_option_value(job, read):
+            # no iteration of a loop around the read comes after the assignment
+            if not any(loop.contains(place) for loop in read.context.loops) or _is_option_value(job, read):
                 first[read.name] = read
     for name, read in first.items():
         assignment = later[name]
@@ -83,7 +84,10 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if name in guarded_names(job) or _is_in_default(job, read):
             continue
-        if _is_made_from(job, assignment, read) or assignment.exported and commands_named(job, "sbatch"):
+        kept = enclosing_assignment(job, read.span)
+        if extends(job, assignment) or kept is not None and kept.name == name:
+            continue
+        if assignment.exported and commands_named(job, "sbatch"):
             continue  # the next job of a chain inherits it
         line = job.line(assignment.span.start)
         sourced = any(is_unclear_source(each) for each in job.invocations[: read.order])
@@ -163,17 +167,21 @@ def _repeated_after(job: Job, read: VariableRead, assignment: VariableAssignment
 def _is_plain(assignment: VariableAssignment) -> bool:
     """Whether the batch shell makes an assignment in any case, once."""
     context = assignment.context
-    if context.phase is not Phase.BATCH or context.parent is not None or context.handler:
-        return False
-    return not context.conditional and not context.guards and not context.loops and context.shell.kind == "script"
+    return _is_of_batch_shell(context) and not (context.conditional or context.guards or context.loops)
 
 
 def _is_in_loop(assignment: VariableAssignment) -> bool:
     """Whether the batch shell makes an assignment in each iteration of a loop."""
     context = assignment.context
-    if context.phase is not Phase.BATCH or context.parent is not None or context.handler or context.calls:
+    if not _is_of_batch_shell(context) or context.calls or not context.loops:
         return False
-    return bool(context.loops) and all(is_loop(key) for key, _ in context.guards) and context.shell.kind == "script"
+    return all(is_loop(key) for key, _ in context.guards)
+
+
+def _is_of_batch_shell(context: Context) -> bool:
+    """Whether the batch shell itself does something, and not in a subshell or a trap."""
+    own = context.phase is Phase.BATCH and context.parent is None and not context.handler
+    return own and context.shell.kind == "script"
 
 
 def _is_unset(read: VariableRead) -> bool:
@@ -186,11 +194,6 @@ def _is_unset(read: VariableRead) -> bool:
 
 def _prints(job: Job, read: VariableRead) -> bool:
     return use_of(job, read).kind == "print"
-
-
-def _is_before_its_loop(read: VariableRead, assignment: VariableAssignment) -> bool:
-    """Whether no iteration of a loop around the read comes after the assignment."""
-    return not any(loop.contains(assignment.span) for loop in read.context.loops)
 
 
 def _is_option_value(job: Job, read: VariableRead) -> bool:
@@ -221,18 +224,6 @@ def _counts(read: VariableRead) -> bool:
     if context.phase is not Phase.BATCH or context.parent is not None or context.handler:
         return False
     return read.operator not in DEFAULTS and read.operator not in ("length", "prefix")
-
-
-def _is_made_from(job: Job, assignment: VariableAssignment, read: VariableRead) -> bool:
-    """Whether the new value is made from the old one, or from what is read with it."""
-    inner = enclosing_assignment(job, read.span)
-    if job.source.text.startswith("+=", assignment.name_span.end):
-        return True
-    return (
-        any(each.name == assignment.name and assignment.span.contains(each.span) for each in job.trace.reads)
-        or inner is not None
-        and inner.name == assignment.name
-    )
 
 
 CASES = [

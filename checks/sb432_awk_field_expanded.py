@@ -56,11 +56,7 @@ CASES = [
         #SBATCH --nodes=4
         srun --overlap sh -c "pgrep -fl python | awk '{print «$1»}' | xargs -n1 py-spy dump --pid"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4
-        srun --overlap sh -c "pgrep -fl python | awk '{print \\$1}' | xargs -n1 py-spy dump --pid"
-        """,
+        fixed={"$1}'": "\\$1}'"},
     ),
     Good("#!/bin/bash\n#SBATCH -N1\nsrun sh -c \"df | awk '{print \\$2}'\"\n", title="with a backslash"),
     Good("#!/bin/bash\n#SBATCH -N1\ndf | awk '{print $2}'\n"),

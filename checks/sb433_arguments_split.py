@@ -82,12 +82,7 @@ CASES = [
         #SBATCH --gpus=1
         python train.py --epochs 3 «$@»
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        # sbatch job.sh --name "first run"
-        #SBATCH --gpus=1
-        python train.py --epochs 3 "$@"
-        """,
+        unsafe_fixed={"$@": '"$@"'},
     ),
     Bad(
         """\
@@ -95,11 +90,7 @@ CASES = [
         #SBATCH --nodes=2
         srun --ntasks=2 ./solver «$*»
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun --ntasks=2 ./solver "$@"
-        """,
+        unsafe_fixed={"$*": '"$@"'},
         severity="info",
     ),
     Good('#!/bin/bash\n#SBATCH --gpus=1\npython train.py --epochs 3 "$@"\n'),

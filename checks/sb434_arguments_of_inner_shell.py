@@ -20,7 +20,7 @@ bash(1), "OPTIONS", `-c`; src/sbatch/opt.c ("Script arguments not permitted with
 from collections.abc import Iterator, Sequence
 
 from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
-from sbatchlint.bash.syntax.tree import Function, Parameter, Program, Simple, TestCommand, Word
+from sbatchlint.bash.syntax.tree import Function, Parameter, Program, Simple, TestCommand
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, Text, expansions, is_open, shown_text
@@ -59,42 +59,38 @@ def _passed(command: Invocation) -> tuple[Sequence[Pieces], str] | None:
         return None  # GNU parallel makes one line of its words, which a shell reads again
     how, at = found
     words = command.argv[at + 1 :] if how == "-c" else command.argv[at:]
-    if any(map(is_open, words)) or how == "-c" and len(words) == 1 and shown_text(words[0]) == "_":
-        return None  # who writes `_` has arguments follow, here or in what is added later
-    if how == "-c" and len(words) == 1 and _is_name(shown_text(words[0]), shown_text(command.argv[at])):
-        return None  # what it runs has no arguments
-    passed = words[1:] if how == "-c" else words
+    if any(map(is_open, words)):
+        return None
     if how == "-c" and len(words) == 1:
-        return passed, f"`{shown_text(words[0])}` after the string is its `$0`"
+        name = shown_text(words[0])
+        if name in {"_", *SHELLS, *(each.rpartition("/")[2] for each in shown_text(command.argv[at]).split())}:
+            # `_` has arguments follow, here or in what is added later; the name of a shell or a command of the text was
+            # meant as `$0`, and what it runs has no arguments
+            return None
+        return (), f"`{name}` after the string is its `$0`"
+    passed = words[1:] if how == "-c" else words
     return passed, f"this {command.name} gets " + (counted(len(passed), "argument") if passed else "no arguments")
 
 
-def _is_name(word: str, text: str) -> bool:
-    """Whether a word after the text names a shell or a command of the text, and so was meant as `$0`."""
-    return word in SHELLS or word in [each.rpartition("/")[2] for each in text.split()]
+def _treats_arguments(text: Text, program: Program) -> bool:
+    """Whether a program has a command that changes its arguments, or reads them with care."""
+    names = (each.words[0] for each in nodes_of(program, Simple) if each.words)
+    return any(text.string[name.start : name.end] in _OWN for name in names)
 
 
 def _missing(job: Job, text: Text, program: Program, count: int, why: str) -> Iterator[Finding]:
     """The finding on the first parameter for which a shell with that many arguments has no value."""
-    for simple in nodes_of(program, Simple):
-        if simple.words and isinstance(simple.words[0], Word):
-            first = text.string[simple.words[0].start : simple.words[0].end]
-            if first in _OWN:
-                return
-    careful = [(each.start, each.end) for each in nodes_of(program, TestCommand)]
-    careful += [(each.start, each.end) for each in nodes_of(program, Function)]
-    careful += [
-        (each.start, each.end)
-        for each in nodes_of(program, Simple)
-        if text.string.startswith(("[ ", "test "), each.start)
-    ]
+    if _treats_arguments(text, program):
+        return
+    careful: list[TestCommand | Function | Simple] = [*nodes_of(program, TestCommand), *nodes_of(program, Function)]
+    careful += [each for each in nodes_of(program, Simple) if text.string.startswith(("[ ", "test "), each.start)]
     found = []
     for node in nodes_of(program, Parameter):
         if not _ARGUMENT.fullmatch(node.name):
             if node.name == "#":
                 return
             continue
-        if node.operator or any(start <= node.start < end for start, end in careful):
+        if node.operator or any(each.start <= node.start < each.end for each in careful):
             return
         if count == 0 if node.name in "@*" else (parse_integer(node.name) > count):
             found.append(node)
@@ -117,12 +113,8 @@ def _lost(job: Job, command: Invocation, text: Text, program: Program, passed: S
         return  # the outer shell's are passed on, too
     if any(_ARGUMENT.fullmatch(node.name) or node.name == "#" for node in nodes_of(program, Parameter)):
         return
-    for simple in nodes_of(program, Simple):
-        if simple.words and isinstance(simple.words[0], Word):
-            if text.string[simple.words[0].start : simple.words[0].end] in _OWN:
-                return
     first = min(early, key=lambda each: each.span)
-    if not job.source.slice(first.span).startswith("$"):
+    if _treats_arguments(text, program) or not job.source.slice(first.span).startswith("$"):
         return
     yield Finding(
         first.span,

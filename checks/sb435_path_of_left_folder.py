@@ -79,18 +79,15 @@ def check(job: Job) -> Iterator[Finding]:
                 begin = f"{folder}/" if written.removeprefix("./").startswith(folder) or not variable else variable[0]
                 advice = f"remove `{begin}` from it"
                 if _others_break(job.invocations[command.index : end], folder):
-                    advice = f"other paths are wrong too, so write `cd -` {_above(job, command)}"
+                    # the words of the command may go over several lines
+                    above = f"above line {job.line(command.span.start)}"
+                    advice = f"other paths are wrong too, so write `cd -` {above}"
                 yield Finding(
                     place if command.span.contains(place) else command.span,
                     f"after `cd` on line {line}, this path means `{folder}/{folder}/…`; {advice}",
                     related=[(cd.span, "enters the folder")],
                 )
                 break
-
-
-def _above(job: Job, command: Invocation) -> str:
-    """Where another command can be written before this one, whose words may go over several lines."""
-    return f"above line {job.line(command.span.start)}"
 
 
 def _others_break(commands: Sequence[Invocation], folder: str) -> bool:
@@ -107,14 +104,14 @@ def _left_behind(job: Job, changing: list[Invocation]) -> Iterator[Finding]:
     if len(moves) != len(changing) or not moves:
         return
     first = moves[0]
-    made = {key(field) for each in commands_named(job, "mkdir") if each.index < first.index for field in each.argv[1:]}
-    later = {key(field) for each in commands_named(job, "mkdir") if each.index > first.index for field in each.argv[1:]}
+    makes = [(each.index, key(field)) for each in commands_named(job, "mkdir") for field in each.argv[1:]]
+    left = {path for at, path in makes if at < first.index} - {path for at, path in makes if at > first.index}
     line = job.line(first.span.start)
     for command in job.invocations[first.index + 1 : moves[1].index if len(moves) > 1 else None]:
         for redirect in command.redirects:
             path = "" if redirect.target is None else key(redirect.target)
             folder = path.rpartition("/")[0]
-            if redirect.operator not in WRITING or folder not in made - later or _SLOTTED.match(folder):
+            if redirect.operator not in WRITING or folder not in left or _SLOTTED.match(folder):
                 continue
             if _enters(first, folder) or command.phase is not Phase.BATCH:
                 continue
@@ -148,12 +145,17 @@ def _temporary(job: Job, moves: list[Invocation]) -> Iterator[Finding]:
 
 def _is_plain(cd: Invocation) -> bool:
     """Whether the batch shell certainly enters another folder by a `cd`."""
+    if not _enters_once(cd) or cd.context.parent or cd.context.shell.kind != "script":
+        return False
+    return key(cd.argv[1]) not in HERE and not cd.words[1].startswith("..")
+
+
+def _enters_once(cd: Invocation) -> bool:
+    """Whether a command of the job is a `cd` to one folder, in any case and once."""
     context = cd.context
     if cd.name != "cd" or len(cd.argv) != 2 or cd.alternatives > 1 or context.phase is not Phase.BATCH:
         return False
-    if context.conditional or context.loops or context.calls or context.captured or context.handler or context.parent:
-        return False
-    return context.shell.kind == "script" and key(cd.argv[1]) not in HERE and not cd.words[1].startswith("..")
+    return not (context.conditional or context.loops or context.calls or context.captured or context.handler)
 
 
 def _enters(cd: Invocation, folder: str) -> bool:
@@ -164,10 +166,7 @@ def _enters(cd: Invocation, folder: str) -> bool:
 
 def _folder(job: Job, cd: Invocation) -> str | None:
     """The relative folder that a `cd` certainly enters, without a slash at its end; None for others."""
-    context = cd.context
-    if cd.name != "cd" or len(cd.argv) != 2 or cd.alternatives > 1 or context.phase is not Phase.BATCH:
-        return None
-    if context.conditional or context.loops or context.calls or context.captured or context.handler:
+    if not _enters_once(cd):
         return None
     text = (text_of(cd.argv[1]) or "").removeprefix("./").rstrip("/")
     parts = text.split("/")
@@ -199,7 +198,8 @@ def _field_in(job: Job, cd: Invocation, command: Invocation, folder: str) -> Pie
         path = shown.removeprefix("./")
         if not path.startswith(f"{folder}/") or path == f"{folder}/" or path.startswith(f"{folder}/{folder}/"):
             continue
-        if "/" in folder or _same_variable(job, cd, command) or _made(job, cd, folder):
+        made_before = _first_made(job).get(folder, cd.index) < cd.index
+        if "/" in folder or _same_variable(job, cd, command) or made_before:
             return field
     return None
 
@@ -211,11 +211,6 @@ def _same_variable(job: Job, cd: Invocation, command: Invocation) -> bool:
         return False
     line = job.source.text[command.span.start : job.source.text.find("\n", command.span.end)]
     return f"${variable[1]}/" in line or f"${{{variable[1]}}}/" in line
-
-
-def _made(job: Job, cd: Invocation, folder: str) -> bool:
-    """Whether the script makes a folder before it enters it."""
-    return _first_made(job).get(folder, cd.index) < cd.index
 
 
 @once

@@ -73,18 +73,14 @@ def check(job: Job) -> Iterator[Finding]:
             )
             continue
         shifts = [each for _, body, ending in case.items if ending == ";;" for each in _only_shift(job, body)]
-        if shifts and not _MORE_THAN_ONE.search(head) and not _ENDING.search(string) and _is_bash(job):
+        is_bash = "bash" in string.partition("\n")[0]  # other shells end with an error there
+        if shifts and not _MORE_THAN_ONE.search(head) and not _ENDING.search(string) and is_bash:
             yield Finding(
                 job.text.span(shifts[0].start, shifts[0].end),
                 "if this option comes last, without its value, `shift 2` removes nothing and the loop never ends; "
                 "write `shift 2 || exit 1`",
                 "info",
             )
-
-
-def _is_bash(job: Job) -> bool:
-    """Whether bash reads the script: other shells end with an error there."""
-    return "bash" in job.text.string.partition("\n")[0]
 
 
 def _only_shift(job: Job, body: Sequence[Statement]) -> list[Simple]:

@@ -24,10 +24,9 @@ None: the value may belong into the command, or the line may be left over. `MODE
 bash(1), "Shell Parameters"; `ncclDebugInit()` in src/debug.cc of NCCL; https://www.shellcheck.net/wiki/SC2034
 """
 
-from collections import Counter
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.nobody_sets import similar_variable, unset_reads
+from sbatchlint.analysis.expansion.nobody_sets import mentions, similar_variable, unset_reads
 from sbatchlint.analysis.expansion.program_variables import is_for_programs, meant_for_programs
 from sbatchlint.analysis.expansion.reads import nounset_at, read_names
 from sbatchlint.analysis.expansion.replaced import ARGUMENT, INDIRECT, READ_ANYWAY, is_replaced
@@ -51,7 +50,6 @@ CARD = Card(
     unseen="Nothing: the job runs with a value other than the one that was set.",
 )  # fmt: skip
 
-_NAME = Regex(r"[A-Za-z0-9_]+")
 _OLD_TOKEN = "HUGGING_FACE_HUB_TOKEN"  # the name before HF_TOKEN
 _COMPOUND = Regex(r"\w_\w")
 _PLURALS = frozenset(
@@ -77,27 +75,36 @@ _LEVEL = Regex(r"=[\"']?([A-Za-z]+)[\"']?$")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    text = job.source.text
-    if not (job.program.errors or is_templated(text)):
-        yield from _unknown_levels(job)
-        yield from _unknown_to_cmake(job)
-    if job.program.errors or is_templated(text) or job.is_embedded:
+    if job.program.errors or is_templated(job.source.text):
+        return
+    yield from _unknown_levels(job)
+    yield from _unknown_to_cmake(job)
+    if job.is_embedded:
         return
     assignments = [each for each in job.assignments if each.context.parent is None and not each.context.handler]
     settings = [each for each in assignments if not _is_of_command(job, each)]
-    unread = [] if INDIRECT.search(text) else [each for each in settings if _is_unread(job, each)]
+    unread = [] if INDIRECT.search(job.source.text) else [each for each in settings if _is_unread(job, each)]
     reads: dict[str, VariableRead] = {}
     for read in unset_reads(job) if unread else ():
         reads.setdefault(read.name, read)
-    for each in unread:
-        plural = each.name.removesuffix("s") if each.name[-1:] == "s" else f"{each.name}s"
+    for setting in unread:
+        plural = setting.name.removesuffix("s") if setting.name[-1:] == "s" else f"{setting.name}s"
         used = reads.get(plural)
         if used is not None and not nounset_at(job, used):
             line = job.line(used.span.start)
-            message = f"`{each.name}` is set but never used, and line {line} uses `{plural}`, which is not set"
+            message = f"`{setting.name}` is set but never used, and line {line} uses `{plural}`, which is not set"
             related = [(used.span, "empty")]
-            yield Finding(each.name_span, f"{message}; use one name for both", "warning", related=related)
+            yield Finding(setting.name_span, f"{message}; use one name for both", "warning", related=related)
             return
+    yield from _never_used(job, unread, reads)
+    yield from _unknown_names(job, assignments)
+    yield from _overwritten(job, assignments)
+
+
+def _never_used(
+    job: Job, unread: list[VariableAssignment], reads: dict[str, VariableRead]
+) -> Iterator[Finding]:
+    """The finding on settings that nothing reads; `reads`: variables that are read and not set, which may be meant."""
     similar_names = {similar.name for each in reads.values() if (similar := similar_variable(job, each)) is not None}
     unread = [each for each in unread if each.name not in similar_names]  # undefined-launcher-variable reports these
     unread = [each for each in unread if not _COPY.search(job.source.slice(each.span))]
@@ -110,14 +117,23 @@ def check(job: Job) -> Iterator[Finding]:
             "info",
             related=[(each.name_span, "also never used") for each in unread[1:4]],
         )
-    for each in assignments:
-        meant = _meant(each.name)
-        if meant is not None and _mentions(job)[each.name] == 1:
-            message = f"no program reads `{each.name}` because names are case-sensitive; write `{meant}`"
-            message = message if meant == each.name.upper() else f"no program reads `{each.name}`; write `{meant}`"
+
+
+def _unknown_names(job: Job, assignments: list[VariableAssignment]) -> Iterator[Finding]:
+    """Findings on names that are almost those of variables which programs read."""
+    for assigned in assignments:
+        name, meant = assigned.name, _meant(assigned.name)
+        if meant is not None and mentions(job)[name] == 1:
+            message = f"no program reads `{name}`; write `{meant}`"
+            if meant == name.upper():
+                message = f"no program reads `{name}` because names are case-sensitive; write `{meant}`"
             if meant == _OLD_TOKEN:
-                message = f"huggingface_hub does not read `{each.name}`; write `HF_TOKEN`"
-            yield Finding(each.name_span, message)
+                message = f"huggingface_hub does not read `{name}`; write `HF_TOKEN`"
+            yield Finding(assigned.name_span, message)
+
+
+def _overwritten(job: Job, assignments: list[VariableAssignment]) -> Iterator[Finding]:
+    """Findings on values that another assignment replaces before anything reads them."""
     plain = {
         job.span(word.start, word.end).start
         for statement in job.program.statements
@@ -130,25 +146,23 @@ def check(job: Job) -> Iterator[Finding]:
         last[later.name] = later
         if earlier is None or _is_of_command(job, earlier) or later.span.start not in plain:
             continue
-        if is_replaced(job, earlier, later):
-            line = job.line(later.name_span.start)
-            is_argument = ARGUMENT.search(job.source.slice(earlier.span)) is not None
-            if is_argument and "SLURM_ARRAY_TASK_ID" in job.source.slice(later.span):
-                message = f"line {line} overwrites `{later.name}` in each task of the array; remove this line"
-                yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "set again here")])
-            elif is_argument:
-                argument = job.source.slice(earlier.span).partition("=")[2].strip("\"'")
-                message = f"line {line} overwrites `{later.name}`, so the argument `{argument}` has no effect; "
-                message += f"delete line {line}, or write `{later.name}=${{{later.name}:-…}}` there"
-                yield Finding(earlier.name_span, message)
-            elif ARGUMENT.search(job.source.slice(later.span)):
-                number = job.source.slice(later.span).rpartition("$")[2].strip("\"'{}")
-                default = f"${{{number}:-{job.source.slice(earlier.span).partition('=')[2]}}}"
-                message = f"line {line} sets `{later.name}` again, even without an argument; write `{default}` there"
-                yield Finding(earlier.name_span, message, "info")
-            else:
-                message = f"this value is never used: line {line} sets `{later.name}` again; remove this assignment"
-                yield Finding(earlier.name_span, message, "info", related=[(later.name_span, "set again here")])
+        if not is_replaced(job, earlier, later):
+            continue
+        line, name = job.line(later.name_span.start), later.name
+        old, new = job.source.slice(earlier.span), job.source.slice(later.span)
+        severity, related = "info", [(later.name_span, "set again here")]
+        message = f"this value is never used: line {line} sets `{name}` again; remove this assignment"
+        if ARGUMENT.search(old) and "SLURM_ARRAY_TASK_ID" in new:
+            message = f"line {line} overwrites `{name}` in each task of the array; remove this line"
+        elif ARGUMENT.search(old):
+            argument, severity, related = old.partition("=")[2].strip("\"'"), "warning", []
+            message = f"line {line} overwrites `{name}`, so the argument `{argument}` has no effect; "
+            message += f"delete line {line}, or write `{name}=${{{name}:-…}}` there"
+        elif ARGUMENT.search(new):
+            number, related = new.rpartition("$")[2].strip("\"'{}"), []
+            default = f"${{{number}:-{old.partition('=')[2]}}}"
+            message = f"line {line} sets `{name}` again, even without an argument; write `{default}` there"
+        yield Finding(earlier.name_span, message, severity, related=related)
 
 
 def _unknown_to_cmake(job: Job) -> Iterator[Finding]:
@@ -204,30 +218,24 @@ def _is_unread(job: Job, assigned: VariableAssignment) -> bool:
         return False
     if is_for_programs(name) or any(each.index >= assigned.order for each in unclear_sources(job)):
         return False
-    return _mentions(job)[name] == 1
+    return mentions(job)[name] == 1
 
 
 @once
 def _menus(job: Job) -> set[Span]:
     """The names in rows of fixed values of which some are used: a list from which whoever edits the script chooses."""
     rows: list[list[VariableAssignment]] = []
-    for each in sorted(job.assignments, key=lambda each: each.span.start):
-        if _FIXED.search(job.source.slice(each.span)) is None:
+    for assigned in sorted(job.assignments, key=lambda each: each.span.start):
+        if _FIXED.search(job.source.slice(assigned.span)) is None:
             continue
-        near = rows and job.line(each.span.start) - job.line(rows[-1][-1].span.start) in (1, 2)
-        rows[-1].append(each) if near else rows.append([each])
+        near = rows and job.line(assigned.span.start) - job.line(rows[-1][-1].span.start) in (1, 2)
+        rows[-1].append(assigned) if near else rows.append([assigned])
     found: set[Span] = set()
     for row in rows:
         unused = sum(each.name not in read_names(job) for each in row)
         if _LEAST_UNUSED <= unused < len(row):
             found.update(each.name_span for each in row)
     return found
-
-
-@once
-def _mentions(job: Job) -> Counter[str]:
-    """How often each name occurs in the file."""
-    return Counter(each.group() for each in _NAME.finditer(job.source.text))
 
 
 CASES = [

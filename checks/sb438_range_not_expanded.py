@@ -27,9 +27,9 @@ CARD = Card(
     unseen="One file or one result where many are expected, with `{1..8}` in its name.",
 )  # fmt: skip
 
-# A range with a variable as one of its ends, as a whole word.
 # What reads a variable by its name.
 _NAMING = frozenset({"eval", "declare", "typeset", "local"})
+# A range with a variable as one of its ends, as a whole word.
 _RANGE = Regex(r"\{([\w-]+|\$\w+|\$\{\w+\}|\$\(\([^()]*\)\))\.\.([\w-]+|\$\w+|\$\{\w+\}|\$\(\([^()]*\)\))\}")
 
 
@@ -38,8 +38,8 @@ def check(job: Job) -> Iterator[Finding]:
         return  # zsh and ksh expand variables in braces
     string = job.text.string
     assigned: dict[str, list[Assignment]] = {}
-    for each in nodes_of(job.program, Assignment):
-        assigned.setdefault(each.name, []).append(each)
+    for assignment in nodes_of(job.program, Assignment):
+        assigned.setdefault(assignment.name, []).append(assignment)
     for loop in nodes_of(job.program, For):
         yield from _name_of_list(job, loop, assigned)
         for word in loop.words or ():
@@ -58,7 +58,10 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _name_of_list(job: Job, loop: For, assigned: dict[str, list[Assignment]]) -> Iterator[Finding]:
     """`for x in xs`, where `xs` is a variable. `assigned`: the assignments by name."""
-    name = job.text.string[loop.words[0].start : loop.words[0].end] if loop.words and len(loop.words) == 1 else ""
+    if loop.words is None or len(loop.words) != 1:
+        return
+    span = job.span(loop.words[0].start, loop.words[0].end)
+    name = job.text.string[loop.words[0].start : loop.words[0].end]
     if not name.isidentifier() or name == loop.name:
         return
     lists = [each for each in assigned.get(name, ()) if each.start < loop.start]
@@ -69,7 +72,6 @@ def _name_of_list(job: Job, loop: For, assigned: dict[str, list[Assignment]]) ->
         return  # the name may be meant
     array = any(isinstance(each.value, ArrayLiteral) for each in lists)
     instead = f'"${{{name}[@]}}"' if array else f"${name}"
-    span = job.span(loop.words[0].start, loop.words[0].end) if loop.words else job.span(loop.start, loop.end)
     filled, listed = any(map(_holds_something, lists)), job.span(lists[-1].start, lists[-1].end)
     advice = f"write `{instead}`"
     if not filled:
@@ -100,14 +102,7 @@ CASES = [
             srun ./solver "$i"
         done
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        N=8
-        for i in $(seq 1 $N); do
-            srun ./solver "$i"
-        done
-        """,
+        unsafe_fixed={"{1..$N};": "$(seq 1 $N);"},
     ),
     Bad(
         """\
@@ -118,14 +113,7 @@ CASES = [
         done
         wait
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4
-        for rank in $(seq 0 $((SLURM_NNODES-1))); do
-            srun --nodes=1 ./worker "$rank" &
-        done
-        wait
-        """,
+        unsafe_fixed={"{0..$((SLURM_NNODES-1))};": "$(seq 0 $((SLURM_NNODES-1)));"},
         title="a number of nodes",
     ),
     Bad(
@@ -137,14 +125,7 @@ CASES = [
             srun ./align "$sample"
         done
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        samples="a b c"
-        for sample in $samples; do
-            srun ./align "$sample"
-        done
-        """,
+        unsafe_fixed={"samples;": "$samples;"},
         title="the name of a list",
     ),
     Good(

@@ -67,7 +67,8 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             name, runs, instead = found
             span = text.span(command.start, command.end)
-            itself = runs == _BY_SETENV and _is_itself(text.string[command.words[2].start : command.words[2].end], name)
+            value = text.string[command.words[-1].start : command.words[-1].end].strip('"')
+            itself = runs == _BY_SETENV and value in (f"${name}", f"${{{name}}}")  # `setenv SCRATCH "$SCRATCH"`
             kept = itself or _same_before(job, name, span, instead)
             # a file that is sourced above may have set it
             sourced = any(each.span.end <= span.start for each in unclear_sources(job))
@@ -125,11 +126,6 @@ def _apart(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, 
 _BY_SET, _BY_SETENV = "set", "bash has no `setenv`"
 
 
-def _is_itself(value: str, name: str) -> bool:
-    """Whether a value is that of the variable which it is for: `setenv SCRATCH "$SCRATCH"`."""
-    return value.strip('"') in (f"${name}", f"${{{name}}}")
-
-
 def _set(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, str | None] | None:
     """`set NAME=value`, `set NAME = value` and `setenv NAME value`, as csh has them."""
     name, words = unquoted_text(command.words[0]), [text.string[each.start : each.end] for each in command.words[1:]]
@@ -169,10 +165,7 @@ def _run(job: Job, text: Text, command: Simple) -> tuple[str, str, str | None] |
 @once
 def _last_reads(job: Job) -> dict[str, int]:
     """Where each variable is read last."""
-    found: dict[str, int] = {}
-    for each in nodes_of(job.program, Parameter):
-        found[each.name] = max(each.start, found.get(each.name, 0))
-    return found
+    return {read.name: read.start for read in sorted(nodes_of(job.program, Parameter), key=lambda read: read.start)}
 
 
 def _is_value(text: Text, command: Simple) -> bool:
@@ -195,12 +188,7 @@ CASES = [
         «OUT = results»
         srun python train.py --out "$OUT"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        OUT=results
-        srun python train.py --out "$OUT"
-        """,
+        unsafe_fixed={"OUT = results": "OUT=results"},
     ),
     Bad(
         """\
@@ -209,12 +197,7 @@ CASES = [
         «OUT= ../results»
         srun python train.py --out "$OUT"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        OUT=../results
-        srun python train.py --out "$OUT"
-        """,
+        unsafe_fixed={"OUT= ../results": "OUT=../results"},
         title="after the sign",
     ),
     Bad(
@@ -224,12 +207,7 @@ CASES = [
         «SIZE=-n 48»
         srun ./solver $SIZE
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        SIZE="-n 48"
-        srun ./solver $SIZE
-        """,
+        unsafe_fixed={"SIZE=-n 48": 'SIZE="-n 48"'},
         title="a value of two words",
     ),
     Bad(

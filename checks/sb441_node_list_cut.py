@@ -20,21 +20,20 @@ scontrol(1), `show hostnames`; `hostlist_ranged_string()` in src/common/hostlist
 from collections.abc import Iterator
 
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.bash.syntax.tree import Parameter, Pipeline, Program, Redirect, Simple, Word
+from sbatchlint.bash.syntax.tree import Parameter, Pipeline, Program, Simple, Word
 from sbatchlint.bash.syntax.walk import literal_text, nodes_of
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.environment import NODE_LISTS
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
 CARD = Card(
     "SB441", "node-list-cut", severity="warning", fix="never", since="0.1.0",
-    when=Variables("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"), batch=True,
-    seen="scontrol(1)",
+    when=Variables(*NODE_LISTS), batch=True, seen="scontrol(1)",
 )  # fmt: skip
 
-_LISTS = frozenset({"SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"})
 _CUTTING = frozenset({":", "%", "%%", "#", "##", "/", "//"})
 # What cuts a list at its commas, or at a place, in a pipeline.
 _TOOLS = Regex(
@@ -76,14 +75,16 @@ def _cuts(string: str, program: Program) -> list[tuple[int, int]]:
         if isinstance(first, Simple) and _prints_list(string, first) and after and isinstance(after[0], Simple):
             if after[0].words and _TOOLS.fullmatch(string, after[0].start, after[0].end):
                 found.append((pipeline.start, after[0].words[-1].end))
-    readers = [each for each in nodes_of(program, Simple) if any(map(_feeds_list, each.redirects))]
-    found += [(each.start, each.end) for each in readers if _is_split(string, each)]
+    for command in nodes_of(program, Simple):
+        fed = any(each.operator == "<<<" and _is_list(each.target) for each in command.redirects)
+        if fed and _is_split(string, command):
+            found.append((command.start, command.end))
     return sorted(found)
 
 
 def _is_cut(each: Parameter) -> bool:
     """Whether an expansion takes a part of the list, or replaces its commas."""
-    if each.name not in _LISTS or each.operator not in _CUTTING or not each.arguments:
+    if each.name not in NODE_LISTS or each.operator not in _CUTTING or not each.arguments:
         return False
     pattern = literal_text(each.arguments[0])
     if each.operator == ":":  # `:5:-1` takes the brackets away on purpose
@@ -99,11 +100,7 @@ def _prints_list(string: str, command: Simple) -> bool:
 
 def _is_list(word: Word | None) -> bool:
     part = word.parts[0] if word is not None and len(word.parts) == 1 else None
-    return isinstance(part, Parameter) and part.name in _LISTS and not part.operator
-
-
-def _feeds_list(redirect: Redirect) -> bool:
-    return redirect.operator == "<<<" and _is_list(redirect.target)
+    return isinstance(part, Parameter) and part.name in NODE_LISTS and not part.operator
 
 
 def _is_split(string: str, command: Simple) -> bool:

@@ -22,15 +22,12 @@ from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.programs import PROGRAMS
+from sbatchlint.programs import is_known
 
 CARD = Card(
     "SB442", "function-not-a-program", severity="error", fix="never", since="0.1.0", seen="a run of bash 5.2",
     unseen="`NAME: No such file or directory` or `NAME: command not found`, where NAME is a function of the script.",
 )  # fmt: skip
-
-_NAMES = frozenset(" ".join(PROGRAMS).split())
-
 
 def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
@@ -38,7 +35,7 @@ def check(job: Job) -> Iterator[Finding]:
         if command.name is None or starter is None or command.phase is Phase.SUBMIT or command.alternatives > 1:
             continue
         function = command.ancestors()[-1].state.functions.get(command.name)
-        if function is None or function.uncertain or command.calls_function or command.name in _NAMES:
+        if function is None or function.uncertain or command.calls_function or is_known(command.name):
             continue
         has_shell = starter.text is not None or starter.name == "parallel"
         if has_shell and function.exported or _starts(function, command.name):

@@ -38,15 +38,15 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.outcome.state_readers import costs_work
-from sbatchlint.analysis.script.pipeline_runs import runs_of
+from sbatchlint.analysis.script.pipeline_runs import is_last_statement, runs_of
 from sbatchlint.analysis.storage.written_paths import values_in
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, known_prefix, shown_text, text_of
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, remove, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove, replace
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
 from sbatchlint.job.programs import commands_named
-from sbatchlint.programs import PROGRAMS, has_trait
+from sbatchlint.programs import has_trait, is_known
 from sbatchlint.slurm.edit_distance import edit_distance
 from sbatchlint.source.regex import Regex
 
@@ -100,10 +100,6 @@ _GLUED = frozenset({"cd", "cp", "mv", "rm", "ls", "cat"}) | _USUAL
 
 # Words with which `module` only prints something, or forgets what the job was submitted with.
 _IDLE = frozenset({"list", "avail", "spider", "show", "whatis", "help", "purge"})
-# The names of programs that the linter knows.
-_KNOWN = frozenset(name for names in PROGRAMS for name in names.split())
-
-
 _NAME_OF_FILE = Regex(r"[\w.+-]+")
 
 
@@ -149,18 +145,15 @@ def _left_over(job: Job) -> Iterator[Finding]:
     if not found:
         return
     *others, place = found
-    severity, last = _severity(job, found[place]), job.program.statements[-1:]
-    if severity == "warning" and not any(job.span(each.start, each.end) == place for each in last):
+    severity = _severity(job, found[place])
+    if severity == "warning" and not is_last_statement(job, found[place]):
         severity = "info"  # nothing but a line in the log
     tilde = job.source.slice(place) == "~"
     what = "the home folder" if tilde else f"the invisible character U+{ord(job.source.slice(place)[0]):04X}"
-    fix = Fix("put `#` in its place" if tilde else "remove it", [_without(job, each) for each in found], safe=True)
+    edits = [insert(each.start, "# ") if job.source.slice(each) == "~" else remove(each) for each in found]
+    fix = Fix("put `#` in its place" if tilde else "remove it", edits, safe=True)
     message = f"bash runs {what} as a command, which fails; remove {'this line' if tilde else 'it'}"
     yield Finding(place, message, severity, related=[(each, "the same") for each in others[:5]], fix=fix)
-
-
-def _without(job: Job, place: Span) -> Edit:
-    return insert(place.start, "# ") if job.source.slice(place) == "~" else remove(place)
 
 
 def _assignment(job: Job, command: Invocation, starter: Invocation) -> Iterator[Finding]:
@@ -230,12 +223,6 @@ def _words_written(job: Job) -> Counter[str]:
     return Counter(_NAME_OF_FILE.findall(job.source.text))
 
 
-def _end_of_name(written: str) -> int:
-    """Where the name of a command ends, with blanks of either kind before it."""
-    named = _NAMED.match(written)
-    return 0 if named is None else named.end()
-
-
 def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     """The finding on a word that holds what no name of a program does: a quote, an invisible character, a list."""
     start = command.span.start
@@ -243,10 +230,10 @@ def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     invisible = _INVISIBLE.search(written.partition("\n")[0].split(" ")[0])
     if invisible is not None and not _is_left_over(written):
         place = Span(start + invisible.start(), start + invisible.end())
-        edits = []
-        for each in _INVISIBLE.finditer(written, 0, _end_of_name(written)):
-            span = Span(start + each.start(), start + each.end())
-            edits.append(replace(span, " ") if each[0] in _WIDE else remove(span))
+        edits, named = [], _NAMED.match(written)
+        for character in _INVISIBLE.finditer(written, 0, named.end() if named is not None else 0):
+            span = Span(start + character.start(), start + character.end())
+            edits.append(replace(span, " ") if character[0] in _WIDE else remove(span))
         message = (
             f"the invisible character U+{ord(invisible[0]):04X} is part of the command's name, which bash does not "
             "find; remove it"
@@ -272,10 +259,9 @@ def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
         line = job.source.line_of(start).start
         above = _CUT.search(job.source.text[max(line - 1000, 0) : line])
         if above is not None:
-            message = (
-                f"the line break cuts the value of {above[1]}, and bash runs the rest as a command; join the lines"
-            )
-            yield Finding(Span(start, start + len(first)), message, None if above[1] == "PATH" else "warning")
+            happens = f"the line break cuts the value of {above[1]}, and bash runs the rest as a command"
+            severity = None if above[1] == "PATH" else "warning"
+            yield Finding(Span(start, start + len(first)), f"{happens}; join the lines", severity)
         elif "/" in first:
             message = "bash runs this list of folders as a command and does not find it; remove it, or join the lines"
             yield Finding(Span(start, start + len(first)), message, _severity(job, command))
@@ -293,7 +279,7 @@ def _is_entered_anyway(job: Job, command: Invocation) -> bool:
 def _file(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     """The finding on a file of the folder of the job that is called by its bare name."""
     name = text_of(command.argv[0]) or ""
-    if not _FILE.fullmatch(name) or name in ("test", "time") or not written.startswith(name) or name in _KNOWN:
+    if not _FILE.fullmatch(name) or name in ("test", "time") or not written.startswith(name) or is_known(name):
         return
     if any(each.name == "PATH" for each in job.assignments) or unclear_sources(job):
         return
@@ -313,19 +299,17 @@ def _file(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
 def _compiled(job: Job) -> dict[str, int]:
     """The programs that the script compiles into the folder of the job, with the index of the first such command."""
     found: dict[str, int] = {}
-    for each in job.invocations:
-        if each.name and _COMPILER.fullmatch(each.name):
-            made = [after for word, after in zip(each.words, each.words[1:]) if word == "-o"]
+    for command in job.invocations:
+        if command.name and _COMPILER.fullmatch(command.name):
+            made = [after for word, after in zip(command.words, command.words[1:]) if word == "-o"]
             for name in made or ["a.out"]:
-                if name is not None:
-                    found.setdefault(name, each.index)
+                found.setdefault(name, command.index)
     return found
 
 
 def _severity(job: Job, command: Invocation) -> str:
     """An error where the job ends with the failure of a command, and more than the state of the job is lost."""
-    statements = job.program.statements
-    last = bool(statements) and job.span(statements[-1].start, statements[-1].end) == command.span
+    last = is_last_statement(job, command)
     ends = any(run.errexit and not run.tested for run in runs_of(job, command))
     fails = (last or ends) and job.phase is Phase.BATCH and not command.context.conditional
     return "error" if fails and costs_work(job, command) else "warning"
@@ -348,7 +332,7 @@ def _meant(job: Job, command: Invocation, word: str, written: str) -> str | None
         if not swapped and (word[:1] != usual[:1] or min(len(word) + 1, len(usual)) < _SHORT):
             continue
         if abs(len(usual) - len(word)) < 2 and edit_distance(word, usual) == 1:
-            return None if word in _KNOWN or _is_of_module(job, word) else usual
+            return None if is_known(word) or _is_of_module(job, word) else usual
     return None
 
 
@@ -360,13 +344,8 @@ def _is_of_module(job: Job, word: str) -> bool:
 
 def _folder(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     """The finding on a line that is only the name of a folder."""
-    if (
-        len(command.argv) != 1
-        or command.redirects
-        or command.piped_to
-        or command.piped_from
-        or command.context.captured
-    ):
+    piped = command.piped_to or command.piped_from or command.context.captured
+    if len(command.argv) != 1 or command.redirects or piped:
         return
     field = command.argv[0]
     text = shown_text(field)
@@ -406,12 +385,7 @@ CASES = [
         «/scratch/ada/run7/»
         srun ./solver input.dat
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        cd /scratch/ada/run7/
-        srun ./solver input.dat
-        """,
+        unsafe_fixed={"/scratch/ada/run7/": "cd /scratch/ada/run7/"},
         title="a folder",
     ),
     Bad(
@@ -421,12 +395,7 @@ CASES = [
         «mkdit» results
         srun ./solver --out results
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        mkdir results
-        srun ./solver --out results
-        """,
+        unsafe_fixed={"mkdit": "mkdir"},
         title="a mistyped name",
     ),
     Bad(
@@ -436,12 +405,7 @@ CASES = [
         «!pip» install numpy
         python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        pip install numpy
-        python train.py
-        """,
+        unsafe_fixed={"!pip": "pip"},
         severity="warning",
         title="a line of a notebook",
     ),
@@ -453,13 +417,7 @@ CASES = [
         «${STEPS:=100}»
         srun ./solver --steps $STEPS
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        set -e
-        : ${STEPS:=100}
-        srun ./solver --steps $STEPS
-        """,
+        unsafe_fixed={"${STEPS:=100}": ": ${STEPS:=100}"},
         title="a default",
     ),
     Bad(
@@ -469,12 +427,7 @@ CASES = [
         «=====================»
         srun ./solver
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        # =====================
-        srun ./solver
-        """,
+        fixed={"=====================": "# ====================="},
         severity="warning",
         title="a rule",
     ),
@@ -484,11 +437,7 @@ CASES = [
         #SBATCH --nodes=2
         srun --ntasks-per-node=1 «OMP_NUM_THREADS»=4 ./solver input.dat
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun --ntasks-per-node=1 env OMP_NUM_THREADS=4 ./solver input.dat
-        """,
+        unsafe_fixed={"OMP_NUM_THREADS=4": "env OMP_NUM_THREADS=4"},
         title="an assignment after srun",
     ),
     Good(
@@ -511,12 +460,7 @@ CASES = [
         srun ./solver
         «~»
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        srun ./solver
-        # ~
-        """,
+        fixed={"~": "# ~"},
         severity="warning",
         title="what an editor showed",
     ),

@@ -46,6 +46,10 @@ CARD = Card(
     unseen="`only meaningful in a loop` or `can only be used in a function` in the log.",
 )  # fmt: skip
 
+# What runs in a process of its own.
+_PROCESSES: tuple[type[Background | CommandSubstitution | ProcessSubstitution], ...] = (
+    Background, CommandSubstitution, ProcessSubstitution,
+)  # fmt: skip
 # What may be between a command and a loop around it.
 _BETWEEN = {"subshell": "in parentheses", "pipeline": "in a pipeline", "function": "in a function"}
 
@@ -136,14 +140,11 @@ def _around(job: Job, place: Span) -> tuple[str, bool] | None:
 @once
 def _places(job: Job) -> Nested[str]:
     """The places of loops, and of what runs in other processes or as a function."""
-    tree = job.program
-    found = [(each.start, each.end, "loop") for each in loops_of(tree)]
-    found += [(each.start, each.end, "function") for each in nodes_of(tree, Function)]
-    found += [(each.start, each.end, "subshell") for each in nodes_of(tree, Group) if each.subshell]
-    found += [(each.start, each.end, "process") for each in nodes_of(tree, Background)]
-    found += [(each.start, each.end, "process") for each in nodes_of(tree, CommandSubstitution)]
-    found += [(each.start, each.end, "process") for each in nodes_of(tree, ProcessSubstitution)]
-    for pipeline in nodes_of(tree, Pipeline):
+    found = [(each.start, each.end, "loop") for each in loops_of(job.program)]
+    found += [(each.start, each.end, "function") for each in nodes_of(job.program, Function)]
+    found += [(each.start, each.end, "process") for kind in _PROCESSES for each in nodes_of(job.program, kind)]
+    found += [(each.start, each.end, "subshell") for each in nodes_of(job.program, Group) if each.subshell]
+    for pipeline in nodes_of(job.program, Pipeline):
         if len(pipeline.commands) > 1:
             found += [(each.start, each.end, "pipeline") for each in pipeline.commands]
     found.sort(key=lambda each: (each[2] != "loop", each[2]), reverse=True)  # where places are the same
@@ -181,12 +182,7 @@ CASES = [
         «local OUT=results»
         srun ./solver --out "$OUT"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=1
-        OUT=results
-        srun ./solver --out "$OUT"
-        """,
+        unsafe_fixed={"local OUT=results": "OUT=results"},
         title="local",
     ),
     Bad(

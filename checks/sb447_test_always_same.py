@@ -154,14 +154,7 @@ CASES = [
         fi
         srun ./solver "$1"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        if [ "$1" != train ] && [ "$1" != eval ]; then
-            echo "usage: sbatch job.sh train|eval"; exit 1
-        fi
-        srun ./solver "$1"
-        """,
+        unsafe_fixed={"||": "&&"},
     ),
     Bad(
         """\
@@ -170,12 +163,7 @@ CASES = [
         if [[ «$MODE != train || $MODE != eval» ]]; then MODE=train; fi
         srun ./solver $MODE
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        if [[ $MODE != train && $MODE != eval ]]; then MODE=train; fi
-        srun ./solver $MODE
-        """,
+        unsafe_fixed={"||": "&&"},
         title="in one pair of brackets",
     ),
     Good(

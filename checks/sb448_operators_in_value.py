@@ -49,22 +49,12 @@ _READS_AGAIN = frozenset(
 
 def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
-        if not command.argv or command.calls_function or command.children and command.text is not None:
+        if not command.argv or command.calls_function or command.children:
+            continue  # what it starts is looked at
+        starters = (each for each in command.ancestors() if each.text is None)
+        if any(each.name in _READS_AGAIN for each in (command, *starters)) or has_trait(command.name, "prints"):
             continue
-        name = command.name or ""
-        if (
-            name in _READS_AGAIN
-            or has_trait(name, "prints")
-            or any(each.name in _READS_AGAIN for each in _starters(command))
-        ):
-            continue
-        if command.children:
-            continue  # reported at what it starts
         yield from _of_words(job, command)
-
-
-def _starters(command: Invocation) -> list[Invocation]:
-    return [each for each in command.ancestors() if each.text is None]
 
 
 def _of_words(job: Job, command: Invocation) -> Iterator[Finding]:
@@ -77,28 +67,19 @@ def _of_words(job: Job, command: Invocation) -> Iterator[Finding]:
         if place is None:
             before = None
             continue
+        who, message = f"`{command.name or 'the program'}`", ""
+        same = before is not None and job.line(before.start) <= job.line(place.start)
         if at == 0 and not command.kind and _ASSIGNED.match(word) and len(command.argv) > 1:
             name = word.partition("=")[0]
             message = f"bash runs `{name}=…` as a command, as it comes from a variable's value"
-            yield _finding(job, command, whole, place, message, severity)
-            return
-        same = before is not None and job.line(before.start) <= job.line(place.start)
-        if same and _OPERATOR.fullmatch(word):
-            message = (
-                f"`{command.name or 'the program'}` gets `{word}` as an argument: bash reads no operators in a value"
-            )
-            yield _finding(job, command, whole, place, message, severity)
-            return
-        if same and word[:1] in ("'", '"') and _is_open(word):
-            message = f"`{command.name or 'the program'}` gets the quotes, and the words in them one by one"
+        elif same and _OPERATOR.fullmatch(word):
+            message = f"{who} gets `{word}` as an argument: bash reads no operators in a value"
+        elif same and word[:1] in ("'", '"') and word[0] not in word[1:]:  # another word ends the quotes
+            message = f"{who} gets the quotes, and the words in them one by one"
+        if message:
             yield _finding(job, command, whole, place, message, severity)
             return
         before = place
-
-
-def _is_open(word: str) -> bool:
-    """Whether a word begins with a quote that another word ends."""
-    return len(word) == 1 or word[0] not in word[1:]
 
 
 def _value_place(job: Job, whole: Invocation, field: Pieces) -> Span | None:
@@ -129,12 +110,7 @@ CASES = [
         CMD="python train.py > train.log 2>&1"
         «$CMD»
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        CMD="python train.py > train.log 2>&1"
-        eval "$CMD"
-        """,
+        unsafe_fixed={"$CMD": 'eval "$CMD"'},
     ),
     Bad(
         """\
@@ -152,12 +128,7 @@ CASES = [
         CMD="OMP_NUM_THREADS=4 ./solver --steps 100"
         «$CMD»
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        CMD="OMP_NUM_THREADS=4 ./solver --steps 100"
-        eval "$CMD"
-        """,
+        unsafe_fixed={"$CMD": 'eval "$CMD"'},
         title="an assignment",
     ),
     Good(

@@ -49,6 +49,7 @@ CARD = Card(
 _JOB = Regex(r"\$\{(?:SLURM_JOB_ID|SLURM_JOBID|\$|SLURM_ARRAY_JOB_ID|SLURM_ARRAY_TASK_ID)\}")
 _WORD = Regex(r"\$\{[^}]*\}|[A-Za-z]+|\d+")
 _SIGN = Regex(r"[-_.]+")
+_NO_NAME = Regex(r"[*?\[{=:@ <>(\n]|/dev/")
 _LEAST = 4  # letters of a name
 
 
@@ -65,7 +66,7 @@ def check(job: Job) -> Iterator[Finding]:
             if path in named or path in written or "${}" in path or not _is_whole(field):
                 continue
             other = next((each for each in alike.get(_letters(path), ()) if _is_namesake(path, each)), None)
-            if other is not None and not _is_beside(job, command, field):
+            if other is not None and job.beside.path(command, field) is None:
                 line = job.line(written[other].start)
                 name = path.rpartition("/")[2].replace("${", "$").replace("}", "")
                 message = f"nothing creates `{name}`; did you mean the file that line {line} writes?"
@@ -100,12 +101,7 @@ def _same_job(path: str) -> str:
 def _is_whole(field: Pieces) -> bool:
     """Whether a word is the name of one file: not `-`, an option, a pattern, a device."""
     text = shown_text(field)
-    return (
-        len(text) >= _LEAST
-        and text[0] != "-"
-        and not any(each in text for each in "*?[{=:@ <>(\n")
-        and "/dev/" not in text
-    )
+    return len(text) >= _LEAST and text[0] != "-" and not _NO_NAME.search(text)
 
 
 def _read(command: Invocation) -> Iterator[Pieces]:
@@ -151,13 +147,7 @@ def _is_plural(words: list[str], others: list[str]) -> bool:
     if len(words) != len(others):
         return False
     differing = [(a, b) for a, b in zip(words, others, strict=True) if a != b]
-    return len(differing) == 1 and (
-        differing[0][0] + "s" == differing[0][1] or differing[0][0] == differing[0][1] + "s"
-    )
-
-
-def _is_beside(job: Job, command: Invocation, field: Pieces) -> bool:
-    return job.beside.path(command, field) is not None
+    return len(differing) == 1 and any(one + "s" == other or one == other + "s" for one, other in differing)
 
 
 CASES = [

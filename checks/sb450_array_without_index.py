@@ -18,10 +18,10 @@ bash(1), "Arrays": "Referencing an array variable without a subscript is equival
 subscript of 0."
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import use_of
-from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, For, Word
+from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, For
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.bash.values import Expansion, Pieces, text_of
@@ -65,16 +65,10 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _arrays(job: Job) -> frozenset[str]:
     """The names to which the script assigns only arrays, and of which it reads no first element by that index."""
-    arrays: set[str] = set()
-    others: set[str] = set()
-    for assigned in nodes_of(job.program, Assignment):
-        literal = isinstance(assigned.value, ArrayLiteral)
-        if not literal and assigned.index is None:
-            others.add(assigned.name)
-        elif literal:
-            arrays.add(assigned.name)
-    others |= {each.name for each in nodes_of(job.program, For)}
-    return frozenset(arrays - others)
+    assigned = nodes_of(job.program, Assignment)
+    arrays = {each.name for each in assigned if isinstance(each.value, ArrayLiteral)}
+    others = {each.name for each in assigned if not isinstance(each.value, ArrayLiteral) and each.index is None}
+    return frozenset(arrays - others - {each.name for each in nodes_of(job.program, For)})
 
 
 def _has_several(read: VariableRead) -> bool:
@@ -128,32 +122,22 @@ def _of_read(job: Job, read: VariableRead) -> Iterator[Finding]:
     if several:  # each element is several words, which `"${A[@]}"` would keep together
         message = f"without an index this is only the first element of `{read.name}`; write `${{{read.name}[i]}}`"
     start, end = (read.start - 1, read.end + 1) if quoted else (read.start, read.end)
-    fix = (
-        None
-        if shown or several or string[start - 1] == "="
-        else Fix("use all elements", [replace(job.span(start, end), good)], safe=False)
-    )
+    plain = not (shown or several or string[start - 1] == "=")
+    fix = Fix("use all elements", [replace(job.span(start, end), good)], safe=False) if plain else None
     yield Finding(job.span(read.start, read.end), message, "info" if shown else None, fix=fix)
 
 
 def _commas(job: Job) -> Iterator[Finding]:
     """Findings on numbers of a list that are separated by commas and spaces."""
-    for array in nodes_of(job.program, ArrayLiteral):
-        yield from _of_list(job, array.elements)
-    for loop in nodes_of(job.program, For):
-        yield from _of_list(job, loop.words or ())
-
-
-def _of_list(job: Job, words: Sequence[Word]) -> Iterator[Finding]:
-    texts = [job.text.string[each.start : each.end] for each in words]
-    if len(words) < _LEAST or not all(map(_NUMBER.fullmatch, texts[:-1])) or "," in texts[-1][:-1]:
-        return
-    commas = [
-        remove(job.span(each.end - 1, each.end)) for each, text in zip(words, texts, strict=True) if text[-1] == ","
-    ]
-    fix = Fix("remove the commas", commas, safe=False)
-    message = f"the commas belong to the elements: the first one is `{texts[0]}`; remove them"
-    yield Finding(job.span(words[0].start, words[-1].end), message, fix=fix)
+    arrays = [array.elements for array in nodes_of(job.program, ArrayLiteral)]
+    for words in (*arrays, *(loop.words or () for loop in nodes_of(job.program, For))):
+        texts = [job.text.string[each.start : each.end] for each in words]
+        if len(words) < _LEAST or not all(map(_NUMBER.fullmatch, texts[:-1])) or "," in texts[-1][:-1]:
+            continue
+        ends = [word.end for word, text in zip(words, texts, strict=True) if text[-1] == ","]
+        fix = Fix("remove the commas", [remove(job.span(end - 1, end)) for end in ends], safe=False)
+        message = f"the commas belong to the elements: the first one is `{texts[0]}`; remove them"
+        yield Finding(job.span(words[0].start, words[-1].end), message, fix=fix)
 
 
 CASES = [
@@ -166,14 +150,7 @@ CASES = [
             srun ./solver $file
         done
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=1
-        FILES=(a.csv b.csv c.csv)
-        for file in "${FILES[@]}"; do
-            srun ./solver $file
-        done
-        """,
+        unsafe_fixed={"$FILES;": '"${FILES[@]}";'},
     ),
     Bad(
         """\
@@ -182,12 +159,7 @@ CASES = [
         SIZES=(100 200 300)
         srun ./solver --size «$SIZES[$SLURM_ARRAY_TASK_ID]»
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=0-2
-        SIZES=(100 200 300)
-        srun ./solver --size ${SIZES[$SLURM_ARRAY_TASK_ID]}
-        """,
+        unsafe_fixed={"$SIZES[$SLURM_ARRAY_TASK_ID]": "${SIZES[$SLURM_ARRAY_TASK_ID]}"},
         title="no braces",
     ),
     Bad(
@@ -207,13 +179,7 @@ CASES = [
             srun python train.py --rate $rate
         done
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=1
-        for rate in 0.1 0.2 0.3; do
-            srun python train.py --rate $rate
-        done
-        """,
+        unsafe_fixed={"0.1, 0.2,": "0.1 0.2"},
         title="commas",
     ),
     Bad(

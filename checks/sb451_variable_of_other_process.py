@@ -20,7 +20,7 @@ bash(1), "Pipelines", "COMMAND EXECUTION ENVIRONMENT"
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import is_common_name
-from sbatchlint.analysis.expansion.reads import DEFAULTS, assignments_by_name, guarded_names, use_of
+from sbatchlint.analysis.expansion.reads import DEFAULTS, assignments_by_name, extends, guarded_names, use_of
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
@@ -89,14 +89,7 @@ def _lost(job: Job, read: VariableRead) -> VariableAssignment | None:
         shown = not any(each.context.shell in enclosing and not each.context.calls for each in before)
         return last if shown and last.context.phase is Phase.BATCH and not last.context.handler else None
     outside = last.context.shell not in enclosing and last.context.shell.kind == "pipeline"
-    return last if outside and last.context.loops and _adds(job, last) else None
-
-
-def _adds(job: Job, assignment: VariableAssignment) -> bool:
-    """Whether the new value is made from the old one: what a loop counts or collects."""
-    if job.source.text.startswith("+=", assignment.name_span.end):
-        return True
-    return any(each.name == assignment.name and assignment.span.contains(each.span) for each in job.trace.reads)
+    return last if outside and last.context.loops and extends(job, last) else None  # what a loop counts or collects
 
 
 def _where(read: VariableRead, lost: VariableAssignment) -> tuple[str, str]:

@@ -26,23 +26,8 @@ from sbatchlint.triggers import Commands
 
 # Programs whose operands are files that they read.
 _FILTERS = frozenset(
-    {
-        "awk",
-        "cat",
-        "cut",
-        "egrep",
-        "fgrep",
-        "gawk",
-        "grep",
-        "head",
-        "join",
-        "jq",
-        "paste",
-        "perl",
-        "samtools",
-        "bcftools",
-    }
-    | {"sed", "seqtk", "sort", "tac", "tail", "uniq", "zcat", "column", "fold", "shuf", "bedtools", "seqkit"}
+    {"awk", "bcftools", "bedtools", "cat", "cut", "egrep", "fgrep", "gawk", "grep", "head", "join", "jq", "paste"}
+    | {"perl", "samtools", "sed", "seqtk", "sort", "tac", "tail", "uniq", "zcat", "column", "fold", "shuf", "seqkit"}
 )
 
 CARD = Card(

@@ -53,8 +53,8 @@ _BAD = Regex(
     r"|[\"'][^}\n]*\}|\})"
 )
 _MOST = 2  # distinct ones in a script; more are those of a template
-
-
+# What runs in some jobs only, or not where it stands.
+_CHOOSING: tuple[type[If | Case | Function | For | While | AndOr], ...] = (If, Case, Function, For, While, AndOr)
 _ENDS = {
     "here": "this command does not run",
     "part": "this part of the script ends here",
@@ -99,20 +99,11 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _places(text: Text, program: Program) -> Nested[str]:
     """Where a bad expansion does not end the script, or not in each job, by what that is."""
-    parts: list[CommandSubstitution | ProcessSubstitution | Group | Pipeline] = [
-        *nodes_of(program, CommandSubstitution),
-        *nodes_of(program, ProcessSubstitution),
-        *(each for each in nodes_of(program, Group) if text.string[each.start] == "("),
-        *(each for each in nodes_of(program, Pipeline) if len(each.commands) > 1),
-    ]
-    some: list[If | Case | Function | For | While | AndOr] = [
-        *nodes_of(program, If),
-        *nodes_of(program, Case),
-        *nodes_of(program, Function),
-        *nodes_of(program, For),
-        *nodes_of(program, While),
-        *nodes_of(program, AndOr),
-    ]
+    parts: list[CommandSubstitution | ProcessSubstitution | Group | Pipeline]
+    parts = [*nodes_of(program, CommandSubstitution), *nodes_of(program, ProcessSubstitution)]
+    parts += [each for each in nodes_of(program, Group) if text.string[each.start] == "("]
+    parts += [each for each in nodes_of(program, Pipeline) if len(each.commands) > 1]
+    some = [each for kind in _CHOOSING for each in nodes_of(program, kind)]
     found = [(Span(each.start, each.end), "part") for each in parts]
     found += [(Span(each.start, each.end), "some") for each in some]
     found += [(Span(each.body.start, each.body.end), "here") for each in nodes_of(program, Heredoc)]
@@ -127,12 +118,7 @@ CASES = [
         seed=3
         srun ./beast -seed «${$seed}» in.xml
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        seed=3
-        srun ./beast -seed ${seed} in.xml
-        """,
+        unsafe_fixed={"${$seed}": "${seed}"},
     ),
     Bad("#!/bin/bash\n#SBATCH -N 1\ncase=a\n./relax < «${case.in}» > ${case}.out\n", title="the braces end too late"),
     Good(

@@ -23,7 +23,7 @@ no fix for a command line.
 pyxis README and pyxis_args.c, 0.11 to 0.24; `spank_init_allocator()` and sbatch.c of Slurm 22.05 to 26.05; live runs.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.editing.options import add_step_option, knows_all_steps
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, quoted, remove
@@ -33,6 +33,7 @@ from sbatchlint.job.srun import options_of
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal
+from sbatchlint.source.numbers import at_lines
 from sbatchlint.triggers import Commands, Options
 
 CARD = Card(
@@ -41,6 +42,7 @@ CARD = Card(
     seen="runs of pyxis 0.24 on Slurm 22.05; Azure/az-hop#1023",
 )  # fmt: skip
 
+_STARTING = "the srun that starts the container"
 # By the setting `pyxis-in-sbatch`: whether sbatch accepts the options of pyxis.
 EFFECTS = {
     None: ("belongs on srun: {} refuses it or passes it to every step", "warning"),
@@ -58,11 +60,13 @@ def check(job: Job) -> Iterator[Finding]:
         return
     targets = [step for step in job.steps if step.container is not None and step.container.kind == "pyxis"]
     places = {step.invocation.name_span: job.line(step.span.start) for step in targets}
+    lines = sorted(set(places.values()))
+    where = f"the srun{'s' if len(lines) > 1 else ''} on {at_lines(lines, 'and')}" if lines else _STARTING
     effect, severity = EFFECTS[job.site.pyxis_in_sbatch]
     for setting in settings:
         yield Finding(
             setting.span,
-            f"--{setting.name} {effect.format('sbatch')}; pass it to {_listed(places.values())}",
+            f"--{setting.name} {effect.format('sbatch')}; pass it to {where}",
             severity=severity,
             related=[(span, "this srun starts a container") for span in list(places)[:3]],
             fix=_fix(job, setting, targets),
@@ -80,17 +84,8 @@ def _on_command_lines(job: Job) -> Iterator[Finding]:
             continue
         for option in options.values():
             if option.name in PYXIS_OPTIONS:
-                message = f"--{option.name} {effect.format(command.name)}; pass it to {_listed(())}"
+                message = f"--{option.name} {effect.format(command.name)}; pass it to {_STARTING}"
                 yield Finding(option.span, message, severity=severity)
-
-
-def _listed(line_numbers: Collection[int]) -> str:
-    lines = sorted(set(line_numbers))
-    if not lines:
-        return "the srun that starts the container"
-    if len(lines) == 1:
-        return f"the srun on line {lines[0]}"
-    return "the sruns on lines " + ", ".join(map(str, lines[:-1])) + f" and {lines[-1]}"
 
 
 def _fix(job: Job, setting: Setting, targets: Sequence[Step]) -> Fix | None:
@@ -150,12 +145,7 @@ CASES = [
 
         srun --container-image=train.sqsh --container-mounts=/data:/data python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-
-        srun --container-image=train.sqsh --container-mounts=/data:/data --no-container-mount-home python train.py
-        """,
+        fixed={"#SBATCH --no-container-mount-home\n": "", "python": "--no-container-mount-home python"},
         severity="warning",
     ),
     Bad(
@@ -191,13 +181,10 @@ CASES = [
         srun "${ARGS[@]}" python prepare.py
         srun "${ARGS[@]}" python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        # the image has its own
-        ARGS=(--container-image=train.sqsh --container-mounts="$PWD:/work" --no-container-mount-home)
-        srun "${ARGS[@]}" python prepare.py
-        srun "${ARGS[@]}" python train.py
-        """,
+        fixed={
+            "#SBATCH --no-container-mount-home  #": "#",
+            '--container-mounts="$PWD:/work")': '--container-mounts="$PWD:/work" --no-container-mount-home)',
+        },
         severity="warning",
         title="the options stand in an array",
     ),
@@ -207,10 +194,7 @@ CASES = [
         #SBATCH «--container-mount-home»
         srun python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        srun python train.py
-        """,
+        unsafe_fixed={"#SBATCH --container-mount-home\n": ""},
         settings={"site": {"pyxis-in-sbatch": False}},
         severity="error",
         title="no srun has a container",

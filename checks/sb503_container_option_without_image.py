@@ -32,7 +32,7 @@ CARD = Card(
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
     options = pyxis_options(step)
     own = [each for each in options if not each.inherited]
-    started = any(each.name in STARTING for each in options) or any(_may_have(step, name) for name in PYXIS_STARTS)
+    started = any(each.name in STARTING for each in options) or any(map(step.invocation.gets, PYXIS_STARTS))
     if not own or started or not step.certain or is_heterogeneous(step):
         return
     more = f" and {len(own) - 1} more" if len(own) > 1 else ""
@@ -42,11 +42,6 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         "`--container-image`",
         related=[(step.invocation.name_span, "starts no container")],
     )
-
-
-def _may_have(step: Step, variable: str) -> bool:
-    """Whether the script may set a variable in the environment of an srun."""
-    return step.invocation.gets(variable)
 
 
 CASES = [

@@ -30,21 +30,14 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    explicit = [
-        (step, option)
-        for step in job.steps
-        if step.container is not None and step.container.home_mounted is not None
-        for option in pyxis_options(step)
-        if option.name in HOME_OPTIONS
-    ]
+    telling = [each for each in job.steps if each.container is not None and each.container.home_mounted is not None]
+    explicit = [(step, each) for step in telling for each in pyxis_options(step) if each.name in HOME_OPTIONS]
     if not explicit or any(option.inherited for _, option in explicit):
         return
     other_step, other = explicit[0]
     for step in job.steps:
-        if step.container is None or step.container.home_mounted is not None:
-            continue
-        if step.container.image is None:
-            continue  # joins a container by its name, and that already has its mounts
+        if step.container is None or step.container.home_mounted is not None or step.container.image is None:
+            continue  # without an image it joins a container by its name, and that already has its mounts
         if not step.certain or any(each.name in HOME_OPTIONS for each in pyxis_options(step)):
             continue
         if is_heterogeneous(step) or not step_programs(step):
@@ -68,12 +61,7 @@ CASES = [
         srun -N1 -n1 --container-image=/images/train.sqsh --no-container-mount-home uv sync
         «srun» --container-image=/images/train.sqsh python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun -N1 -n1 --container-image=/images/train.sqsh --no-container-mount-home uv sync
-        srun --container-image=/images/train.sqsh --no-container-mount-home python train.py
-        """,
+        unsafe_fixed={"python": "--no-container-mount-home python"},
     ),
     Good(
         """\

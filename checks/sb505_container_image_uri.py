@@ -23,11 +23,12 @@ https://github.com/NVIDIA/pyxis/issues/78, https://github.com/NVIDIA/pyxis/issue
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from sbatchlint.analysis.editing.words import reaches_only
-from sbatchlint.bash.values import Pieces, known_prefix, shown_text, text_of
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.bash.values import Pieces, known_prefix, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.argv import read, syntax
 from sbatchlint.job.containers import Container
 from sbatchlint.job.once import once
@@ -62,8 +63,7 @@ class Image(NamedTuple):
     @property
     def span(self) -> Span:
         """The place where the reference is written."""
-        first, last = self.reference[0], self.reference[-1]
-        return Span(first.start, last.end if last.end > first.start else first.end)
+        return span_of(self.reference)
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -141,11 +141,12 @@ def _of_pyxis(job: Job, image: Image) -> Finding | None:
     if prefix.startswith(("dockerd://", "podman://")):
         return None
     if text is not None and image.reader == "pyxis" and FILE.fullmatch(text):
-        edits = [] if image.inherited else list(_as_file(job, image))
+        start = None if image.inherited else _offset(image.reference, 0)
+        read_by_steps = start is not None and reaches_only(job, start, [step.invocation for step in job.steps])
         return Finding(
             image.span,
             f"pyxis looks for this image on Docker Hub: a file name must begin with `/` or `.`; write `./{text}`",
-            fix=Fix("write it as a file name", edits) if edits else None,
+            fix=Fix("write it as a file name", [insert(start, "./")]) if start is not None and read_by_steps else None,
         )
     match = REGISTRY.match(prefix if text is not None else shown)
     if match is not None and len(prefix) > match.end(1):
@@ -194,12 +195,6 @@ def _separate(job: Job, image: Image, at: int, separator: str, instead: str) -> 
     return Fix(title, [Edit(Span(offset, offset + 1), separator)], safe=True)
 
 
-def _as_file(job: Job, image: Image) -> Iterator[Edit]:
-    offset = _offset(image.reference, 0)
-    if offset is not None and reaches_only(job, offset, [step.invocation for step in job.steps]):
-        yield Edit(Span(offset, offset), "./")
-
-
 def _offset(field: Pieces, at: int) -> int | None:
     """The offset in the file of a character of a field; None where it comes from an expansion."""
     for piece in field:
@@ -218,13 +213,9 @@ def _is_built_here(job: Job, text: str) -> bool:
 @once
 def _built_images(job: Job) -> frozenset[str | None]:
     """The words of the commands that build or tag images."""
-    found: list[str | None] = []
-    for invocation in job.invocations:
-        if invocation.name in BUILDERS and len(invocation.argv) > 2:
-            words = [text_of(field) for field in invocation.argv[1:]]
-            if "build" in words[:2] or "tag" in words[:1]:
-                found += words
-    return frozenset(found)
+    words = [[text_of(field) for field in each.argv[1:]] for each in job.invocations if each.name in BUILDERS]
+    building = (each for each in words if len(each) > 1 and ("build" in each[:2] or "tag" in each[:1]))
+    return frozenset(chain.from_iterable(building))
 
 
 CASES = [
@@ -234,11 +225,9 @@ CASES = [
         #SBATCH --nodes=1
         srun --container-image=«nvcr.io/nvidia/pytorch:24.05-py3» python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        srun --container-image=nvcr.io#nvidia/pytorch:24.05-py3 python train.py
-        """,
+        fixed={
+            "--container-image=nvcr.io/nvidia/pytorch:24.05-py3": "--container-image=nvcr.io#nvidia/pytorch:24.05-py3",
+        },
         severity="info",
     ),
     Bad(
@@ -264,12 +253,7 @@ CASES = [
         IMAGE=«train.sqsh»
         srun --container-image=$IMAGE python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        IMAGE=./train.sqsh
-        srun --container-image=$IMAGE python train.py
-        """,
+        unsafe_fixed={"IMAGE=train.sqsh": "IMAGE=./train.sqsh"},
         title="a file without its folder",
     ),
     Bad(
@@ -278,11 +262,7 @@ CASES = [
         #SBATCH --nodes=1
         srun apptainer exec --nv «docker://nvcr.io#nvidia/pytorch:24.05-py3» python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        srun apptainer exec --nv docker://nvcr.io/nvidia/pytorch:24.05-py3 python train.py
-        """,
+        fixed={"docker://nvcr.io#nvidia/pytorch:24.05-py3": "docker://nvcr.io/nvidia/pytorch:24.05-py3"},
         title="enroot's spelling given to another program",
     ),
     Good(

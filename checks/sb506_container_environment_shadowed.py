@@ -30,6 +30,7 @@ from sbatchlint.job import Step
 from sbatchlint.job.argv import partition
 from sbatchlint.job.containers import PYXIS_OPTIONS, Container
 from sbatchlint.job.paths import mount_of
+from sbatchlint.source.numbers import listed
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
 
@@ -71,13 +72,13 @@ def check(job: Job) -> Iterator[Finding]:
         if not names:
             continue
         if REMOVED.issuperset(names):
-            what = f"pyxis does not pass {_listed(names)} into the container"
+            what = f"pyxis does not pass {_shown(names)} into the container"
         else:
             values = "value overrides" if len(names) == 1 else "values override"
-            what = f"if the image sets {_listed(names)} too, its {values} yours"
+            what = f"if the image sets {_shown(names)} too, its {values} yours"
         passable = [name for name in names if name not in FOLDERS]
         option = "--container-env=" + ",".join(passable)
-        advice = f"add `{option}` to srun" if passable else f"set {_listed(names)} in the container"
+        advice = f"add `{option}` to srun" if passable else f"set {_shown(names)} in the container"
         if len(what) + len(advice) > 138:
             advice = "name them in `--container-env`"
         yield Finding(
@@ -106,11 +107,11 @@ def _may_be_shadowed(name: str, variable: Variable, container: Container) -> boo
     return any((first := partition(each, ":")[0]) and mount_of(first, container) is not None for each in lists)
 
 
-def _listed(names: list[str]) -> str:
-    if len(names) > 4:
-        kept = next((each for each in (3, 2) if len(", ".join(names[:each])) < 45), 1)
-        return ", ".join(names[:kept]) + f" and {len(names) - kept} others"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+def _shown(names: list[str]) -> str:
+    if len(names) <= 4:
+        return listed(names)
+    kept = next((each for each in (3, 2) if len(", ".join(names[:each])) < 45), 1)
+    return listed([*names[:kept], f"{len(names) - kept} others"])
 
 
 CASES = [
@@ -122,14 +123,7 @@ CASES = [
         export UV_CACHE_DIR=/lustre/team/uv
         «srun» --container-image=/images/train.sqsh --container-mounts=/lustre:/lustre python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        export NCCL_SOCKET_IFNAME=eth0
-        export UV_CACHE_DIR=/lustre/team/uv
-        srun --container-image=/images/train.sqsh --container-mounts=/lustre:/lustre \
---container-env=NCCL_SOCKET_IFNAME,UV_CACHE_DIR python train.py
-        """,
+        unsafe_fixed={"python": "--container-env=NCCL_SOCKET_IFNAME,UV_CACHE_DIR python"},
     ),
     Bad(
         """\
@@ -138,12 +132,7 @@ CASES = [
         export LC_ALL=C.UTF-8
         «srun» --container-image=/images/train.sqsh python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        export LC_ALL=C.UTF-8
-        srun --container-image=/images/train.sqsh --container-env=LC_ALL python train.py
-        """,
+        unsafe_fixed={"python": "--container-env=LC_ALL python"},
         title="the locale never arrives",
     ),
     Bad(

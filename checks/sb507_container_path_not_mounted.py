@@ -23,7 +23,7 @@ README of pyxis; enroot's conf/mounts; docker run, `--volume`
 import posixpath
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from sbatchlint.analysis.storage.written_paths import names_output
@@ -153,11 +153,8 @@ def _message(job: Job, use: Use, reason: Reason) -> str:
         return f"the container on line {line} sees {_shown(source)} as {_shown(target)}; write {_shown(instead)}"
     if reason.kind == "other" and reason.container is not None:
         there = job.line(reason.container.span.start)
-        return (
-            f"the container on line {line} does not see {shown}, but the container on line {there} mounts "
-            f"{_shown(source)}; "
-            f"{advice} here too"
-        )
+        elsewhere = f"the container on line {there} mounts {_shown(source)}"
+        return f"the container on line {line} does not see {shown}, but {elsewhere}; {advice} here too"
     return f"the container on line {line} mounts {_shown(source)}, but not {shown}; {advice}"
 
 
@@ -202,21 +199,19 @@ def _root(path: str) -> str:
     return "/".join(parts[:3] if len(parts) > 1 and parts[1] in ("mnt", "media", "n", "vol", "net") else parts[:2])
 
 
-class _Sides(NamedTuple):
-    """A mount, with its source on the host and its target in the container as strings that can be compared."""
+class _Sides:
+    """A mount, with its source on the host and its target in the container as strings that can be compared.
 
-    mount: Mount
-    source: str
-    target: str
+    `host_source`: the source on the host; None for a folder that images have too.
+    """
 
-    @property
-    def are_same(self) -> bool:
-        return self.source == self.target
-
-    @property
-    def host_source(self) -> str | None:
-        """The source on the host; None for a folder that images have too."""
-        return self.source if self.source.startswith(("/", "$")) and not brought_along(self.source) else None
+    def __init__(self, mount: Mount) -> None:
+        self.mount = mount
+        self.source = key(mount.source)
+        self.target = key(mount.target)
+        self.are_same = self.source == self.target
+        of_host = self.source.startswith(("/", "$")) and not brought_along(self.source)
+        self.host_source = self.source if of_host else None
 
 
 class _Host:
@@ -225,21 +220,13 @@ class _Host:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.containers = [each for each in map(entered, job.invocations) if each is not None]
-        self._sides: dict[int, list[_Sides]] = {}
-
-    def sides(self, container: Container) -> list[_Sides]:
-        """The mounts of a container."""
-        found = self._sides.get(id(container))
-        if found is None:
-            found = [_Sides(each, key(each.source), key(each.target)) for each in container.mounts]
-            self._sides[id(container)] = found
-        return found
+        self.sides = cache(lambda container: [_Sides(each) for each in container.mounts])
 
     @cached_property
     def mounted(self) -> list[tuple[Container, Mount, str]]:
         """The mounts of all containers with the same path on both sides, and that path."""
         sides = [(each, one) for each in self.containers for one in self.sides(each) if one.are_same]
-        return [(each, one.mount, source) for each, one in sides if (source := one.host_source) is not None]
+        return [(each, one.mount, one.host_source) for each, one in sides if one.host_source is not None]
 
     @cached_property
     def paths(self) -> set[str]:
@@ -265,7 +252,8 @@ class _Host:
             return None  # output written there is lost, which is another check's fault to report
         if container.kind == "apptainer" and _is_in_working_folder(self.job, use, path):
             return None
-        own = next((each for each in sides if not each.are_same and _holds(each, path)), None)
+        moved = (each for each in sides if not each.are_same and each.host_source is not None)
+        own = next((each for each in moved if under(path, each.source)), None)
         if own is not None and not _is_mounted_by_site(container, own):
             return Reason("moved", own.mount, container)
         if container.kind not in (*MOUNT_NOTHING_ELSE, "pyxis", "enroot") or brought_along(path):
@@ -305,17 +293,6 @@ def _is_mounted_by_site(container: Container, sides: _Sides) -> bool:
     if container.kind == "apptainer" and container.home_mounted is not False and _A_HOME.match(sides.source):
         return True  # apptainer mounts the home folder itself
     return container.kind == "shifter" or container.kind == "apptainer" and sides.source.startswith(("$", "."))
-
-
-def _is_same(mount: Mount) -> bool:
-    """Whether a mount has the same path on both sides."""
-    return key(mount.source) == key(mount.target)
-
-
-def _holds(sides: _Sides, path: str) -> bool:
-    """Whether a path is in the source of a mount, unless images have that folder too."""
-    source = sides.host_source
-    return source is not None and under(path, source)
 
 
 def _may_hold(sides: _Sides, path: str) -> bool:
@@ -368,11 +345,6 @@ def _written_elsewhere(job: Job) -> Iterator[Finding]:
                 )
 
 
-def _may_be_in_image(target: str) -> bool:
-    """Whether a folder of the container is one that images contain, or a parent of these."""
-    return target == "/" or IN_IMAGES.match(target) is not None
-
-
 @once
 def _named(job: Job) -> frozenset[str]:
     """The absolute paths in words of commands that may create files or folders."""
@@ -383,11 +355,13 @@ def _named(job: Job) -> frozenset[str]:
 def _used_outside(job: Job) -> Iterator[Finding]:
     """Paths that exist only in containers, as far as the script shows, in commands that run on the host."""
     containers = [each for each in map(entered, job.invocations) if each is not None]
-    moved = [(mount, each) for each in containers for mount in each.mounts if mount.source and not _is_same(mount)]
-    mounts = [(mount, each) for mount, each in moved if _may_be_in_image(key(mount.target))]
+    moved = [(_Sides(mount), each) for each in containers for mount in each.mounts if mount.source]
+    moved = [(sides, each) for sides, each in moved if not sides.are_same]
+    # folders that images contain, or a parent of these
+    mounts = [(sides, each) for sides, each in moved if sides.target == "/" or IN_IMAGES.match(sides.target)]
     if not mounts:
         return
-    known = {key(mount.source) for mount, _ in moved}
+    known = {sides.source for sides, _ in moved}
     for command in job.invocations:
         if command.phase is not Phase.BATCH or command.name in SKIPPED or command.children or entered(command):
             continue
@@ -401,15 +375,14 @@ def _used_outside(job: Job) -> Iterator[Finding]:
                 continue
             if any(under(path, each) or under(each, path) for each in _named(job)):
                 continue
-            for mount, container in mounts:
-                target = key(mount.target)
-                if under(path, target):
-                    instead = key(mount.source).rstrip("/") + path[len(target.rstrip("/")) :]
+            for sides, container in mounts:
+                if under(path, sides.target):
+                    instead = sides.source.rstrip("/") + path[len(sides.target.rstrip("/")) :]
                     yield Finding(
                         use.span,
                         f"{_shown(path)} is a path inside the container on line {job.line(container.span.start)}, but "
                         f"this command runs on the host; write {_shown(instead)}",
-                        related=[(mount.span, "mounted here")],
+                        related=[(sides.mount.span, "mounted here")],
                     )
                     break
 

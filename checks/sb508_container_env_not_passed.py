@@ -36,6 +36,7 @@ from sbatchlint.job.launchers import python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import enclosing_commands
 from sbatchlint.slurm.environment import find
+from sbatchlint.source.numbers import listed
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Containers
 
@@ -64,15 +65,9 @@ OF_IMAGES = Regex(
 def check(job: Job) -> Iterator[Finding]:
     starts = container_starts(job)
     dropping = [ways for ways in starts if all(map(_drops_environment, ways))]
-    for ways in dropping:
-        found = _lost_variables(job, ways)
-        if found is not None:
-            yield found
+    yield from filter(None, (_lost_variables(job, ways) for ways in dropping))
     if dropping and len(dropping) == len(starts) and not _runs_outside(job, dropping):
-        for ways in dropping:
-            found = _lost_settings(job, ways)
-            if found is not None:
-                yield found
+        yield from filter(None, (_lost_settings(job, ways) for ways in dropping))
 
 
 # --- variables that a program reads ------------------------------------------------------------------
@@ -164,7 +159,7 @@ def _lost_variables(job: Job, ways: list[ContainerStart]) -> Finding | None:
     if unexported and cleaned is None:
         advice = f'write `-e {unexported[0]}="${unexported[0]}"` (it is not exported)'
     where = f" (line {job.line(reads[0].start)})" if reads else ""
-    effect = f"{_listed(names)}{where} {'is' if len(names) == 1 else 'are'} empty in the container"
+    effect = f"{listed(names, 4)}{where} {'is' if len(names) == 1 else 'are'} empty in the container"
     if lost.ranks:
         effect = "each task in the container runs as if it were alone"
     added = None if cleaned or unexported or by_sudo else start.added(" ".join(f"-e {name}" for name in names))
@@ -189,11 +184,10 @@ def _cleaning(start: ContainerStart) -> str | None:
     """The option or variable that makes apptainer drop the environment; None where nothing does."""
     if start.container.kind != "apptainer" or start.container.inherits:
         return None
-    for name in ("cleanenv", "containall", "compat"):
-        option = start.flag(name)
-        if option is not None:
-            return start.job.source.slice(option.span) if option.span.end - option.span.start < 16 else f"--{name}"
-    return "APPTAINER_CLEANENV"
+    option = start.cleaning
+    if option is None:
+        return "APPTAINER_CLEANENV"
+    return start.job.source.slice(option.span) if option.span.end - option.span.start < 16 else f"--{option.name}"
 
 
 def _runs_under_sudo(start: ContainerStart) -> bool:
@@ -210,10 +204,8 @@ def _gets(start: ContainerStart, name: str) -> bool | None:
     container = start.container
     if container.option("env-file", "env-merge", "env-host") is not None:
         return None
-    named = name in container.passed or any(
-        variable.endswith("*") and name.startswith(variable[:-1]) for variable in container.passed
-    )
-    if named:
+    beginnings = tuple(each[:-1] for each in container.passed if each.endswith("*"))
+    if name in container.passed or name.startswith(beginnings):
         return container.passed.get(name) is not None or not _runs_under_sudo(start)
     if container.kind == "apptainer":
         if any(prefix + name in start.invocation.state.variables for prefix in PASSED_PREFIXES):
@@ -258,27 +250,14 @@ def _flags(names: list[str]) -> str:
     return "`" + " ".join(f"-e {name}" for name in names[:3]) + ("` …" if len(names) > 3 else "`")
 
 
-def _listed(names: list[str]) -> str:
-    shown = names[:4]
-    if len(names) > 4:
-        return ", ".join(shown) + f" and {len(names) - 4} more"
-    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + f" and {shown[-1]}"
-
-
 # --- settings of libraries ---------------------------------------------------------------------------
 
 
 @once
 def _settings(job: Job) -> list[VariableAssignment]:
     """The settings of libraries that the batch script exports, in order."""
-    return [
-        assignment
-        for assignment in job.assignments
-        if assignment.exported
-        and assignment.context.parent is None
-        and SETTINGS.fullmatch(assignment.name)
-        and not PATHS.fullmatch(assignment.name)
-    ]
+    exported = [each for each in job.assignments if each.exported and each.context.parent is None]
+    return [each for each in exported if SETTINGS.fullmatch(each.name) and not PATHS.fullmatch(each.name)]
 
 
 def _lost_settings(job: Job, ways: list[ContainerStart]) -> Finding | None:
@@ -300,7 +279,7 @@ def _lost_settings(job: Job, ways: list[ContainerStart]) -> Finding | None:
     added = None if _runs_under_sudo(start) else start.added(" ".join(f"-e {name}" for name in names))
     return Finding(
         start.place,
-        f"{start.engine} does not pass on the job's variables, so {_listed(names)} (line "
+        f"{start.engine} does not pass on the job's variables, so {listed(names, 4)} (line "
         f"{job.line(spans[0].start)}) {'does' if len(names) == 1 else 'do'} not reach the container; add "
         f"{_flags(names)}",
         "warning",
@@ -314,9 +293,9 @@ def _runs_outside(job: Job, dropping: Iterable[list[ContainerStart]]) -> bool:
     starts = [way for ways in dropping for way in ways]
     inside = {id(each) for way in starts for each in way.program}
     steps = {id(way.step) for way in starts}
-    if any(id(each.invocation) not in inside for each in job.launches):
+    if any(id(each) not in steps for each in job.steps):
         return True
-    if any(id(step) not in steps for step in job.steps):
+    if any(id(each.invocation) not in inside for each in job.launches):
         return True
     return any(id(each) not in inside and python_of(each) is not None for each in job.invocations)
 
@@ -331,14 +310,7 @@ CASES = [
         EOF
         srun «docker run» --rm --gpus all -v $PWD:/work -w /work train:1 bash train.sh
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gres=gpu:8
-        cat > train.sh <<'EOF'
-        torchrun --nnodes $SLURM_NTASKS --node_rank $SLURM_PROCID --nproc_per_node 8 train.py
-        EOF
-        srun docker run -e SLURM_NTASKS -e SLURM_PROCID --rm --gpus all -v $PWD:/work -w /work train:1 bash train.sh
-        """,
+        fixed={"--rm": "-e SLURM_NTASKS -e SLURM_PROCID --rm"},
     ),
     Bad(
         """\
@@ -348,13 +320,7 @@ CASES = [
         srun «podman run» --rm -e SLURM_NODEID train:1 \\
             bash -c 'torchrun --nnodes=2 --node_rank=$SLURM_NODEID --master_addr=$MASTER_ADDR train.py'
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1
-        export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
-        srun podman run -e MASTER_ADDR --rm -e SLURM_NODEID train:1 \\
-            bash -c 'torchrun --nnodes=2 --node_rank=$SLURM_NODEID --master_addr=$MASTER_ADDR train.py'
-        """,
+        fixed={"--rm": "-e MASTER_ADDR --rm"},
         title="one is passed in, the other is not",
     ),
     Bad(
@@ -372,12 +338,7 @@ CASES = [
         export NCCL_DEBUG=INFO
         «docker run» --rm --gpus all train:1 torchrun --nproc_per_node=8 train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        export NCCL_DEBUG=INFO
-        docker run -e NCCL_DEBUG --rm --gpus all train:1 torchrun --nproc_per_node=8 train.py
-        """,
+        fixed={"--rm": "-e NCCL_DEBUG --rm"},
         severity="warning",
         title="a setting of a library",
     ),

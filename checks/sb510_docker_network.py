@@ -41,7 +41,9 @@ ADDRESSES = frozenset({"MASTER_ADDR", "PET_MASTER_ADDR", "MAIN_PROCESS_IP", "HEA
 
 def check(job: Job) -> Iterator[Finding]:
     for ways in container_starts(job):
-        if not all(each.is_isolated and _has_own_network(each) for each in ways):
+        networks = [each.container.option("network") for each in ways]
+        own = all(each is None or each.text in ("bridge", "default") for each in networks)
+        if not own or not all(each.is_isolated for each in ways):
             continue
         start, programs = ways[0], [_distributed_program(each) for each in ways]
         if programs[0] is None or None in programs or start.step is None:
@@ -49,7 +51,7 @@ def check(job: Job) -> Iterator[Finding]:
         name, span, certain = programs[0]
         where = "" if span == start.place else f" (line {job.line(span.start)})"
         what = f"{name}{where} on {start.step.nodes} nodes"
-        network = start.container.option("network")
+        network = networks[0]
         published = [each for each in start.container.options if each.name in ("publish", "publish-all")]
         if published:
             place = published[0].span
@@ -65,11 +67,6 @@ def check(job: Job) -> Iterator[Finding]:
             related=[] if place == start.place else [(start.place, "the container")],
             fix=Fix("use the node's network", edits) if edits else None,
         )
-
-
-def _has_own_network(start: ContainerStart) -> bool:
-    option = start.container.option("network")
-    return option is None or option.text in ("bridge", "default")
 
 
 def _distributed_program(start: ContainerStart) -> tuple[str, Span, bool] | None:
@@ -122,13 +119,7 @@ CASES = [
         srun «docker run» --rm --gpus all --shm-size=50G train:1 \\
             torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gres=gpu:8
-        HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)
-        srun docker run --network=host --rm --gpus all --shm-size=50G train:1 \\
-            torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 train.py
-        """,
+        unsafe_fixed={"--rm": "--network=host --rm"},
     ),
     Bad(
         """\
@@ -138,13 +129,7 @@ CASES = [
             -e NODE_RANK=$SLURM_NODEID train:1 \\
             bash -c "torchrun --nnodes=2 --node_rank=\\$NODE_RANK --nproc_per_node=8 --master_addr=n1 train.py"'
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=1 --gres=gpu:8
-        srun bash -c 'docker run --network=host --rm --gpus all \\
-            -e NODE_RANK=$SLURM_NODEID train:1 \\
-            bash -c "torchrun --nnodes=2 --node_rank=\\$NODE_RANK --nproc_per_node=8 --master_addr=n1 train.py"'
-        """,
+        unsafe_fixed={"--rm --gpus all -p 29500:29500": "--network=host --rm --gpus all"},
         title="one port is not enough",
     ),
     Good(

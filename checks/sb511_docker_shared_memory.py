@@ -109,11 +109,7 @@ CASES = [
         #SBATCH --gres=gpu:8
         «docker run» --rm --gpus all -v /data:/data train:1 torchrun --nproc_per_node=8 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:8
-        docker run --ipc=host --rm --gpus all -v /data:/data train:1 torchrun --nproc_per_node=8 train.py
-        """,
+        unsafe_fixed={"--rm": "--ipc=host --rm"},
     ),
     Bad(
         """\
@@ -121,11 +117,7 @@ CASES = [
         #SBATCH --gres=gpu:1
         srun «podman run» --rm --device nvidia.com/gpu=all train:1 python train.py --num_workers=8
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:1
-        srun podman run --ipc=host --rm --device nvidia.com/gpu=all train:1 python train.py --num_workers=8
-        """,
+        unsafe_fixed={"--rm": "--ipc=host --rm"},
         title="loaders of data",
     ),
     Bad(

@@ -49,7 +49,7 @@ from sbatchlint.analysis.gpus.gpu_signs import STRONG, gpu_signs
 from sbatchlint.analysis.gpus.gpu_use import LOOKING
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, span_of
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, joined
 from sbatchlint.job import Step
 from sbatchlint.job.commands.container_commands import options_after_image
 from sbatchlint.job.launchers import python_of
@@ -103,21 +103,11 @@ def check(job: Job) -> Iterator[Finding]:
         if found is not None:
             seen.add(found.span)
             by_message.setdefault(found.message, []).append(found)
-    yield from map(_as_one, by_message.values())
+    for alike in by_message.values():  # once one of the containers has what all lack, the others may be meant
+        yield joined(alike, "here too")
     for ways in container_starts(job):
         yield from _srun_inside(job, ways[0])
     yield from _masks(job)
-
-
-def _as_one(findings: list[Finding]) -> Finding:
-    """One finding for all containers that lack the same: once one of them has it, the others may be meant."""
-    first, *others = findings
-    fixes = [each.fix for each in findings if isinstance(each.fix, Fix)]
-    related = [*first.related, *((each.span, "here too") for each in others[:4])]
-    if not others or len(fixes) < len(findings):
-        return first._replace(related=related)
-    edits = [edit for each in fixes for edit in each.edits]
-    return first._replace(related=related, fix=Fix(fixes[0].title, edits, safe=all(each.safe for each in fixes)))
 
 
 # --- an option for GPUs that is missing, or too late --------------------------------------------------
@@ -352,12 +342,7 @@ CASES = [
         module load apptainer
         srun «apptainer exec» -B /data train.sif python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:a100:4
-        module load apptainer
-        srun apptainer exec --nv -B /data train.sif python train.py
-        """,
+        fixed={"-B": "--nv -B"},
         severity="warning",
     ),
     Bad(
@@ -366,11 +351,7 @@ CASES = [
         #SBATCH --nodes=1 --gpus-per-node=8
         «docker run» --rm --ipc=host -v $PWD:/work train:1 torchrun --nproc_per_node=8 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=8
-        docker run --gpus all --rm --ipc=host -v $PWD:/work train:1 torchrun --nproc_per_node=8 train.py
-        """,
+        unsafe_fixed={"--rm": "--gpus all --rm"},
         severity="error",
     ),
     Bad(
@@ -380,12 +361,7 @@ CASES = [
         singularity exec train.sif «--nv» python train.py
         docker run --rm train:1 «--gpus» all python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --gpus=1
-        singularity exec --nv train.sif python train.py
-        docker run --gpus all --rm train:1 python train.py
-        """,
+        fixed={"train.sif --nv": "--nv train.sif", "--rm train:1 --gpus all": "--gpus all --rm train:1"},
         severity="error",
         title="after the image",
     ),
@@ -395,11 +371,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks-per-node=4 --gpus-per-node=4
         apptainer exec --nv train.sif «srun» -n 8 python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=4 --gpus-per-node=4
-        srun -n 8 apptainer exec --nv train.sif python train.py
-        """,
+        unsafe_fixed={"apptainer exec --nv train.sif srun -n 8": "srun -n 8 apptainer exec --nv train.sif"},
         severity="warning",
         title="srun inside of the container",
     ),

@@ -75,7 +75,7 @@ def check(job: Job) -> Iterator[Finding]:
         )
     for ways in container_starts(job):
         start = ways[0]
-        option = next((each for name in CLEANING if (each := start.flag(name)) is not None), None)
+        option = start.cleaning
         if option is not None and all(_loses_mask(job, each) for each in ways):
             yield Finding(
                 option.span,
@@ -93,10 +93,6 @@ def _knows_its_gpus(start: ContainerStart) -> bool:
     words = start.invocation.argv
     named = any(each.name in _NUMBERS for word in words for each in expansions(word))
     return named or not _NUMBERS.isdisjoint(start.container.passed)
-
-
-# Options that make apptainer drop the environment.
-CLEANING = ("cleanenv", "containall", "compat")
 
 
 def _loses_mask(job: Job, start: ContainerStart) -> bool:
@@ -133,11 +129,7 @@ CASES = [
         #SBATCH --gres=gpu:2
         docker run --rm --ipc=host «--gpus» all train:1 python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:2
-        docker run --rm --ipc=host --gpus "\\"device=$SLURM_JOB_GPUS\\"" train:1 python train.py
-        """,
+        unsafe_fixed={"all": '"\\"device=$SLURM_JOB_GPUS\\""'},
     ),
     Bad(
         """\
@@ -153,11 +145,7 @@ CASES = [
         #SBATCH --nodes=1 --gpus-per-node=4
         docker run --rm «--gpus='"device=0,1,2,3"»' train:1 python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --gpus-per-node=4
-        docker run --rm --gpus="\\"device=$SLURM_JOB_GPUS\\"" train:1 python train.py
-        """,
+        unsafe_fixed={"--gpus='\"device=0,1,2,3\"'": '--gpus="\\"device=$SLURM_JOB_GPUS\\""'},
         settings={"site": {"gpus-per-node": 8}},
         title="fixed GPU numbers",
     ),

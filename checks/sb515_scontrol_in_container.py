@@ -83,25 +83,17 @@ def _launchers_meet_there(job: Job, span: Span) -> bool:
 
 def _fallback(job: Job, command: Invocation) -> str:
     """What an `echo` after `||` prints if a command fails; '' where there is none."""
-    for invocation in job.invocations[command.index :]:
-        if (
-            invocation.context.parent is command.context.parent
-            and invocation.name == "echo"
-            and len(invocation.argv) == 2
-        ):
-            if any(f"{command.name} " in str(branch) and way for branch, way in invocation.context.guards):
-                return text_of(invocation.argv[1]) or ""
+    for other in job.invocations[command.index :]:
+        if other.context.parent is command.context.parent and other.name == "echo" and len(other.argv) == 2:
+            if any(f"{command.name} " in str(branch) and way for branch, way in other.context.guards):
+                return text_of(other.argv[1]) or ""
     return ""
 
 
 def _computed_before_step(job: Job, command: Invocation, container: Container) -> Fix | None:
     """`NAME=$(scontrol show hostnames … | head -n1)` of a container, moved before the step and exported."""
-    found = [
-        assignment
-        for assignment in job.assignments
-        if assignment.span.start <= command.span.start < assignment.span.end
-        and assignment.context.parent is command.context.parent
-    ]
+    same_shell = [each for each in job.assignments if each.context.parent is command.context.parent]
+    found = [each for each in same_shell if each.span.start <= command.span.start < each.span.end]
     if not found or not container.inherits or job.is_embedded or job.phase is not Phase.BATCH:
         return None
     name, assigned = found[0].name, found[0].span
@@ -112,16 +104,9 @@ def _computed_before_step(job: Job, command: Invocation, container: Container) -
     row = job.source.line_of(outermost.span.start)
     indent = job.source.text[row.start : outermost.span.start]
     before = job.source.text[: row.start].rstrip("\n")
-    if (
-        match is None
-        or indent.strip()
-        or before.endswith("\\")
-        or outermost.context.may_repeat
-        or outermost.context.calls
-    ):
-        return None
+    again = outermost.context.may_repeat or outermost.context.calls
     removed = _statement(job, assigned)
-    if removed is None:
+    if match is None or indent.strip() or before.endswith("\\") or again or removed is None:
         return None
     new = f'{indent}export {name}=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)\n'
     safe = match.group(2) == "SLURM_JOB_NODELIST" and match.group(3) is None and match.group(4) is None
@@ -155,15 +140,10 @@ CASES = [
             torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=$MASTER_ADDR:29500 train.py
         '
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=1
-        export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-        srun --container-image=/images/train.sqsh bash -c '
-            torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=$MASTER_ADDR:29500 train.py
-        '
-        """,
+        fixed={
+            "srun": 'export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)\nsrun',
+            '    export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n1)\n': "",
+        },
     ),
     Bad(
         """\

@@ -45,12 +45,9 @@ def check(job: Job) -> Iterator[Finding]:
         return
     missing: dict[str, Invocation] = {}
     if container is not None and not provides_slurm(container):
-        for command in job.invocations:
-            if (
-                has_trait(command.name, "slurm", "module")
-                and command.phase is Phase.BATCH
-                and not is_tested_for(job, command)
-            ):
+        used = (each for each in job.invocations if has_trait(each.name, "slurm", "module"))
+        for command in used:
+            if command.phase is Phase.BATCH and not is_tested_for(job, command):
                 missing.setdefault(str(command.name), command)
     nodes = job_nodes(job.request) or 1
     uses_others = any(each.phase is Phase.TASK or has_trait(each.name, "slurm") for each in job.invocations)

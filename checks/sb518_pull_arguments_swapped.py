@@ -67,13 +67,7 @@ CASES = [
         apptainer pull «docker://example/notebook $image»
         apptainer exec $image jupyter lab
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        image=notebook.sif
-        apptainer pull $image docker://example/notebook
-        apptainer exec $image jupyter lab
-        """,
+        fixed={"docker://example/notebook $image": "$image docker://example/notebook"},
     ),
     Good(
         """\

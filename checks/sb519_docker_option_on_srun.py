@@ -23,7 +23,7 @@ srun(1); docker-run(1); README of pyxis; switch_p_alloc_jobinfo() and its parser
 from collections.abc import Iterator
 
 from sbatchlint.bash.values import known_prefix, shown_text, span_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job import Step
 from sbatchlint.job.argv import assignment_of
 from sbatchlint.job.srun import StepOption
@@ -39,33 +39,29 @@ NETWORKS = ("host", "bridge", "none", "container:")
 
 
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
-    for option in step.all_options:
-        found = _meant_for_docker(step, option)
-        if found is not None:
-            yield Finding(*found)
+    yield from filter(None, (_meant_for_docker(step, option) for option in step.all_options))
 
 
-def _meant_for_docker(step: Step, option: StepOption) -> tuple[Span, str, str] | None:
-    """The place, message and severity for an option that makes sense only for docker; None for others."""
+def _meant_for_docker(step: Step, option: StepOption) -> Finding | None:
+    """The finding on an option that makes sense only for docker; None for others."""
     written, text = option.written, option.text
     if option.name == "network" and text is not None and text.startswith(NETWORKS):
         rest = "pyxis uses the host's network anyway" if step.container is not None else "remove it"
         what = f"srun's `--network` sets interconnect options, not docker's network `{text}`; {rest}"
-        return option.span, f"{what}, so remove it" if step.container is not None else what, "warning"
+        return Finding(option.span, f"{what}, so remove it" if step.container is not None else what, "warning")
     if written == "-e" and option.value is not None:
         setting = assignment_of(option.value)
         if setting is not None and setting[0].isupper():
-            name = setting[0]
-            what = f"srun's `-e` sets the error file, not {name}; export {name} before srun"
-            return option.span, what, "warning"
+            what = f"srun's `-e` sets the error file, not {setting[0]}; export {setting[0]} before srun"
+            return Finding(option.span, what, "warning")
     if written == "-w" and option.value is not None and known_prefix(option.value).startswith("/") and step.container:
-        return option.span, "srun reads `-w` as a file with node names; write `--container-workdir`", "error"
+        return Finding(option.span, "srun reads `-w` as a file with node names; write `--container-workdir`")
     if written == "-v" and step.command is not None and step.command == option.word + 1:
         program = step.invocation.argv[step.command]
         words = shown_text(program).split(":")
         if len(words) in (2, 3) and words[1].startswith("/") and not any(each.text is None for each in program[1:]):
             what = f"srun's `-v` takes no value, so srun starts `{shown_text(program)}` as the program"
-            return span_of(program), f"{what}; mount with `--container-mounts`", "error"
+            return Finding(span_of(program), f"{what}; mount with `--container-mounts`")
     return None
 
 

@@ -89,11 +89,6 @@ def _assigns(job: Job, place: Span, name: str) -> bool:
     return f"${name}" not in (match[0] + (after[0] if after else "")).replace("{", "")
 
 
-def _activates(command: Invocation) -> bool:
-    """Whether the text that runs in the container activates an environment, whose programs come first."""
-    return command.text is not None and "activate" in command.text.string
-
-
 def _gets_it_anyway(command: Invocation, name: str) -> bool:
     """Whether the container has the host's value by itself: of PYTHONPATH, whose folders may be missing."""
     container = container_of(command)
@@ -105,12 +100,14 @@ def _gets_it_anyway(command: Invocation, name: str) -> bool:
 def _finding(job: Job, place: Span, name: str, command: Invocation) -> Finding:
     written = job.source.slice(place)
     is_text = command.text is not None and written.startswith("$")
+    # in an environment that is activated, its programs come first
+    activates = command.text is not None and "activate" in command.text.string
     advice = f"write `\\{written}` for the shell in the container" if is_text else "remove it"
     fix = Fix("let the container expand it", [insert(place.start, "\\")], safe=False) if is_text else None
     return Finding(
         place,
         f"the container gets the host's {name}, whose folders may not exist in it; {advice}",
-        "info" if _activates(command) and name == "PATH" or _gets_it_anyway(command, name) else None,
+        "info" if activates and name == "PATH" or _gets_it_anyway(command, name) else None,
         fix=fix,
     )
 
@@ -122,11 +119,7 @@ CASES = [
         #SBATCH --nodes=2
         srun --container-image=/img/app.sqsh bash -c "export PATH=/opt/app/bin:«$PATH»; app --train"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun --container-image=/img/app.sqsh bash -c "export PATH=/opt/app/bin:\\$PATH; app --train"
-        """,
+        unsafe_fixed={"PATH=/opt/app/bin:$PATH;": "PATH=/opt/app/bin:\\$PATH;"},
     ),
     Good("#!/bin/bash\n#SBATCH -N2\napptainer exec app.sif bash -c 'export PATH=/opt/app/bin:$PATH; app'\n"),
     Good('#!/bin/bash\n#SBATCH -N2\nbash -c "export PATH=/opt/app/bin:$PATH; app"\n', title="no container"),

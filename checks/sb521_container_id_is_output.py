@@ -17,14 +17,14 @@ Adds `-d`. Unsafe: what comes after it then no longer waits for the container, u
 docker run manual, "Foreground and background"; a review of public scripts.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
 
 from sbatchlint.analysis.containers.container_starts import container_starts
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
+from sbatchlint.job.once import once
+from sbatchlint.source.text import Nested
 from sbatchlint.triggers import Containers
 
 CARD = Card(
@@ -45,7 +45,6 @@ _BY_ID = frozenset(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    uses: _Uses | None = None
     for ways in container_starts(job):
         start = ways[0]
         run = start.invocation
@@ -53,8 +52,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if any(way.flag("detach") for way in ways) or run.redirects:
             continue
-        uses = uses or _Uses(job)
-        users = uses.of_output(run.span)
+        users = sorted(dict.fromkeys(_users(job).around(run.span)), key=lambda each: each.span.start)
         if not users:
             continue
         line, verb = job.line(users[0].span.start), _verb(users[0])
@@ -82,27 +80,12 @@ def _verb(command: Invocation) -> str | None:
     return next((word for word in words if word in _BY_ID), None)
 
 
-class _Uses:
+@once
+def _users(job: Job) -> Nested[Invocation]:
     """The commands with a verb of which a word is an output and nothing else, by the places of the outputs."""
-
-    def __init__(self, job: Job) -> None:
-        users: dict[Span, list[Invocation]] = {}
-        for command in job.invocations:
-            alone = [field[0] for field in command.argv[2:] if len(field) == 1] if _verb(command) else ()
-            for span in dict.fromkeys(each.span for each in alone if each.expansion is not None):
-                users.setdefault(span, []).append(command)
-        self._users = users
-        self._spans = sorted(users)
-        self._furthest = list(accumulate((span.end for span in self._spans), max))
-
-    def of_output(self, span: Span) -> list[Invocation]:
-        """Those that get what the command at a place prints."""
-        found: list[Invocation] = []
-        at = bisect_right(self._spans, span.start, key=lambda each: each.start) - 1
-        while at >= 0 and self._furthest[at] >= span.end:
-            found += self._users[self._spans[at]] if self._spans[at].contains(span) else ()
-            at -= 1
-        return sorted(dict.fromkeys(found), key=lambda each: each.span.start)
+    using = [command for command in job.invocations if _verb(command)]
+    alone = [(field[0], command) for command in using for field in command.argv[2:] if len(field) == 1]
+    return Nested((piece.span, command) for piece, command in alone if piece.expansion is not None)
 
 
 CASES = [
@@ -114,13 +97,7 @@ CASES = [
         trap 'docker stop $id' EXIT
         docker wait $id
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:1
-        id=$(docker run -d --rm --gpus all trainer:1 python train.py)
-        trap 'docker stop $id' EXIT
-        docker wait $id
-        """,
+        unsafe_fixed={"--rm": "-d --rm"},
         severity="warning",
     ),
     Bad(
@@ -130,12 +107,7 @@ CASES = [
         id=$(«docker run» --gpus all trainer:1 sleep 1h)
         docker exec $id python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:1
-        id=$(docker run -d --gpus all trainer:1 sleep 1h)
-        docker exec $id python train.py
-        """,
+        unsafe_fixed={"--gpus": "-d --gpus"},
         title="the work is in it",
     ),
     Bad(
@@ -145,12 +117,7 @@ CASES = [
         ID=`«podman run» --device nvidia.com/gpu=all trainer:1`
         podman logs "$ID"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --gres=gpu:1
-        ID=`podman run -d --device nvidia.com/gpu=all trainer:1`
-        podman logs "$ID"
-        """,
+        unsafe_fixed={"--device": "-d --device"},
         severity="warning",
     ),
     Good(

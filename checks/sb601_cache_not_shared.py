@@ -23,7 +23,6 @@ Megatron Bridge issues 4207 and 4715; ms-swift issue 4462; megatron/core/dataset
 what all ranks load; the README of pyxis for what a container sees.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator
 
 from sbatchlint.analysis.storage.caches import CacheSetting, cache_options, cache_settings
@@ -31,7 +30,7 @@ from sbatchlint.bash.trace import exported
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.launches import container_of
-from sbatchlint.job.paths import NODE_LOCAL, SHARED, classify, key, under
+from sbatchlint.job.paths import NODE_LOCAL, SHARED, classify, key
 from sbatchlint.job.programs import all_words
 from sbatchlint.programs import has_trait
 from sbatchlint.triggers import Steps, Variables
@@ -65,7 +64,8 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     steps = [step for step in job.steps if step.several_nodes]
     may_have_options = bool(steps) and "cache" in all_words(job)
-    copied = _copied_on_nodes(job) if steps else []
+    copied = _copied_on_nodes(job) if steps else set()
+    filled = {folder for path in copied for folder in _folders(path)}
     for step in steps:
         caches = list(cache_settings(step, job.site, CACHES))
         if may_have_options:
@@ -74,7 +74,10 @@ def check(job: Job) -> Iterator[Finding]:
         for cache in caches:
             if not cache.location.private or cache.location.per_node or cache.location.per_task:
                 continue
-            if cache.name == "NEMO_HOME" and "NEMO_DATASETS_CACHE" in shared or _is_filled_on_nodes(cache, copied):
+            folder = key(cache.value)
+            if folder in filled or not copied.isdisjoint(_folders(folder)):
+                continue  # the script itself copies something into it on the nodes
+            if cache.name == "NEMO_HOME" and "NEMO_DATASETS_CACHE" in shared:
                 continue
             severity, consequence = CACHES.get(cache.name) or OPTIONS.get(cache.name, _OTHERS)
             in_container = cache.location.kind != NODE_LOCAL
@@ -95,28 +98,16 @@ def check(job: Job) -> Iterator[Finding]:
             )
 
 
-def _is_filled_on_nodes(cache: CacheSetting, copied: list[str]) -> bool:
-    """Whether the script itself copies something into the folder on the nodes; `copied`: those paths, sorted."""
-    folder = key(cache.value)
-    at = bisect_left(copied, folder)
-    inside = bisect_left(copied, folder.rstrip("/") + "/", at)
-    if any(under(path, folder) for path in (*copied[at : at + 1], *copied[inside : inside + 1])):
-        return True
-    outer = (folder[:end] or "/" for end, character in enumerate(folder) if character == "/")
-    return any(path in copied[at : at + 1] for path in outer for at in (bisect_left(copied, path),))
+def _folders(path: str) -> list[str]:
+    """A path, and the folders that it is in."""
+    return [path, *(path[:end] or "/" for end, character in enumerate(path) if character == "/")]
 
 
-def _copied_on_nodes(job: Job) -> list[str]:
-    """What commands that the nodes run copy, from and to, sorted."""
-    return sorted(
-        {
-            key(field)
-            for command in job.invocations
-            if has_trait(command.name, "copies") and (command.context.parent is not None or command.name == "sbcast")
-            for field in command.argv[1:]
-            if field
-        }
-    )
+def _copied_on_nodes(job: Job) -> set[str]:
+    """What commands that the nodes run copy, from and to."""
+    copying = [each for each in job.invocations if has_trait(each.name, "copies")]
+    on_nodes = [each for each in copying if each.context.parent is not None or each.name == "sbcast"]
+    return {key(field) for command in on_nodes for field in command.argv[1:] if field}
 
 
 def _near_shared_cache(job: Job, cache: CacheSetting) -> str | None:
@@ -150,14 +141,7 @@ CASES = [
         export NEMO_HOME=«/root/.cache/nemo»
         srun --container-image=nemo.sqsh --container-mounts=/lustre:/lustre --no-container-mount-home python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=8
-        export HF_HOME=/lustre/team/hf
-        export NEMO_HOME=/lustre/team/nemo_home
-        srun --container-image=nemo.sqsh --container-mounts=/lustre:/lustre --no-container-mount-home python train.py
-        """,
+        unsafe_fixed={"NEMO_HOME=/root/.cache/nemo": "NEMO_HOME=/lustre/team/nemo_home"},
         title="inside the container, under no mount",
     ),
     Bad(

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.script.work import step_programs
 from sbatchlint.bash.trace import Invocation, is_set
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text
+from sbatchlint.bash.values import shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job import Step
 from sbatchlint.job.containers import Container
@@ -74,12 +74,10 @@ def check(job: Job) -> Iterator[Finding]:
 def _unset_caches(job: Job, step: Step, command: Invocation, container: Container | None) -> Iterator[str]:
     """Caches that the program of a step needs to share, and that the script does not name."""
     line = " ".join(command.words)
-    nemo = container is not None and _names(line.lower(), "nemo", "megatron", "run_rec")
-    if step.several_nodes and nemo and NEMO_PROGRAM.search(line) and FINETUNING.search(line):
+    if step.several_nodes and container is not None and NEMO_PROGRAM.search(line) and FINETUNING.search(line):
         if not OWN_DATA.search(line) and not _is_named(command, container, "NEMO_HOME", "NEMO_DATASETS_CACHE"):
             yield "NEMO_HOME"
-    swift = _names(line, "swift", "megatron", UNKNOWN_CHARACTER)
-    if step.several_nodes and swift and not _is_named(command, container, "MODELSCOPE_CACHE"):
+    if step.several_nodes and not _is_named(command, container, "MODELSCOPE_CACHE"):
         launcher = job.launcher_of(command)
         if launcher is not None and launcher.kind == "swift":
             yield "MODELSCOPE_CACHE"
@@ -93,11 +91,6 @@ def _builds_on_nodes(step: Step, uv: Invocation, container: Container | None) ->
     if step.several_nodes is not True or container is None or container.home_mounted is not False:
         return False
     return container.name is None and "--no-sync" not in uv.words and bool({"sync", "pip", "run"} & set(uv.words[1:]))
-
-
-def _names(line: str, *parts: str) -> bool:
-    """Whether a line contains one of these parts of program names: a quick test before slower ones."""
-    return any(part in line for part in parts)
 
 
 def _is_nemo(program: PythonProgram) -> bool:

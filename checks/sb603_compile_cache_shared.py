@@ -94,12 +94,7 @@ CASES = [
         export TRITON_CACHE_DIR=«/lustre/team/triton»
         srun torchrun --nnodes=4 train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4
-        export TRITON_CACHE_DIR=/tmp/triton-$USER-$SLURM_JOB_ID
-        srun torchrun --nnodes=4 train.py
-        """,
+        unsafe_fixed={"TRITON_CACHE_DIR=/lustre/team/triton": "TRITON_CACHE_DIR=/tmp/triton-$USER-$SLURM_JOB_ID"},
     ),
     Bad(
         """\
@@ -109,13 +104,9 @@ CASES = [
         export TORCHINDUCTOR_CACHE_DIR=«$CACHE/inductor»
         srun python train.py --compile
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        CACHE=$SCRATCH/cache/$SLURM_JOB_ID
-        export TORCHINDUCTOR_CACHE_DIR=/tmp/torchinductor-$USER-$SLURM_JOB_ID
-        srun python train.py --compile
-        """,
+        unsafe_fixed={
+            "TORCHINDUCTOR_CACHE_DIR=$CACHE/inductor": "TORCHINDUCTOR_CACHE_DIR=/tmp/torchinductor-$USER-$SLURM_JOB_ID",
+        },
         title="one for each job is still one for all its nodes",
     ),
     Bad(
@@ -126,13 +117,7 @@ CASES = [
         export MIOPEN_USER_DB_PATH=«$HOME/.miopen»
         srun python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        #SBATCH --ntasks-per-node=8
-        export MIOPEN_USER_DB_PATH=/tmp/miopen-$USER-$SLURM_JOB_ID
-        srun python train.py
-        """,
+        unsafe_fixed={"MIOPEN_USER_DB_PATH=$HOME/.miopen": "MIOPEN_USER_DB_PATH=/tmp/miopen-$USER-$SLURM_JOB_ID"},
         title="MIOpen's database, for the tasks of one node",
     ),
     Good(

@@ -93,14 +93,11 @@ def _is_of_one_machine(text: str) -> bool:
 def _logs(job: Job) -> Iterator[Finding]:
     for name in ("output", "error"):
         setting = job.request.setting(name)
-        value = None if setting is None else directive_value(setting)
-        if setting is not None and value and setting.known:
-            yield from _log(job, name, value, None)
-    for step in job.steps:
-        for name in ("output", "error"):
-            option = step.option(name)
-            if option is not None and option.value:
-                yield from _log(job, name, option.value, step)
+        value = None if setting is None or not setting.known else directive_value(setting)
+        yield from _log(job, name, value or (), None)
+    for step, option in [(step, step.option(name)) for step in job.steps for name in ("output", "error")]:
+        if option is not None:
+            yield from _log(job, option.name, option.value or (), step)
 
 
 def _log(job: Job, name: str, value: Pieces, step: Step | None) -> Iterator[Finding]:
@@ -209,18 +206,15 @@ def _left_on_node(job: Job) -> Iterator[Finding]:
     for command in works:
         if command.phase is Phase.SUBMIT or command.alternatives > 1 or container_of(command) is not None:
             continue
-        options = [] if command.name in UTILITIES else [each for each in _output_options(command) if _keeps(each[0])]
+        options = [] if command.name in UTILITIES else list(_output_options(command))
+        # not the place of logs, or of work in between
+        options = [(name, value) for name, value in options if not names_logs(name) and "work" not in name]
         lost = [value for _, value in options if _is_left(job, value, command)]
         if lost and len(lost) == sum(_TELLS_OUTPUT.match(each) is not None for each in command.words[1:]):
             name, value = options[0]
             reason = classify(value, job.site).reason
             message = f"`{name}` leaves the results on the node's own disk ({reason}), and nothing copies them"
             yield Finding(span_of(value), f"{message}; use a shared folder", "warning")
-
-
-def _keeps(option: str) -> bool:
-    """Whether an option names the place of results, and not that of logs or of work in between."""
-    return not names_logs(option) and "work" not in option
 
 
 def _is_left(job: Job, value: Pieces, command: Invocation) -> bool:
@@ -233,12 +227,11 @@ def _is_left(job: Job, value: Pieces, command: Invocation) -> bool:
     for other in job.invocations:
         if other is command or other.index < command.index and other.name not in TRANSFERS | {"cd", "pushd"}:
             continue
-        used = (
-            _sources(other)
-            if other.name in TRANSFERS and other.index < command.index
-            else [key(each) for each in other.argv if each]
-        )
-        used += [key(each.target) for each in other.redirects if each.target and other.index > command.index]
+        if other.index < command.index:
+            used = _sources(other) if other.name in TRANSFERS else [key(each) for each in other.argv if each]
+        else:
+            targets = [each.target for each in other.redirects if each.target]
+            used = [key(each) for each in (*other.argv, *targets) if each]
         if any(root in each for each in used):
             return False
     return True
@@ -282,12 +275,9 @@ def _is_removed(container: Container | None) -> bool:
 def _is_prepared(job: Job, path: Pieces, command: Invocation) -> bool:
     """Whether the script put something under the path on the nodes before, to be read there."""
     wanted = key(path)
-    copying = [each for each in job.invocations if each.index < command.index and each.name in TRANSFERS | ELSEWHERE]
-    return any(
-        under(wanted, target) and target.count("/") > 1
-        for invocation in copying
-        for target in (*redirected_paths(invocation), *created_paths(invocation))
-    )
+    copying = [each for each in job.invocations[: command.index] if each.name in TRANSFERS | ELSEWHERE]
+    made = (path for each in copying for path in (*redirected_paths(each), *created_paths(each)))
+    return any(under(wanted, path) and path.count("/") > 1 for path in made)
 
 
 # --- files for others --------------------------------------------------------------------------------
@@ -350,31 +340,26 @@ def _made(job: Job, phase: Phase) -> list[Made]:
     """What a script's own shell creates on the disk of its node, in this phase."""
     found: list[Made] = []
 
-    def add(name: str, value: Pieces, index: int, *, folder: bool = False) -> None:
-        location = classify(value, job.site)
-        if location.kind == NODE_LOCAL and not location.per_node and not _by_mktemp(value):
-            found.append(Made(key(value), name, span_of(value), location, index, folder))
-
     for command in job.invocations:
         if command.name not in _MAKING and not command.redirects or command.phase is not phase:
             continue
         if command.name == "srun" or enclosing_step(command.context) is not None:
             continue
-        for redirect in command.redirects:
-            if redirect.operator in WRITING and redirect.target:
-                add("a redirection", redirect.target, command.index)
-        if command.name not in _MAKING:
-            continue
+        targets = [each.target for each in command.redirects if each.operator in WRITING and each.target]
+        made = [("a redirection", target) for target in targets]
         fields = [field for field in command.argv[1:] if field and not shown_text(field).startswith("-")]
         if command.name in ("mkdir", "tee"):
-            for field in fields:
-                add(command.name, field, command.index, folder=command.name == "mkdir")
+            made += [(command.name, field) for field in fields]
         elif phase is Phase.BATCH:
-            continue  # staged data is for data-staged-on-one-node (SB817)
+            pass  # staged data is for data-staged-on-one-node (SB817)
         elif command.name in ("cp", "mv") and len(fields) > 1:
-            add(command.name, fields[-1], command.index)
+            made.append((command.name, fields[-1]))
         elif command.name == "git" and len(fields) > 2 and shown_text(fields[0]) == "clone":
-            add("git clone", fields[-1], command.index)
+            made.append(("git clone", fields[-1]))
+        for name, value in made:
+            location = classify(value, job.site)
+            if location.kind == NODE_LOCAL and not location.per_node and not _by_mktemp(value):
+                found.append(Made(key(value), name, span_of(value), location, command.index, name == "mkdir"))
     return found
 
 
@@ -400,16 +385,11 @@ def _used(job: Job, command: Invocation, made: list[Made], phase: Phase, start: 
                 yield Made(key(field[:1]), "mktemp", temporary.span, location, -1, True)
             continue
         path = key(field)
-        for folder in made:
-            if folder.folder:
-                # a program creates the folders named by its options itself, but the shell does not
-                found = under(path, folder.path) and (
-                    written and path != folder.path or command.name in ("cd", "pushd")
-                )
-            else:
-                found = path == folder.path and not written
-            if found:
-                yield folder
+        for thing in made:
+            # a program creates the folders named by its options itself, but the shell does not
+            wanted = written and path != thing.path or command.name in ("cd", "pushd")
+            if wanted and under(path, thing.path) if thing.folder else path == thing.path and not written:
+                yield thing
 
 
 CASES = [

@@ -46,10 +46,10 @@ def check(job: Job) -> Iterator[Finding]:
         if "HUGGINGFACE" in old:
             message = f"`{old}` is the deprecated name of `{new}`; use `{new}`"
         else:
-            message = f"`{old}` is ignored by Transformers 5 and later; use `{new}`, or `HF_HOME` for all such caches"
+            advice = f"use `{new}`, or `HF_HOME` for all such caches"
             if "HF_HOME" in names:
-                message = f"`{old}` is ignored by Transformers 5 and later; "
-                message += f"to keep this folder and not `$HF_HOME/hub`, write `{new}`"
+                advice = f"to keep this folder and not `$HF_HOME/hub`, write `{new}`"
+            message = f"`{old}` is ignored by Transformers 5 and later; {advice}"
         # another variable of the script may already have the new name, or would get it too
         taken = new in names or any(RENAMED.get(name) == new for name in names - {old})
         yield Finding(assignment.name_span, message, fix=None if taken else partial(_renamed, job, old, new))
@@ -70,13 +70,10 @@ CASES = [
         mkdir -p "$TRANSFORMERS_CACHE"
         srun python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        export HF_HUB_CACHE=/lustre/team/models
-        mkdir -p "$HF_HUB_CACHE"
-        srun python train.py
-        """,
+        unsafe_fixed={
+            "TRANSFORMERS_CACHE=/lustre/team/models": "HF_HUB_CACHE=/lustre/team/models",
+            '"$TRANSFORMERS_CACHE"': '"$HF_HUB_CACHE"',
+        },
     ),
     Bad(
         """\
@@ -95,11 +92,7 @@ CASES = [
         #SBATCH --nodes=1
         «HUGGINGFACE_HUB_CACHE»=/lustre/team/hf srun python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        HF_HUB_CACHE=/lustre/team/hf srun python train.py
-        """,
+        unsafe_fixed={"HUGGINGFACE_HUB_CACHE=/lustre/team/hf": "HF_HUB_CACHE=/lustre/team/hf"},
     ),
     Good(
         """\

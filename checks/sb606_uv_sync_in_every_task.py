@@ -35,6 +35,7 @@ from sbatchlint.job import Step
 from sbatchlint.job.argv import is_unknown
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import SHARED, UNKNOWN, Location, classify
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
@@ -53,9 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
     installs = [each for each in map(install_of, job.invocations) if each is not None]
     for install in installs:
         on_host = install.command.phase is Phase.BATCH
-        found = _on_host(job, install) if on_host else _in_step(job, install, installs)
-        if found is not None:
-            yield found
+        yield from filter(None, [_on_host(job, install) if on_host else _in_step(job, install, installs)])
 
 
 def _on_host(job: Job, install: Install) -> Finding | None:
@@ -164,22 +163,16 @@ def _others_sleep(job: Job, command: Invocation) -> bool:
     text = None if context.parent is None else context.parent.text
     if text is not None and WAITING.search(text.string):
         return False
-    return any(
-        invocation.name == "sleep"
-        and invocation.context.parent is context.parent
-        and invocation.context.restricted == context.restricted
-        for invocation in job.invocations
-    )
+    sleeps = [each.context for each in commands_named(job, "sleep")]
+    return any(each.parent is context.parent and each.restricted == context.restricted for each in sleeps)
 
 
 def _no_sync(job: Job, install: Install, installs: list[Install]) -> Fix | None:
     """The fix that adds `--no-sync` to `uv run`, where the script has run `uv sync` with the same image before."""
     command = install.command
     image = image_of(command)
-    synced = any(
-        earlier.kind == "uv sync" and earlier.command.index < command.index and image_of(earlier.command) == image
-        for earlier in installs
-    )
+    earlier = [each.command for each in installs if each.kind == "uv sync" and each.command.index < command.index]
+    synced = any(image_of(each) == image for each in earlier)
     word = span_of(command.argv[install.at])
     if not synced or job.source.slice(word) != "run":
         return None
@@ -219,12 +212,8 @@ def _pip_place(job: Job, command: Invocation) -> Location:
         if text == "--user":
             return Location(SHARED, "the home folder") if container is None else Location(UNKNOWN)
     for invocation in commands_before(job, command):
-        if (
-            invocation.name in ("source", ".")
-            and len(invocation.argv) > 1
-            and shown_text(invocation.argv[1]).endswith("/bin/activate")
-        ):
-            field = invocation.argv[1]
+        field = invocation.argv[1] if invocation.name in ("source", ".") and len(invocation.argv) > 1 else ()
+        if shown_text(field).endswith("/bin/activate"):
             return classify(cut(field, 0, len(shown_text(field)) - len("/bin/activate")), site, container)
         if has_trait(invocation.name, "conda") and container is None and len(invocation.argv) == 3:
             if text_of(invocation.argv[1]) == "activate":
@@ -250,13 +239,7 @@ CASES = [
         srun --nodes=1 --ntasks=1 uv sync
         srun «uv run» python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --ntasks-per-node=8
-        srun --nodes=1 --ntasks=1 uv sync
-        srun uv run --no-sync python train.py
-        """,
+        fixed={"python": "--no-sync python"},
         title="uv run syncs as well",
     ),
     Bad(

@@ -80,13 +80,7 @@ CASES = [
         uv sync
         srun «torchrun» --nproc_per_node=8 train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        #SBATCH --gpus-per-node=8
-        uv sync
-        srun uv run --no-sync python -m torch.distributed.run --nproc_per_node=8 train.py
-        """,
+        fixed={"torchrun": "uv run --no-sync python -m torch.distributed.run"},
     ),
     Bad(
         """\
@@ -95,12 +89,7 @@ CASES = [
         uv run python prepare.py
         srun bash -c "cd $PWD && «torchrun» --nproc_per_node=8 train.py"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        uv run python prepare.py
-        srun bash -c "cd $PWD && uv run python -m torch.distributed.run --nproc_per_node=8 train.py"
-        """,
+        fixed={"torchrun": "uv run python -m torch.distributed.run"},
     ),
     Good(
         """\

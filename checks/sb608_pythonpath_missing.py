@@ -142,13 +142,7 @@ CASES = [
         python «$ROOT/3rdparty/Megatron-LM/pretrain_gpt.py»"
         srun bash -c "$CMD"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        CMD="cd $ROOT && \\
-        PYTHONPATH=$ROOT/3rdparty/Megatron-LM:\\${PYTHONPATH:-} python $ROOT/3rdparty/Megatron-LM/pretrain_gpt.py"
-        srun bash -c "$CMD"
-        """,
+        fixed={"python": "PYTHONPATH=$ROOT/3rdparty/Megatron-LM:\\${PYTHONPATH:-} python"},
         severity="info",
         title="as a file",
     ),

@@ -20,7 +20,6 @@ sbatch(1) and srun(1), --export; src/sbatch/sbatch.c and src/srun/opt.c of 22.05
 26.05; https://github.com/Azure/az-hop/issues/1119
 """
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -34,7 +33,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, s
 from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.job.exports import exports_of
 from sbatchlint.job.once import once
-from sbatchlint.job.programs import commands_named
+from sbatchlint.job.programs import commands_by_place, commands_named
 from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.model import Setting
@@ -88,11 +87,9 @@ def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
         export = _export(step)
         loss = None if export is None else _loss(job, step, export)
-        if loss is None:
-            continue
-        if loss.export.own:
+        if loss is not None and loss.export.own:
             yield _of_srun(job, loss)
-        elif not _may_pass_all(job, step):
+        elif loss is not None and not _may_pass_all(job, step):
             inherited.append(loss)
     worst = next((each for each in inherited if each.program), inherited[0] if inherited else None)
     if worst is not None:
@@ -144,9 +141,8 @@ def _loss(job: Job, step: Step, export: Export) -> Loss | None:
         if variable.exported and variable.alternatives and name not in export.names and not name.startswith("SLURM_")
     )
     own, loading = list(islice(lost, 4)), _first_loading(job)
-    environment = ""
-    if loading is not None and loading.index < command.index:
-        environment = job.source.slice(loading.span)
+    loaded = loading is not None and loading.index < command.index
+    environment = job.source.slice(loading.span) if loading is not None and loaded else ""
     return Loss(step, export, "", own, environment) if own or environment else None
 
 
@@ -256,20 +252,12 @@ def _as_written(job: Job, setting: Setting) -> str:
 
 def _starts_steps(job: Job, setting: Setting) -> bool:
     """Whether the file that an sbatch submits, with this option, starts steps."""
-    span, (starts, submissions) = setting.span, _submissions(job)
-    command = next(iter(submissions[bisect_right(starts, span.start) - 1 :][:1]), None)
-    if command is None or not command.span.contains(span):
+    command = next((each for each in commands_by_place(job).around(setting.span) if each.name == "sbatch"), None)
+    if command is None:
         return False
     paths = (job.beside.path(command, field) for field in command.argv[1:])
     files = (lookups.read(path, _MOST_BYTES) or b"" for path in paths if path is not None)
     return any(_STEP.search(each.decode("utf-8", "replace")) for each in files)
-
-
-@once
-def _submissions(job: Job) -> tuple[list[int], list[Invocation]]:
-    """Where each sbatch begins, in order, and these."""
-    commands = sorted(commands_named(job, "sbatch"), key=lambda command: command.span.start)
-    return [command.span.start for command in commands], commands
 
 
 def _only_adds(setting: Setting) -> bool:
@@ -284,11 +272,7 @@ CASES = [
         #SBATCH --nodes=2
         srun «--export=CACHE=64» python reduce.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun --export=ALL,CACHE=64 python reduce.py
-        """,
+        fixed={"--export=CACHE=64": "--export=ALL,CACHE=64"},
     ),
     Bad(
         """\
@@ -297,12 +281,7 @@ CASES = [
         module load python
         «srun» python reduce.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --export=NONE
-        module load python
-        srun --export=ALL python reduce.py
-        """,
+        fixed={"python reduce.py": "--export=ALL python reduce.py"},
         title="the job's own holds for srun too",
     ),
     Bad(
@@ -312,12 +291,7 @@ CASES = [
         export OMP_NUM_THREADS=8
         srun «--export=CACHE=64» ./reduce
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        export OMP_NUM_THREADS=8
-        srun --export=ALL,CACHE=64 ./reduce
-        """,
+        unsafe_fixed={"--export=CACHE=64": "--export=ALL,CACHE=64"},
         severity="warning",
         title="what the script exports is lost",
     ),
@@ -342,14 +316,7 @@ CASES = [
         source activate tools
         «srun» python reduce.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --export=NONE
-        source /etc/profile.d/modules.sh
-        module load python/3.11-slurm
-        source activate tools
-        srun --export=ALL python reduce.py
-        """,
+        fixed={"python reduce.py": "--export=ALL python reduce.py"},
         title="modules and conda do not",
     ),
 ]

@@ -64,9 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
     if any(map(LOGIN.match, job.interpreter_line[1].split())):
         return
     yield from _early_call(job)
-    plain = _plain_source(job)
-    if plain is not None:
-        yield plain
+    yield from filter(None, [_plain_source(job)])
     for command in job.invocations:
         if not calls_conda_function(command) or text_of(command.argv[1]) != "activate":
             continue
@@ -195,6 +193,10 @@ def _early_call(job: Job) -> Iterator[Finding]:
             first = first or command
 
 
+# Ways in which a command may define conda's function, or activates an environment otherwise.
+_DEFINING = (may_define_conda_function, sources_activate, is_unclear_source)
+
+
 def _history(job: Job, command: Invocation) -> tuple[Invocation | None, Invocation | None, bool]:
     """The user's start file and the module of conda that a command's shell read before; whether it has the function."""
     process = _process(command.context.shell)
@@ -203,25 +205,16 @@ def _history(job: Job, command: Invocation) -> tuple[Invocation | None, Invocati
         return None, None, True
     personal = module = None
     for invocation in job.invocations[: command.index]:
-        if _is_module(invocation) and (
-            invocation.context.shell.depth == 0 or _process(invocation.context.shell) is process
-        ):
+        same_process = _process(invocation.context.shell) is process
+        if _is_module(invocation) and (invocation.context.shell.depth == 0 or same_process):
             if any(text_of(field) is None for field in invocation.argv[1:]) or invocation.name not in ("module", "ml"):
                 return None, None, True
             module = invocation
-            continue
-        if _process(invocation.context.shell) is not process:
-            continue
-        if sources_startup_file(invocation):
+        elif same_process and sources_startup_file(invocation):
             if not shown_text(invocation.argv[1]).endswith("bashrc"):
                 return None, None, True  # a profile does not return early
             personal = invocation
-        elif (
-            may_define_conda_function(invocation)
-            or sources_activate(invocation)
-            or _reads_conda(invocation)
-            or is_unclear_source(invocation)
-        ):
+        elif same_process and (_reads_conda(invocation) or any(may_define(invocation) for may_define in _DEFINING)):
             return None, None, True
     return personal, module, False
 
@@ -244,9 +237,7 @@ def _is_module(command: Invocation) -> bool:
         return False
     if command.words[1:2] == ["use"]:
         return True  # what the modules of a folder define is not known
-    return any(
-        text is None or PROVIDERS.search(text) is not None for field in command.argv[1:] for text in (text_of(field),)
-    )
+    return any(text is None or PROVIDERS.search(text) for text in map(text_of, command.argv[1:]))
 
 
 def _reads_conda(command: Invocation) -> bool:
@@ -283,13 +274,7 @@ CASES = [
         «conda activate train»
         python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        eval "$(conda shell.bash hook)"
-        conda activate train
-        python train.py
-        """,
+        unsafe_fixed={"conda activate train": 'eval "$(conda shell.bash hook)"\nconda activate train'},
     ),
     Bad(
         """\
@@ -330,14 +315,7 @@ CASES = [
         python train.py
         """,
         severity="info",
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        module load miniforge
-        eval "$(conda shell.bash hook)"
-        conda activate train
-        python train.py
-        """,
+        unsafe_fixed={"conda activate train": 'eval "$(conda shell.bash hook)"\nconda activate train'},
         title="a module may do it",
     ),
     Bad(

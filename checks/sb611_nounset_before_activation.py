@@ -93,16 +93,10 @@ CASES = [
         python train.py
         """,
         severity="info",
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        set -euo pipefail
-        source ~/miniforge3/etc/profile.d/conda.sh
-        set +u
-        conda activate train
-        set -u
-        python train.py
-        """,
+        unsafe_fixed={
+            "conda activate train": "set +u\nconda activate train",
+            "python train.py": "set -u\npython train.py",
+        },
     ),
     Bad(
         """\
@@ -112,15 +106,7 @@ CASES = [
         «source ~/.bashrc»
         python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        set -eu
-        set +u
-        source ~/.bashrc
-        set -u
-        python train.py
-        """,
+        unsafe_fixed={"source ~/.bashrc": "set +u\nsource ~/.bashrc", "python train.py": "set -u\npython train.py"},
     ),
     Good(
         """\

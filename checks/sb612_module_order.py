@@ -63,14 +63,12 @@ _SCRIPT = Regex(r"\S+\.(?:sh|bash|py)")
 PYTHONS = frozenset(("python", "python3", "pip", "pip3", "torchrun", "accelerate", "deepspeed", "jupyter", "pytest"))
 # Commands that need no module and do not change what one provides.
 HARMLESS = frozenset(
-    ("mkdir", "date", "hostname", "cat", "ls", "rm", "cp", "whoami", "sleep", "uname", "nvidia-smi", "env")
+    {"mkdir", "date", "hostname", "cat", "ls", "rm", "cp", "whoami", "sleep", "uname", "nvidia-smi", "env"}
 )
 # First words of `ml` that are not modules.
 VERBS = frozenset(
-    (
-        *("purge", "unload", "rm", "del", "list", "avail", "av", "spider", "use", "unuse", "swap", "switch", "show"),
-        *("display", "save", "restore", "reset", "keyword", "whatis", "help", "refresh", "update", "is-loaded"),
-    )
+    {"purge", "unload", "rm", "del", "list", "avail", "av", "spider", "use", "unuse", "swap", "switch", "show"}
+    | {"display", "save", "restore", "reset", "keyword", "whatis", "help", "refresh", "update", "is-loaded"}
 )
 _SETTING = programs_with("software") | {"source", "."}
 
@@ -181,16 +179,15 @@ def _late(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterato
             runs.setdefault(name, []).append(command)
     for command, module, span in loaded:
         found = runs.get(module.lower(), [])
-        if found:
-            before = [each for each in found if each.index < command.index and not each.context.tested]
-            after = [each for each in found if each.index > command.index]
-            if before and after and not any(_loads_any(each, before[0]) for each in own):
-                yield Finding(
-                    span,
-                    f"`{_program(before[0])}` on line {job.line(before[0].span.start)} runs before this module is "
-                    "loaded, so the wrong program runs, or none is found; load the module above it",
-                    related=[(before[0].span, "runs without the module")],
-                )
+        before = [each for each in found if each.index < command.index and not each.context.tested]
+        after = [each for each in found if each.index > command.index]
+        if before and after and not any(_loads_any(each, before[0]) for each in own):
+            yield Finding(
+                span,
+                f"`{_program(before[0])}` on line {job.line(before[0].span.start)} runs before this module is "
+                "loaded, so the wrong program runs, or none is found; load the module above it",
+                related=[(before[0].span, "runs without the module")],
+            )
 
 
 def _program(command: Invocation) -> str:
@@ -223,12 +220,13 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
     has_python = False  # a module of Python itself, or one that depends on it, may be loaded before the environment
     for command in own:
         if active is None and has_trait(command.name, "module"):
-            earlier = {} if _is_purge(command) else earlier | {whole: command for whole, _ in _loaded_versions(command)}
-            has_python = not _is_purge(command) and (has_python or any(map(_brings_python, _loaded_versions(command))))
-        is_conda = calls_conda_function(command)
-        if command.name == "deactivate" or is_conda and "deactivate" in map(text_of, command.argv):
+            wholes = [whole for whole, _ in _loaded_versions(command)]
+            brings = any(PYTHON.fullmatch(each.partition("/")[0]) or _EASYBUILD.fullmatch(each) for each in wholes)
+            earlier = {} if _is_purge(command) else earlier | dict.fromkeys(wholes, command)
+            has_python = not _is_purge(command) and (has_python or brings)
+        if command.name == "deactivate" or calls_conda_function(command) and "deactivate" in command.words:
             active = None
-        elif calls_conda_function(command) or sources_activate(command) or _sources_environment(command):
+        elif _activates(command):
             active = command
         elif active is not None and not command.context.conditional:
             for whole, span in _loaded_versions(command):
@@ -236,7 +234,8 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
                 if has_python and _EASYBUILD.fullmatch(whole) and not _PYTHON_ITSELF.fullmatch(module):
                     continue  # its python is that which is loaded already, below the environment's
                 virtual = _sources_environment(active) and not sources_activate(active)
-                if PYTHON.fullmatch(module) and _python_follows(own, command, virtual and _is_python(module)):
+                in_scripts = virtual and _PYTHON_ITSELF.fullmatch(module) is not None
+                if PYTHON.fullmatch(module) and _python_follows(own, command, in_scripts):
                     advice = "load the module above that line"
                     if whole in earlier:
                         advice = f"remove this, as line {job.line(earlier[whole].span.start)} loads it, too"
@@ -248,15 +247,6 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
                     )
                     active = None
                     break
-
-
-def _is_python(module: str) -> bool:
-    return _PYTHON_ITSELF.fullmatch(module) is not None
-
-
-def _brings_python(module: tuple[str, Span]) -> bool:
-    """Whether a module is one of Python, or one of EasyBuild's that may depend on it."""
-    return PYTHON.fullmatch(module[0].partition("/")[0]) is not None or _EASYBUILD.fullmatch(module[0]) is not None
 
 
 def _two_libraries(job: Job, own: list[Invocation]) -> Iterator[Finding]:
@@ -275,9 +265,8 @@ def _two_libraries(job: Job, own: list[Invocation]) -> Iterator[Finding]:
             if library is None:
                 continue
             if first is not None and _MPI[first[0].lower()] != library:
-                if any(
-                    has_trait(each.name, "mpi") or each.name == "srun" for each in job.invocations[command.index + 1 :]
-                ):
+                after = job.invocations[command.index + 1 :]
+                if any(has_trait(each.name, "mpi") or each.name == "srun" for each in after):
                     yield Finding(
                         span,
                         f"`{module}` replaces or hides `{first[0]}` of line {job.line(first[1].start)}: both are MPI; "
@@ -286,6 +275,11 @@ def _two_libraries(job: Job, own: list[Invocation]) -> Iterator[Finding]:
                     )
                 return
             first = first or (module, span)
+
+
+def _activates(command: Invocation) -> bool:
+    """Whether a command changes the environment of Python: one of conda's, or a virtual one."""
+    return calls_conda_function(command) or sources_activate(command) or _sources_environment(command)
 
 
 def _sources_environment(command: Invocation) -> bool:
@@ -301,7 +295,7 @@ def _python_follows(own: list[Invocation], command: Invocation, in_scripts: bool
     """
     for invocation in own:
         if invocation.index > command.index:
-            if calls_conda_function(invocation) or sources_activate(invocation) or _sources_environment(invocation):
+            if _activates(invocation):
                 return False
             if _program(invocation) in PYTHONS:
                 return True

@@ -190,12 +190,7 @@ CASES = [
         cd «$PBS_O_WORKDIR»
         srun ./a.out
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=4
-        cd $SLURM_SUBMIT_DIR
-        srun ./a.out
-        """,
+        fixed={"$PBS_O_WORKDIR": "$SLURM_SUBMIT_DIR"},
     ),
     Bad(
         """\

@@ -53,11 +53,11 @@ def check(job: Job) -> Iterator[Finding]:
 def _renamed(job: Job, read: VariableRead, new: str) -> Fix | None:
     written = job.source.slice(read.span)
     safe = read.name != "SLURM_NPROCS" or job.request.has_option("ntasks")
-    for sign in ("${#", "${", "$", ""):
-        if written.startswith(sign + read.name):
-            renamed = sign + new + written[len(sign + read.name) :]
-            return Fix(f"write {sign}{new}{'}' if '{' in sign else ''}", [replace(read.span, renamed)], safe)
-    return None
+    sign, name, rest = written.partition(read.name)
+    if not name or sign not in ("${#", "${", "$", ""):
+        return None
+    title = f"write {sign}{new}{'}' if '{' in sign else ''}"
+    return Fix(title, [replace(read.span, sign + new + rest)], safe)
 
 
 def _is_shown(job: Job, read: VariableRead, new: str) -> bool:

@@ -91,12 +91,7 @@ def _removed_variables(outer: Job, command: Invocation) -> frozenset[str] | None
         if ancestor.spawn.cleared:
             return None
         found |= ancestor.spawn.dropped
-    return None if _may_change_variables(outer, command) else frozenset(found)
-
-
-def _may_change_variables(job: Job, before: Invocation) -> bool:
-    """Whether a script changes, or may change, Slurm's variables before a command."""
-    return _first_change(job) < before.index
+    return None if _first_change(outer) < command.index else frozenset(found)
 
 
 @once
@@ -115,7 +110,7 @@ def _first_change(job: Job) -> float:
 def _reads(job: Job, step: Step) -> bool:
     """Whether an srun of the new job sees the variables that the job inherits."""
     command = step.invocation
-    if command.phase is not Phase.BATCH or command.variables or _may_change_variables(job, command):
+    if command.phase is not Phase.BATCH or command.variables or _first_change(job) < command.index:
         return False
     return not any(each.spawn.cleared or each.spawn.dropped for each in command.ancestors())
 
@@ -143,9 +138,8 @@ def _tasks(job: Job, outer: Job) -> Inherited | None:
 
 
 def _gpus(job: Job, outer: Job) -> Inherited | None:
-    names = tuple(
-        name for option in GPU_VARIABLES if outer.request.has_option(option) for name in GPU_VARIABLES[option]
-    )
+    options = [option for option in GPU_VARIABLES if outer.request.has_option(option)]
+    names = tuple(name for option in options for name in GPU_VARIABLES[option])
     step = _step_without(job, *GPU_VARIABLES, "gres", "tres-per-task")
     if not names or step is None or job.request.asks_for_gpus is not False or outer.request.asks_for_gpus is not True:
         return None
@@ -169,12 +163,7 @@ CASES = [
         srun ./simulate
         «sbatch» --wrap "srun ./evaluate"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=16
-        srun ./simulate
-        env -u SLURM_NTASKS -u SLURM_NPROCS sbatch --wrap "srun ./evaluate"
-        """,
+        unsafe_fixed={"sbatch": "env -u SLURM_NTASKS -u SLURM_NPROCS sbatch"},
     ),
     Bad(
         """\
@@ -187,16 +176,7 @@ CASES = [
         srun python plot.py
         EOF
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --gpus-per-node=8
-        srun python train.py
-        env -u SLURM_GPUS_PER_NODE sbatch <<'EOF'
-        #!/bin/bash
-        #SBATCH --ntasks=1 --mem=4G
-        srun python plot.py
-        EOF
-        """,
+        unsafe_fixed={"sbatch": "env -u SLURM_GPUS_PER_NODE sbatch"},
         title="GPUs that the second job does not have",
     ),
     Good(

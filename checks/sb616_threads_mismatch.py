@@ -106,7 +106,11 @@ def check(job: Job) -> Iterator[Finding]:
     # CPUs, or several tasks that one process has to itself; a lone `-n 1` does not set threads
     array = several_elements(job)
     tasks = (request.effective_tasks() or 0) > 1 and not any(map(_works, job.steps)) and not job.launches
-    for command in job.invocations if "_THREADS" in job.source.text else _with_threads(job):
+    with_threads = {each.index for each in commands_with_threads(job)}
+    has_variable = "_THREADS" in job.source.text
+    for command in job.invocations:
+        if not has_variable and command.index not in with_threads and not any(worker_calls(job, command)):
+            continue
         step = enclosing_step(command.context)
         if command.context.captured or not command.argv or command.words[0].startswith("-"):
             continue  # the options of a command whose line has no backslash are none
@@ -114,9 +118,8 @@ def check(job: Job) -> Iterator[Finding]:
         inner = {each.name for each in command.descendants()}
         if inner and (not has_trait(command.name, "repeats") or "srun" in inner):
             continue
-        requested = request.has_any_option(("cpus-per-task", "cpus-per-gpu"))
+        requested = tasks or request.has_any_option(("cpus-per-task", "cpus-per-gpu"))
         requested = requested or step is not None and step.option("cpus-per-task") is not None
-        requested = requested or tasks
         alike: set[int] = set()  # options of one command that say the same: `--nthreads 16 --n_cpus 16`
         for use in _uses(job, command, step):
             if use.number in alike:
@@ -161,8 +164,8 @@ def check(job: Job) -> Iterator[Finding]:
             # loaders of several processes wait for most of their time
             several = 4 if use.multiplied and processes_of(job, command) is not None else 2
             severity = "warning" if said and number >= several * cpus else "info"
-            if words.startswith("-j") and _only_builds(job, command):
-                severity = "info"
+            if words.startswith("-j") and not _works_by_itself(job, command) and command.index < _last_work(job):
+                severity = "info"  # it only builds what the work of the job needs, which the job waits for
             if has_trait(command.name, "packs") and _does_other_work(job):
                 severity = "info"  # it takes longer, beside the job's work
             if use.of_tasks and (rank or step is not None):
@@ -180,10 +183,7 @@ def check(job: Job) -> Iterator[Finding]:
                 message = f"{what} uses {product} CPUs, but {available}; {remedy}"
             message = message if len(message) <= MOST else _STARTER.sub(" processes", message)
             yield Finding(span, message if len(message) <= MOST else _FEWER.sub(", or use fewer", message), severity)
-    for group in programs_at_once(job):
-        finding = _at_once(job, group)
-        if finding is not None:
-            yield finding
+    yield from filter(None, (_at_once(job, group) for group in programs_at_once(job)))
 
 
 def _remedy(job: Job, use: Use, step: Step | None, cpus: int, *, rank: bool) -> str:
@@ -202,12 +202,12 @@ def _remedy(job: Job, use: Use, step: Step | None, cpus: int, *, rank: bool) -> 
     return f"{_request(job, use.number)}, or {lower}"
 
 
-def _lower(use: Use, number: int, cpus: int = 0) -> str:
-    """What to lower, to a number if that is known; `cpus`: those that there are."""
+def _lower(use: Use, number: int, cpus: int) -> str:
+    """What to lower, to a number if that is not 0; `cpus`: those that there are."""
     words = use.shown.partition("` in `")[0]
-    program, without, option = words.partition("` without `")
+    _, without, option = words.partition("` without `")
     if without:
-        return f"add `{option} {cpus}`" if cpus else f"limit `{program}` with `{option}`"
+        return f"add `{option} {cpus}`"
     if sum(word[0] == "-" for word in words.split()) > 1:
         return "lower one of them"
     return f"lower `{words.split()[0].partition('=')[0]}`{f' to {number}' if number else ''}"
@@ -227,11 +227,6 @@ def _request(job: Job, number: int) -> str:
     return f"write `{single} --cpus-per-task={number}`"
 
 
-def _only_builds(job: Job, command: Invocation) -> bool:
-    """Whether a command only builds what the work of the job needs, so that it is not what the job waits for."""
-    return not _works_by_itself(job, command) and command.index < _last_work(job)
-
-
 @once
 def _does_other_work(job: Job) -> bool:
     """Whether the job does more than to pack and compress files."""
@@ -246,11 +241,6 @@ def _last_work(job: Job) -> int:
 
 def _works_by_itself(job: Job, command: Invocation) -> bool:
     return weight(job, command) >= Weight.PROGRAM and command.name not in _BUILDERS
-
-
-def _with_threads(job: Job) -> list[Invocation]:
-    numbers = {each.index for each in commands_with_threads(job)}
-    return [each for each in job.invocations if each.index in numbers or any(worker_calls(job, each))]
 
 
 def _says_one(job: Job) -> bool:
@@ -317,7 +307,7 @@ def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]
     are_set = job.request.has_option("cpus-per-task") or step is not None and "cpus-per-task" in step.options
     if not are_set and any("cpus-per-task" in each.options for each in job.steps):
         return  # the variable is for those steps
-    if _is_tool(command.words[0].rpartition("/")[2]):
+    if command.words[0].rpartition("/")[2] in UTILITIES:
         return
     for name in filter(THREAD_VARIABLE.fullmatch, command.state.variables):
         found = _least(command, name)
@@ -368,10 +358,6 @@ def _is_of_job(value: Pieces) -> bool:
     """Whether a value is the batch shell's own number of CPUs."""
     names = {(each.name, each.phase) for each in expansions(value)}
     return names in ({("SLURM_CPUS_ON_NODE", Phase.BATCH)}, {("SLURM_CPUS_PER_TASK", Phase.BATCH)})
-
-
-def _is_tool(name: str) -> bool:
-    return name in UTILITIES
 
 
 CASES = [

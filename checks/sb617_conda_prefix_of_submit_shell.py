@@ -133,13 +133,7 @@ CASES = [
         conda activate train
         srun python train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        source $(conda info --base)/etc/profile.d/conda.sh
-        conda activate train
-        srun python train.py
-        """,
+        unsafe_fixed={"$CONDA_PREFIX/etc/profile.d/conda.sh": "$(conda info --base)/etc/profile.d/conda.sh"},
     ),
     Bad(
         """\

@@ -107,11 +107,8 @@ def _of_commands(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     placeholder = next((each for each in folders if _PLACEHOLDER.fullmatch(each)), None)
     happens, advice = "this removes the system folders from PATH", "append `:$PATH`"
     if placeholder is not None:
-        happens, advice = (
-            f"`{placeholder}` is a placeholder, and PATH has no system folders",
-            "write `PATH=FOLDER:$PATH`",
-        )
-        fix = None
+        happens = f"`{placeholder}` is a placeholder, and PATH has no system folders"
+        advice, fix = "write `PATH=FOLDER:$PATH`", None
     elif _is_folder(job):  # with the old value, the paths that begin with it would be wrong
         advice, fix = "give this folder a name of its own", None
     yield Finding(
@@ -158,12 +155,9 @@ def _runs_after(command: Invocation, assignment: VariableAssignment) -> bool:
 def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     folders = _folders(assignment)
     before = job.invocations[: assignment.order]
-    modules = [
-        each
-        for each in before
-        if each.name in ("module", "ml") and {"load", "add"} & set(each.words[1:2])
-        if not (assignment.name == "LD_LIBRARY_PATH" and all(map(_WITHOUT_LIBRARIES.fullmatch, each.words[2:])))
-    ]
+    modules = [each for each in before if each.name in ("module", "ml") and {"load", "add"} & set(each.words[1:2])]
+    if assignment.name == "LD_LIBRARY_PATH":
+        modules = [each for each in modules if not all(map(_WITHOUT_LIBRARIES.fullmatch, each.words[2:]))]
     if not folders or not any(folders) or not assignment.exported or may_set_variables(job):
         return  # also where it is emptied, on purpose: `PYTHONPATH=`
     if not modules:
@@ -213,12 +207,7 @@ CASES = [
         export «PATH="$HOME/apps/bin"»
         srun ./relax
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=4
-        export PATH="$HOME/apps/bin:$PATH"
-        srun ./relax
-        """,
+        fixed={'PATH="$HOME/apps/bin"': 'PATH="$HOME/apps/bin:$PATH"'},
     ),
     Bad(
         """\

@@ -248,9 +248,8 @@ def _megabytes(size: re.Match[str]) -> float:
 
 def _workers(command: Invocation) -> int | None:
     """The workers that one dask-worker starts; None where the number is not known."""
-    for _, value, _ in program_options(command.argv, ("--nworkers", "--nprocs").__contains__):
-        return whole(text_of(value or ()) or "")
-    return 1
+    options = program_options(command.argv, ("--nworkers", "--nprocs").__contains__)
+    return next((whole(text_of(value or ()) or "") for _, value, _ in options), 1)
 
 
 def _memory(job: Job) -> int | None:

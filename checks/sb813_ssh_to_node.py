@@ -21,6 +21,7 @@ from sbatchlint.analysis.expansion.reads import holder_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.environment import NODE_LISTS, shows_hostnames
 from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Commands
 
@@ -34,8 +35,6 @@ CARD = Card(
 
 _LONGEST = 20  # characters of a host that a message shows
 _QUOTED = "'…'"
-_HOSTNAMES = (("hostnames",), ("hostname",))
-_NODE_LISTS = frozenset({"SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST"})
 
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
@@ -86,9 +85,9 @@ def _is_of_job(host: Pieces) -> bool:
     """Whether a host name comes from the job's node list."""
     for expansion in expansions(host):
         for source in expansion.all():
-            if source.name in _NODE_LISTS or "show hostname" in source.name:
+            if source.name in NODE_LISTS or "show hostname" in source.name:
                 return True
-            if any(words[:2] == ("scontrol", "show") and words[2:3] in _HOSTNAMES for words in source.commands):
+            if any(map(shows_hostnames, source.commands)):
                 return True
     return False
 

@@ -24,6 +24,7 @@ __all__ = [
     "Span",
     "corrected",
     "insert",
+    "joined",
     "quoted",
     "remove",
     "replace",
@@ -111,6 +112,18 @@ def corrected(
         return Finding(span, message, versions=versions)
     fix = Fix(f"write {instead}", edits) if edits else None
     return Finding(span, f"{message}; write {instead}", fix=fix, versions=versions)
+
+
+def joined(findings: Sequence[Finding], note: str) -> Finding:
+    """One finding for several of one cause: the worst, the places of others, and the fixes of all if each has one."""
+    worst = max(findings, key=lambda each: SEVERITIES.index(each.severity or "error"))
+    fixes = [each.fix for each in findings if isinstance(each.fix, Fix)]
+    if len(fixes) == len(findings) > 1:
+        edits = sorted((edit for fix in fixes for edit in fix.edits), key=lambda edit: edit.span)
+        title = fixes[findings.index(worst)].title
+        worst = worst._replace(fix=Fix(title, edits, safe=all(fix.safe for fix in fixes)))
+    others = [(each.span, note) for each in findings if each is not worst and each.span != worst.span]
+    return worst._replace(related=[*worst.related, *others[:4]])
 
 
 OPEN, CLOSE = "«", "»"

@@ -254,6 +254,16 @@ def _by_trait() -> dict[str, set[str]]:
     return found
 
 
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(" ".join(PROGRAMS).split())
+
+
+def is_known(name: str) -> bool:
+    """Whether a program of this name (without its folder) is among those whose traits are known."""
+    return name in _names()
+
+
 def has_trait(name: str | None, *traits: str) -> bool:
     """Whether a program of this name (without its folder) has any of these traits."""
     return name in programs_with(*traits)

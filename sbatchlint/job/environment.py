@@ -1,5 +1,7 @@
 """Slurm's variables by their meaning, from the table in `slurm.environment`."""
 
+from collections.abc import Sequence
+
 from sbatchlint.slurm import environment as table
 
 _ALL = table.variables()
@@ -13,6 +15,8 @@ ZERO_IN_BATCH = frozenset(each.name for each in _ALL.values() if each.value == "
 
 NODE_COUNTS = frozenset(each.name for each in _ALL.values() if each.value == "nodes")
 TASK_COUNTS = frozenset(each.name for each in _ALL.values() if each.value == "tasks")
+# Lists of nodes, which Slurm writes in short: `node[01-04]`.
+NODE_LISTS = ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST")
 GPU_OPTIONS = ("gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "ntasks-per-gpu", "tres-per-task")
 # Options by which sbatch multiplies the nodes to get a number of tasks that nothing else sets.
 TASK_FACTORS = ("extra-node-info", "sockets-per-node", "cores-per-socket", "threads-per-core")
@@ -28,3 +32,8 @@ FOREIGN_NAMES = {
 }
 # Variables that no batch shell of Slurm has: those of other batch systems, and bash's prompt, which it removes itself.
 NEVER_IN_BATCH = frozenset(" ".join(FOREIGN_NAMES.values()).split()) | {"PS1"}
+
+
+def shows_hostnames(words: Sequence[str]) -> bool:
+    """Whether a command is `scontrol show hostnames`, which lists the names of nodes one by one."""
+    return tuple(words[:2]) == ("scontrol", "show") and len(words) > 2 and words[2] in ("hostname", "hostnames")

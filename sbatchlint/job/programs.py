@@ -9,6 +9,7 @@ from sbatchlint.job import Job
 from sbatchlint.job.argv import program_name
 from sbatchlint.job.once import once
 from sbatchlint.source.numbers import has_between
+from sbatchlint.source.text import Nested
 
 _index = attrgetter("index")
 
@@ -45,6 +46,12 @@ def is_called_between(job: Job, names: frozenset[str], start: int, end: int) -> 
 @once
 def _indexes(job: Job, names: frozenset[str]) -> list[int]:
     return [each.index for each in commands_named(job, *names)]
+
+
+@once
+def commands_by_place(job: Job) -> Nested[Invocation]:
+    """The commands by their places in the file."""
+    return Nested((command.span, command) for command in job.invocations)
 
 
 @once

@@ -16,6 +16,7 @@ from sbatchlint.job.environment import (
     TASK_FACTORS,
     TASK_VARIABLES,
     ZERO_IN_BATCH,
+    shows_hostnames,
 )
 from sbatchlint.job.request import Request
 from sbatchlint.job.steps import Step, enclosing_step
@@ -50,8 +51,8 @@ class JobEnvironment:
     def certainly_prints(self, expansion: Expansion) -> bool:
         """Whether a substitution certainly prints something: the nodes of a job, or the first of them."""
         first, *others = expansion.commands or ((),)
-        nodes = first[:2] == ("scontrol", "show") and first[2:3] in (("hostnames",), ("hostname",))
-        return expansion.phase is not Phase.SUBMIT and nodes and all(each in _FIRST_LINE for each in others)
+        nodes = shows_hostnames(first) and all(each in _FIRST_LINE for each in others)
+        return nodes and expansion.phase is not Phase.SUBMIT
 
     def lookup(self, name: str, context: Context) -> str | bool | None:
         """The value where it is known; False if it is certainly not set, True if it is set and not empty."""

@@ -15,7 +15,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Pieces, expansions
 from sbatchlint.bash.variables import Variable
 from sbatchlint.job import Job
-from sbatchlint.job.environment import NODE_COUNTS, TASK_VARIABLES
+from sbatchlint.job.environment import NODE_COUNTS, NODE_LISTS, TASK_VARIABLES
 from sbatchlint.job.geometry import is_node_count
 from sbatchlint.job.gpus import chosen_devices, devices_chosen, step_gpus
 from sbatchlint.job.launchers import Launcher, Setting
@@ -26,7 +26,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 # Variables and commands that name the nodes of the job, one by one.
-_NODE_LISTS = ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST", "scontrol show host", "PSSH_NODEFILE")
+_NODE_NAMES = (*NODE_LISTS, "scontrol show host", "PSSH_NODEFILE")
 _NAMES_HOSTS = frozenset({"nodelist", "nodefile", "exclude", "relative"})
 # Variables that may differ between tasks which do the same work.
 _OWN = Regex(r"RANK|ADDR|HOST|(?:^|_)IP$|PORT|CACHE|TMP|LOG|DEVICES|NODE|NAME|^(?:PET|MASTER|OMP|NCCL|UCX|GLOO|FI)_")
@@ -317,7 +317,7 @@ def counts_nodes(value: Pieces | None) -> bool:
         inside = expansion.name[3:-2].strip().lstrip("$").strip("{}")
         return inside in NODE_COUNTS and len(names) == 1
     counting = expansion.name.startswith("#") or expansion.name.startswith("$(") and "wc -l" in expansion.name
-    return counting and any(mark in name for name in (*names, expansion.name) for mark in _NODE_LISTS)
+    return counting and any(mark in name for name in (*names, expansion.name) for mark in _NODE_NAMES)
 
 
 def from_submission(value: Pieces | None) -> bool:

@@ -57,5 +57,12 @@ def at_lines(rows: Iterable[object], last: str = "") -> str:
     return f"line{'s' if several else ''} {before}{end}"
 
 
+def listed(names: Sequence[str], most: int = 0) -> str:
+    """`a`, `a and b`, `a, b and c`; with `most`, of more names than that those first ones: `a, b and 3 more`."""
+    if 0 < most < len(names):
+        names = [*names[:most], f"{len(names) - most} more"]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+
+
 def plural(noun: str) -> str:
     return f"{noun}es" if noun.endswith("s") else f"{noun}s"

@@ -103,6 +103,11 @@ class ContainerStart:
         found = self.container.option(name)
         return None if found is None or found.text in ("false", "0", "no") else found
 
+    @property
+    def cleaning(self) -> CommandOption | None:
+        """The option that makes apptainer drop the environment; None where none does."""
+        return next((each for name in ("cleanenv", "containall", "compat") if (each := self.flag(name))), None)
+
     # --- edits -------------------------------------------------------------------------------
 
     def added(self, options: str) -> Edit | None:

@@ -61,6 +61,7 @@ _LONG_NAME = 8  # of a name that is read without its last letter
 _SHORTEST_START = 3  # of a name with which another begins
 _SHORTEST_NAME = 4  # a shorter name is similar to too many others
 _SHORTEST_MODULE = 4  # with whose name a variable may begin
+_NAME = Regex(r"[A-Za-z0-9_]+")
 _DOLLAR = Regex(r"\$\{?([A-Za-z_]\w*)")
 # The folders after a variable in a path.
 _FOLDERS = Regex(r"((?:/[\w.-]+)+)(?=/)")
@@ -287,6 +288,12 @@ def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
 def times_written(job: Job) -> Counter[str]:
     """How often each variable is written with its dollar, in comments too."""
     return Counter(_DOLLAR.findall(job.source.text))
+
+
+@once
+def mentions(job: Job) -> Counter[str]:
+    """How often each name occurs in the file."""
+    return Counter(_NAME.findall(job.source.text))
 
 
 def folders_of_both(job: Job, assignment: VariableAssignment, read: VariableRead) -> str:

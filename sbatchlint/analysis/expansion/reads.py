@@ -155,6 +155,13 @@ def assignments_by_name(job: Job) -> dict[str, list[VariableAssignment]]:
     return found
 
 
+def extends(job: Job, assignment: VariableAssignment) -> bool:
+    """Whether the new value is made from the old one: `X+=…`, `X="$X …"`."""
+    if job.source.text.startswith("+=", assignment.name_span.end):
+        return True
+    return any(assignment.span.contains(each.span) for each in reads_of(job).get(assignment.name, ()))
+
+
 def _direct_use(job: Job, read: VariableRead) -> Use:
     """The purpose of a read where it is."""
     if read.operator == "arithmetic":

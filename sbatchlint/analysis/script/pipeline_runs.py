@@ -20,6 +20,12 @@ def begun_by(job: Job, command: Invocation) -> PipelineRun | None:
     return next((run for run in runs_of(job, command) if command in run.elements[0]), None)
 
 
+def is_last_statement(job: Job, command: Invocation) -> bool:
+    """Whether a command is the last statement of the script, by itself."""
+    last = job.program.statements[-1:]
+    return any(job.span(each.start, each.end) == command.span for each in last)
+
+
 def ends_script(job: Job, command: Invocation) -> bool:
     """Whether errexit ends the script if a command fails that is an element of a pipeline by itself."""
     return any(run.errexit and not run.tested and (command,) in run.elements for run in runs_of(job, command))
