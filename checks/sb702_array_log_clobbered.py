@@ -171,13 +171,7 @@ CASES = [
         #SBATCH --error=«blast.err»
         ./a.out part_$SLURM_ARRAY_TASK_ID.fa
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --array=1-100
-        #SBATCH --output=blast_%A_%a.out
-        #SBATCH --error=blast_%A_%a.err
-        ./a.out part_$SLURM_ARRAY_TASK_ID.fa
-        """,
+        fixed={"--output=blast.out": "--output=blast_%A_%a.out", "--error=blast.err": "--error=blast_%A_%a.err"},
     ),
     Bad(
         """\
@@ -187,13 +181,10 @@ CASES = [
         #SBATCH --error=logs/%x-%A.log
         ./a.out part_$SLURM_ARRAY_TASK_ID.fa
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --array=0-9
-        #SBATCH --output=logs/%x-%A_%a.log
-        #SBATCH --error=logs/%x-%A_%a.log
-        ./a.out part_$SLURM_ARRAY_TASK_ID.fa
-        """,
+        fixed={
+            "--output=logs/%x-%A.log": "--output=logs/%x-%A_%a.log",
+            "--error=logs/%x-%A.log": "--error=logs/%x-%A_%a.log",
+        },
         title="the number of the array is the same for all; both streams in one file are reported once",
     ),
     Bad(
@@ -205,13 +196,7 @@ CASES = [
         ./a.out $SLURM_ARRAY_TASK_ID
         """,
         severity="info",
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --array=0-9
-        #SBATCH --output=run-%A_%a.out
-        #SBATCH --error=run-%A_%a.err
-        ./a.out $SLURM_ARRAY_TASK_ID
-        """,
+        fixed={"--output=run-%j.out": "--output=run-%A_%a.out", "--error=run-%j.err": "--error=run-%A_%a.err"},
         title="numbers that tell nothing",
     ),
     Good("#!/bin/bash\n#SBATCH --array=1-9\n#SBATCH --output=run_%A_%a.out\n./a.out $SLURM_ARRAY_TASK_ID\n"),

@@ -89,13 +89,7 @@ CASES = [
         #SBATCH --output=train-%j.log
         srun python train.py --resume
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --requeue
-        #SBATCH --output=train-%j.log
-        #SBATCH --open-mode=append
-        srun python train.py --resume
-        """,
+        fixed={"srun python train.py --resume": "#SBATCH --open-mode=append\nsrun python train.py --resume"},
     ),
     Bad(
         """\

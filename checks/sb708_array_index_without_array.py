@@ -512,12 +512,7 @@ CASES = [
         FILES=(a.fa b.fa c.fa)
         srun ./a.out ${FILES[$SLURM_ARRAY_TASK_ID]}
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=0-2
-        FILES=(a.fa b.fa c.fa)
-        srun ./a.out ${FILES[$SLURM_ARRAY_TASK_ID]}
-        """,
+        unsafe_fixed={"--array=1-3": "--array=0-2"},
     ),
     Bad(
         """\
@@ -527,13 +522,7 @@ CASES = [
         number=$((SLURM_ARRAY_TASK_ID - 1))
         srun python train.py --lr "${RATES[$number]}"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=1-3%2
-        RATES=(0.1 0.01 0.001)
-        number=$((SLURM_ARRAY_TASK_ID - 1))
-        srun python train.py --lr "${RATES[$number]}"
-        """,
+        unsafe_fixed={"--array=1-9%2": "--array=1-3%2"},
         severity="warning",
         title="more tasks than entries",
     ),
@@ -544,11 +533,7 @@ CASES = [
         srun ./a.out "part_«$SLURM_ARRAY_TASK_ID».fa"
         """,
         severity="info",
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=1
-        srun ./a.out "part_${SLURM_ARRAY_TASK_ID:?submit with --array}.fa"
-        """,
+        unsafe_fixed={'"part_$SLURM_ARRAY_TASK_ID.fa"': '"part_${SLURM_ARRAY_TASK_ID:?submit with --array}.fa"'},
         title="no array here",
     ),
     Bad(
@@ -575,12 +560,7 @@ CASES = [
         sample=$(sed -n "${SLURM_ARRAY_TASK_ID}p" samples.txt)
         srun ./a.out "$sample"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=1-10
-        sample=$(sed -n "${SLURM_ARRAY_TASK_ID}p" samples.txt)
-        srun ./a.out "$sample"
-        """,
+        unsafe_fixed={"--array=0-9": "--array=1-10"},
         title="there is no line 0",
     ),
     Good(

@@ -550,13 +550,9 @@ CASES = [
 
         «srun» python train.py 2>&1 | tee train.log
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-
-        set -o pipefail
-        srun python train.py 2>&1 | tee train.log
-        """,
+        fixed={
+            "srun python train.py 2>&1 | tee train.log": "set -o pipefail\nsrun python train.py 2>&1 | tee train.log",
+        },
     ),
     Bad(
         """\
@@ -566,14 +562,7 @@ CASES = [
         «torchrun» --nproc_per_node=8 train.py | grep -v Warning
         tar -czf out.tgz out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        set -o pipefail
-        set -e
-        torchrun --nproc_per_node=8 train.py | grep -v Warning
-        tar -czf out.tgz out
-        """,
+        unsafe_fixed={"set -e": "set -o pipefail\nset -e"},
         title="errexit does not see into a pipeline",
     ),
     Bad(
@@ -585,16 +574,10 @@ CASES = [
         tar -czf out.tgz out
         echo done
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun --label \\
-            python train.py
-        status=$?
-        tar -czf out.tgz out
-        echo done
-        exit "$status"
-        """,
+        unsafe_fixed={
+            "tar -czf out.tgz out": "status=$?\ntar -czf out.tgz out",
+            "echo done": 'echo done\nexit "$status"',
+        },
         severity="info",
     ),
     Bad(

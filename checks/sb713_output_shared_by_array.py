@@ -241,11 +241,7 @@ CASES = [
         #SBATCH --array=1-20
         python model.py --case $SLURM_ARRAY_TASK_ID «> result.csv»
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=1-20
-        python model.py --case $SLURM_ARRAY_TASK_ID > result_${SLURM_ARRAY_TASK_ID}.csv
-        """,
+        unsafe_fixed={"result.csv": "result_${SLURM_ARRAY_TASK_ID}.csv"},
     ),
     Bad(
         """\
@@ -254,12 +250,7 @@ CASES = [
         sample=$(sed -n "${SLURM_ARRAY_TASK_ID}p" samples.txt)
         samtools sort -o «sorted.bam» "$sample.bam"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=1-20
-        sample=$(sed -n "${SLURM_ARRAY_TASK_ID}p" samples.txt)
-        samtools sort -o sorted_${SLURM_ARRAY_TASK_ID}.bam "$sample.bam"
-        """,
+        unsafe_fixed={"sorted.bam": "sorted_${SLURM_ARRAY_TASK_ID}.bam"},
         title="by an option",
     ),
     Bad(
@@ -312,11 +303,7 @@ CASES = [
         #SBATCH --array=0-1
         python train.py --world-size 2 --rank $SLURM_ARRAY_TASK_ID «> train.txt»
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=0-1
-        python train.py --world-size 2 --rank $SLURM_ARRAY_TASK_ID > train_${SLURM_ARRAY_TASK_ID}.txt
-        """,
+        unsafe_fixed={"train.txt": "train_${SLURM_ARRAY_TASK_ID}.txt"},
         title="but each of them opens the file of its output",
     ),
 ]

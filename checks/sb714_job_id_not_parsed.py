@@ -170,11 +170,7 @@ CASES = [
         FIRST=$(«sbatch» prepare.sh)
         sbatch --dependency=afterok:$FIRST train.sh
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        FIRST=$(sbatch --parsable prepare.sh)
-        sbatch --dependency=afterok:$FIRST train.sh
-        """,
+        unsafe_fixed={"FIRST=$(sbatch prepare.sh)": "FIRST=$(sbatch --parsable prepare.sh)"},
     ),
     Bad(
         """\
@@ -182,11 +178,7 @@ CASES = [
         job=$(«sbatch» --time=10 prepare.sh)
         squeue -j "$job"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        job=$(sbatch --parsable --time=10 prepare.sh)
-        squeue -j "$job"
-        """,
+        unsafe_fixed={"job=$(sbatch --time=10": "job=$(sbatch --parsable --time=10"},
     ),
     Bad(
         """\

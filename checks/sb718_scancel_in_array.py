@@ -87,14 +87,7 @@ CASES = [
             scancel «$SLURM_JOB_ID»
         fi
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=0-31%1
-        python train.py --resume
-        if [ $? -eq 0 ]; then
-            scancel $SLURM_ARRAY_JOB_ID
-        fi
-        """,
+        unsafe_fixed={"$SLURM_JOB_ID": "$SLURM_ARRAY_JOB_ID"},
     ),
     Bad(
         """\
@@ -112,13 +105,7 @@ CASES = [
         python train.py --config run_$SLURM_ARRAY_TASK_ID.yaml &
         wait
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=1-8 --signal=B:USR1@300
-        trap 'scontrol requeue ${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}' USR1
-        python train.py --config run_$SLURM_ARRAY_TASK_ID.yaml &
-        wait
-        """,
+        unsafe_fixed={"$SLURM_JOB_ID'": "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}'"},
         title="a requeue of all tasks",
     ),
     Good(

@@ -294,12 +294,7 @@ CASES = [
         [ -f input.dat ] || (echo "no input" >&2; «exit 1»)
         srun ./solver input.dat
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        [ -f input.dat ] || { echo "no input" >&2; exit 1; }
-        srun ./solver input.dat
-        """,
+        unsafe_fixed={'(echo "no input" >&2; exit 1)': '{ echo "no input" >&2; exit 1; }'},
         title="exit in a subshell",
     ),
     Good(

@@ -227,12 +227,7 @@ CASES = [
         module load matlab
         matlab -nodisplay «-r» "simulate($SLURM_JOB_ID)"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --mail-type=FAIL
-        module load matlab
-        matlab -nodisplay -batch "simulate($SLURM_JOB_ID)"
-        """,
+        unsafe_fixed={"-r": "-batch"},
         severity="warning",
     ),
     Bad(
@@ -249,11 +244,7 @@ CASES = [
         #SBATCH --nodes=1
         srun matlab -nodisplay «-r» "addpath('lib'); simulate; exit"
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        srun matlab -nodisplay -batch "addpath('lib'); simulate; exit"
-        """,
+        unsafe_fixed={"-r": "-batch"},
         severity="info",
         title="an exit that errors do not reach",
     ),

@@ -109,12 +109,7 @@ CASES = [
         python prepare.py
         python train.py «2> /dev/stderr»
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        python prepare.py
-        python train.py 2>> /dev/stderr
-        """,
+        fixed={"train.py 2>": "train.py 2>>"},
     ),
     Bad(
         """\
@@ -123,12 +118,7 @@ CASES = [
         srun ./solver
         echo "solver has ended" | tee «/dev/stderr»
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        srun ./solver
-        echo "solver has ended" | tee -a /dev/stderr
-        """,
+        fixed={"tee /dev/stderr": "tee -a /dev/stderr"},
         title="by tee",
     ),
     Bad(
@@ -138,12 +128,7 @@ CASES = [
         echo "job starts" «> /dev/stdout»
         srun ./solver
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        echo "job starts" >> /dev/stdout
-        srun ./solver
-        """,
+        fixed={'starts" >': 'starts" >>'},
         severity="warning",
         title="before the work",
     ),

@@ -179,14 +179,7 @@ CASES = [
             srun ./model > out.txt
         done
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        for n in 1 2 3; do
-            cd /data/run_$n || continue
-            srun ./model > out.txt
-        done
-        """,
+        unsafe_fixed={"cd /data/run_$n": "cd /data/run_$n || continue"},
     ),
     Bad(
         """\
@@ -198,15 +191,7 @@ CASES = [
             cd ..
         done
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        for name in alpha beta gamma; do
-            cd $name || continue
-            ./model input.yaml
-            cd ..
-        done
-        """,
+        unsafe_fixed={"cd $name": "cd $name || continue"},
         title="and up again",
     ),
     Bad(
@@ -216,12 +201,7 @@ CASES = [
         «cd run_$SLURM_ARRAY_TASK_ID»
         ./model < input.txt > out.txt
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --array=1-150
-        cd run_$SLURM_ARRAY_TASK_ID || exit 1
-        ./model < input.txt > out.txt
-        """,
+        unsafe_fixed={"cd run_$SLURM_ARRAY_TASK_ID": "cd run_$SLURM_ARRAY_TASK_ID || exit 1"},
         title="the tasks of an array",
     ),
     Good(

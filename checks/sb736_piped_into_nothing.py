@@ -75,12 +75,7 @@ CASES = [
         srun ./solve input.txt | «exit» 1
         srun ./report
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        srun ./solve input.txt || exit 1
-        srun ./report
-        """,
+        unsafe_fixed={"input.txt |": "input.txt ||"},
     ),
     Bad(
         """\

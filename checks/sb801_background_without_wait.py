@@ -542,13 +542,7 @@ CASES = [
         srun -n1 --exact ./model a &
         «srun» -n1 --exact ./model b &
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=2
-        srun -n1 --exact ./model a &
-        srun -n1 --exact ./model b &
-        wait
-        """,
+        fixed={"srun -n1 --exact ./model b &": "srun -n1 --exact ./model b &\nwait"},
     ),
     Bad(
         """\
@@ -559,15 +553,7 @@ CASES = [
         done
         echo "all done"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        for f in data/*.csv; do
-            python process.py "$f" > "$f.log" 2>&1 &
-        done
-        wait
-        echo "all done"
-        """,
+        fixed={'echo "all done"': 'wait\necho "all done"'},
         title="what follows the loop is over at once",
     ),
     Bad(

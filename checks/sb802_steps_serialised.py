@@ -567,13 +567,10 @@ CASES = [
         «srun» --ntasks=1 ./solve right.inp &
         wait
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks=2
-        srun --ntasks=1 --exact ./solve left.inp &
-        srun --ntasks=1 --exact ./solve right.inp &
-        wait
-        """,
+        unsafe_fixed={
+            "srun --ntasks=1 ./solve left.inp": "srun --ntasks=1 --exact ./solve left.inp",
+            "srun --ntasks=1 ./solve right.inp": "srun --ntasks=1 --exact ./solve right.inp",
+        },
         severity="warning",
     ),
     Bad(
@@ -585,14 +582,7 @@ CASES = [
         done
         wait
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks=4 --mem=16G
-        for part in 1 2 3 4; do
-            srun --ntasks=1 --mem=4G --exact ./solve part$part.inp &
-        done
-        wait
-        """,
+        unsafe_fixed={"--ntasks=1 --exact": "--ntasks=1 --mem=4G --exact"},
         severity="warning",
         title="each claims the job's memory",
     ),

@@ -115,13 +115,7 @@ CASES = [
             «srun» --ntasks=1 ./work "$file"
         done < list.txt
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=1
-        while read -r file; do
-            srun --ntasks=1 --input=none ./work "$file"
-        done < list.txt
-        """,
+        fixed={"--ntasks=1 ./work": "--ntasks=1 --input=none ./work"},
     ),
     Bad(
         """\
@@ -134,16 +128,7 @@ CASES = [
             run "$file"
         done
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=1
-        run() {
-            srun --input=none ./work "$1" > "$1.log"
-        }
-        find data -name '*.nc' | while IFS= read -r file; do
-            run "$file"
-        done
-        """,
+        unsafe_fixed={"srun ./work": "srun --input=none ./work"},
         title="in a function, after a pipe",
     ),
     Bad(
@@ -155,14 +140,7 @@ CASES = [
         done < list.txt
         wait
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks=8
-        while read -r file; do
-            srun --ntasks=1 --input=none --exact ./work "$file" &
-        done < list.txt
-        wait
-        """,
+        fixed={"--ntasks=1 --exact": "--ntasks=1 --input=none --exact"},
         severity="warning",
         title="at the same time",
     ),

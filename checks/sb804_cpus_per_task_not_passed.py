@@ -213,12 +213,7 @@ CASES = [
         #SBATCH --cpus-per-task=8 --hint=nomultithread
         «srun» python train.py --workers 8
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks=4
-        #SBATCH --cpus-per-task=8 --hint=nomultithread
-        srun --cpus-per-task=$SLURM_CPUS_PER_TASK python train.py --workers 8
-        """,
+        fixed={"srun python": "srun --cpus-per-task=$SLURM_CPUS_PER_TASK python"},
     ),
     Bad(
         """\
@@ -227,12 +222,7 @@ CASES = [
         #SBATCH --cpus-per-task=8
         «srun» python train.py --workers 8
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --ntasks=1
-        #SBATCH --cpus-per-task=8
-        srun --cpus-per-task=$SLURM_CPUS_PER_TASK python train.py --workers 8
-        """,
+        fixed={"srun python": "srun --cpus-per-task=$SLURM_CPUS_PER_TASK python"},
         title="where only the site may bind tasks",
     ),
     Bad(
@@ -241,11 +231,7 @@ CASES = [
         #SBATCH --nodes=2 --ntasks-per-node=4 -c 16
         «srun» --cpu-bind=cores ./solver input.nml
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=4 -c 16
-        srun --cpus-per-task=$SLURM_CPUS_PER_TASK --cpu-bind=cores ./solver input.nml
-        """,
+        fixed={"srun --cpu-bind=cores": "srun --cpus-per-task=$SLURM_CPUS_PER_TASK --cpu-bind=cores"},
         severity="error",
         settings={"slurm-version": "23.02"},
         title="where 23.02 is what the site has",
@@ -256,11 +242,7 @@ CASES = [
         #SBATCH --nodes=1 --exclusive --ntasks=1 -c 8
         «srun» python train.py --workers 8
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --exclusive --ntasks=1 -c 8
-        srun --cpus-per-task=$SLURM_CPUS_PER_TASK python train.py --workers 8
-        """,
+        unsafe_fixed={"srun python": "srun --cpus-per-task=$SLURM_CPUS_PER_TASK python"},
         title="the step has the whole node so far",
     ),
     Good(

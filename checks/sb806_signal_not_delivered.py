@@ -162,14 +162,7 @@ CASES = [
         python train.py &
         wait
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --time=1:00:00
-        #SBATCH --signal=B:USR1@120
-        trap 'touch stop' USR1
-        python train.py &
-        wait
-        """,
+        fixed={"--signal=USR1@120": "--signal=B:USR1@120"},
         title="a trap without B:",
     ),
     Bad(

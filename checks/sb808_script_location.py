@@ -237,13 +237,7 @@ CASES = [
         source "$DIR/env.sh"
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=4
-        DIR="$(cd "$SLURM_SUBMIT_DIR" && pwd)"
-        source "$DIR/env.sh"
-        srun ./a.out
-        """,
+        unsafe_fixed={'"$(dirname "${BASH_SOURCE[0]}")"': '"$SLURM_SUBMIT_DIR"'},
     ),
     Bad(
         """\
@@ -252,12 +246,7 @@ CASES = [
         cd "$(dirname "«$0»")"
         srun ./a.out
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=4
-        cd "$SLURM_SUBMIT_DIR"
-        srun ./a.out
-        """,
+        unsafe_fixed={'"$(dirname "$0")"': '"$SLURM_SUBMIT_DIR"'},
     ),
     Bad(
         """\
@@ -265,11 +254,7 @@ CASES = [
         #SBATCH --ntasks=4
         srun python `dirname «$0»`/train.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --ntasks=4
-        srun python $SLURM_SUBMIT_DIR/train.py
-        """,
+        unsafe_fixed={"`dirname $0`/train.py": "$SLURM_SUBMIT_DIR/train.py"},
     ),
     Bad(
         """\

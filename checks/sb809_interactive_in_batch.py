@@ -322,11 +322,7 @@ CASES = [
         #SBATCH --nodes=1
         srun «--pty» python train.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        srun python train.py
-        """,
+        fixed={"--pty python": "python"},
         severity="info",
     ),
     Good(

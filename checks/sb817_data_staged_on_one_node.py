@@ -331,12 +331,7 @@ CASES = [
         «cp -r /shared/imagenet $TMPDIR/»
         srun python train.py --data $TMPDIR/imagenet
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=4
-        srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 cp -r /shared/imagenet $TMPDIR/
-        srun python train.py --data $TMPDIR/imagenet
-        """,
+        unsafe_fixed={"cp": "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 cp"},
     ),
     Bad(
         """\
@@ -346,13 +341,7 @@ CASES = [
         srun torchrun --nnodes=4 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
             train.py --data-dir=/tmp/data
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=4
-        srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 tar -xf data.tar -C /tmp
-        srun torchrun --nnodes=4 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=$HEAD:29500 \\
-            train.py --data-dir=/tmp/data
-        """,
+        unsafe_fixed={"tar -xf": "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1 tar -xf"},
         title="unpacked",
     ),
     Good(

@@ -88,16 +88,7 @@ CASES = [
         done
         python generate.py
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        python -m sglang.launch_server --port 8000 &
-        for i in $(seq 60); do
-            curl -f -s -o /dev/null http://localhost:8000/health && break
-            sleep 10
-        done
-        python generate.py
-        """,
+        unsafe_fixed={"curl -s": "curl -f -s"},
     ),
     Good(
         """\

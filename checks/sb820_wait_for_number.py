@@ -64,12 +64,7 @@ CASES = [
         srun ./solver
         «wait 20»
         """,
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1 --mail-type=FAIL --mail-user=kim@uni.edu
-        srun ./solver
-        sleep 20
-        """,
+        unsafe_fixed={"wait": "sleep"},
     ),
     Bad(
         """\
@@ -80,13 +75,7 @@ CASES = [
         srun --overlap ./client
         """,
         severity="warning",
-        unsafe_fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        srun ./server &
-        sleep 10
-        srun --overlap ./client
-        """,
+        unsafe_fixed={"wait": "sleep"},
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=1\nsrun ./solver\n«wait 20»\n",

@@ -522,12 +522,7 @@ CASES = [
         export HF_TOKEN=$(cat ~/.hf_token)
         srun bash -c "export HF_TOKEN=«$HF_TOKEN» && python train.py"
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        export HF_TOKEN=$(cat ~/.hf_token)
-        srun bash -c "python train.py"
-        """,
+        fixed={'"export HF_TOKEN=$HF_TOKEN && python': '"python'},
         title="exported once more in the text of a step",
     ),
     Bad(
@@ -536,11 +531,7 @@ CASES = [
         #SBATCH --nodes=2
         srun --ntasks-per-node=8 bash -c 'wandb login «$WANDB_API_KEY»; python train.py'
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=2
-        srun --ntasks-per-node=8 bash -c 'python train.py'
-        """,
+        fixed={"'wandb login $WANDB_API_KEY; python": "'python"},
         title="every task logs in",
     ),
     Bad(
@@ -549,11 +540,7 @@ CASES = [
         #SBATCH --nodes=1
         docker run --rm -e HF_TOKEN=«$HF_TOKEN» image python serve.py
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        docker run --rm -e HF_TOKEN image python serve.py
-        """,
+        fixed={"HF_TOKEN=$HF_TOKEN": "HF_TOKEN"},
     ),
     Bad(
         """\

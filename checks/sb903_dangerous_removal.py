@@ -319,12 +319,7 @@ CASES = [
         «rm -rf $SCRATCH/*»
         srun ./simulate
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        rm -rf ${SCRATCH:?}/*
-        srun ./simulate
-        """,
+        fixed={"$SCRATCH/*": "${SCRATCH:?}/*"},
         severity="warning",
     ),
     Bad(
@@ -335,13 +330,7 @@ CASES = [
         «rm -rf *»
         srun ./simulate
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        cd "${WORKDIR:?}/run" || exit 1
-        rm -rf *
-        srun ./simulate
-        """,
+        fixed={'"$WORKDIR/run"': '"${WORKDIR:?}/run" || exit 1'},
         severity="warning",
         title="in a folder that may not be there",
     ),
@@ -351,11 +340,7 @@ CASES = [
         #SBATCH --nodes=1
         «rm -rf "$SLURM_SUBMITDIR"/*»
         """,
-        fixed="""\
-        #!/bin/bash
-        #SBATCH --nodes=1
-        rm -rf "${SLURM_SUBMITDIR:?}"/*
-        """,
+        fixed={'"$SLURM_SUBMITDIR"/*': '"${SLURM_SUBMITDIR:?}"/*'},
         title="no variable of Slurm",
     ),
     Bad(
