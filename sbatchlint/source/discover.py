@@ -235,31 +235,28 @@ def git_environment() -> dict[str, str]:
 
 def _listed_by_git(folder: str, *kinds: str) -> list[str]:
     """The files of a folder of these kinds (of `git ls-files`), sorted; empty where git fails or takes too long."""
-    at = os.path.abspath(folder)
-    while not os.path.exists(os.path.join(at, ".git")):
-        parent = os.path.dirname(at)
-        if parent == at:
-            return []
-        at = parent
+    if not any(os.path.exists(os.path.join(each, ".git")) for each in _and_above(folder)):
+        return []
     from subprocess import DEVNULL, TimeoutExpired, run  # slow to import, and used for folders only
 
     # fsmonitor may be a program of the repository, none of which is ever run
     command = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", *kinds, "--exclude-standard"]
     try:
-        done = run(
-            command,
-            cwd=folder,
-            stdin=DEVNULL,
-            capture_output=True,
-            env=git_environment(),
-            timeout=_PATIENCE,
-            check=False,
-        )
+        environment = git_environment()
+        done = run(command, cwd=folder, stdin=DEVNULL, capture_output=True, env=environment, timeout=_PATIENCE)
     except (OSError, TimeoutExpired):
         return []
     if done.returncode != 0:
         return []
     return sorted({os.fsdecode(name) for name in done.stdout.split(b"\0") if name})
+
+
+def _and_above(folder: str) -> Iterator[str]:
+    """The absolute path of a folder, and of each one above it."""
+    at, below = os.path.abspath(folder), None
+    while at != below:
+        yield at
+        at, below = os.path.dirname(at), at
 
 
 def _kernel_folders() -> dict[str, str]:
@@ -315,23 +312,12 @@ class _Ignores:
 
     def __init__(self, folder: str) -> None:
         self._specs: dict[str, Patterns] = {}
-        at = os.path.abspath(folder)
-        above = [at]
-        while not os.path.exists(os.path.join(at, ".git")):
-            parent = os.path.dirname(at)
-            if parent == at:
-                above = above[:1]
-                break
-            at = parent
-            above.append(at)
-        for outer in above:
+        above = list(_and_above(folder))
+        top = next((at for at, each in enumerate(above) if os.path.exists(os.path.join(each, ".git"))), 0)
+        for outer in above[: top + 1]:
             self.enter(outer)
-        at = above[0]
-        while at != above[-1]:
-            if self.match(at, True):  # an ignored folder that was named on the command line
-                self._specs.clear()
-                break
-            at = os.path.dirname(at)
+        if any(self.match(each, True) for each in above[:top]):  # an ignored folder that was named on the command line
+            self._specs.clear()
 
     def enter(self, folder: str) -> None:
         path = os.path.join(folder, ".gitignore")
@@ -348,15 +334,11 @@ class _Ignores:
         if not self._specs:
             return False
         full = os.path.abspath(path)
-        at = os.path.dirname(full)
-        while True:
+        for at in _and_above(os.path.dirname(full)):
             spec = self._specs.get(at)
             if spec is not None:
                 relative = os.path.relpath(full, at).replace(os.sep, "/") + ("/" if is_folder else "")
                 decided = spec.decide(relative)
                 if decided is not None:
                     return decided
-            parent = os.path.dirname(at)
-            if parent == at:
-                return False
-            at = parent
+        return False

@@ -109,8 +109,12 @@ def read_bytes(path: str) -> bytes:
 
 def read(path: str) -> Source:
     """Reads and decodes a file. Raises `InputError` where it cannot be read or is not text."""
+    return _decoded(read_bytes(path), path)
+
+
+def _decoded(data: bytes, path: str) -> Source:
     try:
-        return Source.from_bytes(read_bytes(path), path)
+        return Source.from_bytes(data, path)
     except Undecodable as error:
         raise InputError(f"cannot read {path}: {error}") from None
 
@@ -159,10 +163,7 @@ def standard_input_bytes() -> bytes:
 
 def read_standard_input(path: str) -> Source:
     """Decodes standard input, to be reported as `path`. Raises `InputError`."""
-    try:
-        return Source.from_bytes(standard_input_bytes(), path)
-    except Undecodable as error:
-        raise InputError(f"cannot read {path}: {error}") from None
+    return _decoded(standard_input_bytes(), path)
 
 
 class Uninterrupted:

@@ -16,6 +16,7 @@ Question = tuple[str | int, ...]
 Answer = bool | str | None
 Content = TypeVar("Content", bytes, tuple[str, ...])
 About = TypeVar("About", int, tuple[str, ...])
+Noted = TypeVar("Noted", bound=Answer | bytes)
 
 
 class Record:
@@ -76,28 +77,21 @@ def is_out_of_bounds(path: str) -> bool:
 
 
 def exists(path: str) -> bool:
-    found = not is_out_of_bounds(path) and os.path.exists(path)
-    _note(("exists", path), found)
-    return found
+    return _noted(("exists", path), not is_out_of_bounds(path) and os.path.exists(path))
 
 
 def has_any(folder: str, *names: str) -> bool:
     """Whether a folder has a file or folder of one of these names."""
     found = not is_out_of_bounds(folder) and bool(_kept(folder, names, stat.S_ISDIR, _present))
-    _note(("has_any", folder, *names), found)
-    return found
+    return _noted(("has_any", folder, *names), found)
 
 
 def is_file(path: str) -> bool:
-    found = not is_out_of_bounds(path) and os.path.isfile(path)
-    _note(("is_file", path), found)
-    return found
+    return _noted(("is_file", path), not is_out_of_bounds(path) and os.path.isfile(path))
 
 
 def is_folder(path: str) -> bool:
-    found = not is_out_of_bounds(path) and os.path.isdir(path)
-    _note(("is_folder", path), found)
-    return found
+    return _noted(("is_folder", path), not is_out_of_bounds(path) and os.path.isdir(path))
 
 
 def is_same_file(path: str, other: str) -> bool:
@@ -106,30 +100,25 @@ def is_same_file(path: str, other: str) -> bool:
         same = not is_out_of_bounds(path) and os.path.samefile(path, other)
     except OSError:
         same = False
-    _note(("is_same_file", path, other), same)
-    return same
+    return _noted(("is_same_file", path, other), same)
 
 
 def real_path(path: str) -> str:
     """The path with all links followed."""
-    found = path if is_out_of_bounds(path) else os.path.realpath(path)
-    _note(("real_path", path), found)
-    return found
+    return _noted(("real_path", path), path if is_out_of_bounds(path) else os.path.realpath(path))
 
 
 def names_in(folder: str) -> Sequence[str]:
     """The names of the files and folders in a folder, sorted; none where it cannot be read."""
     names = () if is_out_of_bounds(folder) else _kept(folder, 0, stat.S_ISDIR, _listed) or ()
     if _record is not None:
-        _note(("names_in", folder), "\0".join(names).encode("utf-8", "surrogateescape"))
+        _noted(("names_in", folder), "\0".join(names).encode("utf-8", "surrogateescape"))
     return names
 
 
 def read(path: str, most: int) -> bytes | None:
     """The first bytes of a file, `most` of them; None where it cannot be read, or is a device or a pipe."""
-    data = None if is_out_of_bounds(path) else _kept(path, most, stat.S_ISREG, _beginning)
-    _note(("read", path, most), data)
-    return data
+    return _noted(("read", path, most), None if is_out_of_bounds(path) else _kept(path, most, stat.S_ISREG, _beginning))
 
 
 def _present(folder: str, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -196,10 +185,9 @@ def program(name: str) -> str | None:
         path = os.path.join(folder, name)
         if os.path.isfile(path) and os.access(path, os.X_OK):
             status = os.stat(path)
-            _note(("program", name), f"{path} {status.st_size} {status.st_mtime_ns}")
+            _noted(("program", name), f"{path} {status.st_size} {status.st_mtime_ns}")
             return path
-    _note(("program", name), None)
-    return None
+    return _noted(("program", name), None)
 
 
 def ask_again(question: Question) -> Answer:
@@ -219,9 +207,11 @@ def digest(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
-def _note(question: Question, answer: Answer | bytes) -> None:
+def _noted(question: Question, answer: Noted) -> Noted:
+    """The answer, which goes into the record."""
     if _record is not None:
         _record.answers[question] = digest(answer) if isinstance(answer, bytes) else answer
+    return answer
 
 
 _FUNCTIONS = (exists, has_any, is_file, is_folder, is_same_file, real_path, names_in, read, program)

@@ -97,7 +97,12 @@ def names_rebound(node: ast.For | ast.AsyncFor | ast.While) -> set[str]:
         target.id
         for inner in ast.walk(node)
         if isinstance(inner, ast.Assign | ast.AnnAssign | ast.NamedExpr)
-        for target in (inner.targets if isinstance(inner, ast.Assign) else [inner.target])
+        for target in targets_of(inner)
         if isinstance(target, ast.Name)
     }
     return set(names_set(node)) - (added - assigned)
+
+
+def targets_of(node: ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) -> list[ast.expr]:
+    """What an assignment assigns to."""
+    return node.targets if isinstance(node, ast.Assign) else [node.target]

@@ -4,8 +4,9 @@ What a program fills in is a `SLOT`: expressions of f-strings, fields of `format
 """
 
 import ast
+import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable
 
 from sbatchlint.source.documents.snippet import Character
 from sbatchlint.source.regex import Regex
@@ -137,66 +138,45 @@ def _closing(text: str, at: int, end: int) -> int | None:
 # --- what programs make of strings --------------------------------------------------------------------------------
 
 
-def _parts(characters: Characters, pattern: Regex) -> Iterator[tuple[Characters, str, Span, list[str | None]]]:
-    """What comes before each match, the match, its place, and its groups; at last what comes after all."""
-    string = string_of(characters)
+def filled_in(
+    characters: Characters, pattern: Regex | re.Pattern[str], known: Callable[[re.Match[str]], str | None]
+) -> Characters:
+    """A string with what `known` returns for each match of a pattern in its place, or with a slot for None."""
+    found: Characters = []
     at = 0
-    for match in pattern.finditer(string):
+    for match in pattern.finditer(string_of(characters)):
         start, end = match.span()
-        whole = Span(characters[start].span.start, max(characters[end - 1].span.end, characters[start].span.end))
-        yield characters[at:start], match.group(), whole, list(match.groups())
+        span = Span(characters[start].span.start, max(characters[end - 1].span.end, characters[start].span.end))
+        text = known(match)
+        found += [*characters[at:start], *([slot(span)] if text is None else at_place(text, span))]
         at = end
-    yield characters[at:], "", Span(0, 0), []
+    return found + characters[at:]
 
 
 def formatted(characters: Characters) -> Characters:
     """What `format` makes of a string."""
-    found: Characters = []
-    for before, field, span, _ in _parts(characters, _FIELD):
-        found += before
-        if field in ("{{", "}}"):
-            found.append(Character(field[0], span, False))
-        elif field:
-            found.append(slot(span))
-    return found
+    return filled_in(characters, _FIELD, lambda field: field[0][0] if field[0] in ("{{", "}}") else None)
 
 
 def interpolated(characters: Characters) -> Characters:
     """What `%` makes of a string."""
-    found: Characters = []
-    for before, field, span, groups in _parts(characters, _PERCENT):
-        found += before
-        if field:
-            found.append(Character("%", span, False) if groups[1] == "%" else slot(span))
-    return found
+    return filled_in(characters, _PERCENT, lambda field: "%" if field[2] == "%" else None)
 
 
 def substituted(characters: Characters, names: frozenset[str] | None) -> Characters:
     """What `string.Template` makes of a string; `names`: the only ones that it replaces."""
-    found: Characters = []
-    for before, field, span, groups in _parts(characters, _DOLLAR):
-        found += before
-        if groups and groups[0]:
-            found.append(Character("$", span, False))
-        elif field and names is not None and (groups[1] or groups[2]) not in names:
-            found += at_place(field, span)
-        elif field:
-            found.append(slot(span))
-    return found
+
+    def known(field: re.Match[str]) -> str | None:
+        if field[1]:
+            return "$"
+        return field[0] if names is not None and (field[2] or field[3]) not in names else None
+
+    return filled_in(characters, _DOLLAR, known)
 
 
 def replaced(characters: Characters, old: str, new: Characters) -> Characters:
     """What `replace` makes of a string."""
-    string = string_of(characters)
-    found: Characters = []
-    at = 0
-    while old and (start := string.find(old, at)) >= 0:
-        end = start + len(old)
-        span = Span(characters[start].span.start, max(characters[end - 1].span.end, characters[start].span.end))
-        found += characters[at:start]
-        found += [each._replace(span=span, is_written=False) for each in new]
-        at = end
-    return found + characters[at:]
+    return filled_in(characters, re.compile(re.escape(old)), lambda _: string_of(new)) if old else characters
 
 
 def dedented(characters: Characters) -> Characters:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbatchlint.source.documents.blocks import concerns_slurm, is_piece
-from sbatchlint.source.documents.literals import Characters, lines_of, slot, string_of
+from sbatchlint.source.documents.literals import Characters, filled_in, lines_of, string_of
 from sbatchlint.source.documents.python import Script, programs_scripts
 from sbatchlint.source.documents.snippet import Character, Snippet, Unreadable
 from sbatchlint.source.numbers import parse_integer
@@ -95,18 +95,7 @@ def scripts_in_notebook(source: Source) -> list[Snippet]:
     found += _of_python(of_python)
     places = Cells(cells)
     found.sort(key=lambda each: each.characters[0].span)
-    return [
-        Snippet(
-            source,
-            (),
-            each.is_fragment,
-            characters=each.characters,
-            special=each.special,
-            rows=places.row,
-            is_partial=each.is_partial,
-        )
-        for each in found
-    ]
+    return [each.in_document(source, places.row) for each in found]
 
 
 def _language(notebook: dict[str, object]) -> str:
@@ -248,18 +237,6 @@ def _without_magic(characters: Characters) -> tuple[list[Script], Characters]:
                 each if each.string == "\n" and each is whole[-1] else each._replace(string="#" if number else "0")
             )
         if command is not None and _SLURM.search(string_of(whole)) is not None:
-            filled = _filled_in(whole[command.end() :])
+            filled = filled_in(whole[command.end() :], _FILLED_IN, lambda _: None)
             commands.append(Script(filled, True, '"\\{}$'))
     return commands, rest
-
-
-def _filled_in(characters: Characters) -> Characters:
-    """A command, with slots for what IPython fills in."""
-    found: Characters = []
-    at = 0
-    for match in _FILLED_IN.finditer(string_of(characters)):
-        start, end = match.span()
-        found += characters[at:start]
-        found.append(slot(Span(characters[start].span.start, characters[end - 1].span.end)))
-        at = end
-    return found + characters[at:]

@@ -6,11 +6,21 @@ loops each part is taken once, and the string is then a piece.
 
 import ast
 import re
+from collections.abc import Callable
 from itertools import chain
 from typing import NamedTuple
 
 from sbatchlint.source.documents.blocks import concerns_slurm, is_piece, may_hold_lines
-from sbatchlint.source.documents.branches import children, either, ends, extended, frozen, names_rebound, names_set
+from sbatchlint.source.documents.branches import (
+    children,
+    either,
+    ends,
+    extended,
+    frozen,
+    names_rebound,
+    names_set,
+    targets_of,
+)
 from sbatchlint.source.documents.calls import (
     command_of,
     is_for_a_shell,
@@ -56,6 +66,7 @@ _RUNNER = Regex(
 _COMMAND = Regex(r"(?:/\S*/)?(?:sbatch|srun|salloc)\s+\S")
 # The same, maybe after other commands.
 _LINE = Regex(r"(?>(?:[^\n;&|#'\"]*+[;&|]++\s*+)*)(?:/\S*/)?(?:sbatch|srun|salloc)\s+\S")
+_OPENING = frozenset(("open", "fdopen", "NamedTemporaryFile", "StringIO"))
 # What is given a list, and leaves it as it is.
 _READERS = _STARTERS | {"join", "len", "print", "writelines"}
 # What may change a list, or read on where it cannot be followed.
@@ -83,15 +94,16 @@ class Script(NamedTuple):
     special: str
     is_partial: bool = False
 
+    def in_document(self, source: Source, rows: Callable[[int], str] | None = None) -> Snippet:
+        characters, is_fragment, special, is_partial = self
+        return Snippet(
+            source, (), is_fragment, characters=characters, special=special, rows=rows, is_partial=is_partial
+        )
+
 
 def scripts_in_python(source: Source) -> list[Snippet]:
     """The scripts and commands in the strings of a program, in their order. Raises `Unreadable`."""
-    return [
-        Snippet(
-            source, (), each.is_fragment, characters=each.characters, special=each.special, is_partial=each.is_partial
-        )
-        for each in programs_scripts(source)
-    ]
+    return [each.in_document(source) for each in programs_scripts(source)]
 
 
 def programs_scripts(source: Source) -> list[Script]:
@@ -118,13 +130,12 @@ class _File:
         self.string = String([], path is None)
 
 
-class _Found:
+class _Found(NamedTuple):
     """A script, or a command, that leaves the program."""
 
-    def __init__(self, string: String, is_command: bool, is_whole: bool) -> None:
-        self.string = string
-        self.is_command = is_command
-        self.is_whole = is_whole
+    string: String
+    is_command: bool
+    is_whole: bool
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -161,10 +172,9 @@ class Program:
             if isinstance(node.ctx, ast.Load):
                 self._loaded.add(node.id)
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
+            value = None if isinstance(node, ast.AugAssign) else node.value
+            for target in targets_of(node):
                 if isinstance(target, ast.Attribute):
-                    value = None if isinstance(node, ast.AugAssign) else node.value
                     self._attributes.setdefault(target.attr, []).append(value)
         elif isinstance(node, ast.Attribute):
             self._loaded.add(node.attr)
@@ -174,10 +184,9 @@ class Program:
         elif isinstance(node, ast.ClassDef):
             for statement in node.body:
                 if isinstance(statement, ast.Assign | ast.AnnAssign):
-                    own = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-                    for each in own:
-                        if isinstance(each, ast.Name):
-                            self._attributes.setdefault(each.id, []).append(statement.value)
+                    for target in targets_of(statement):
+                        if isinstance(target, ast.Name):
+                            self._attributes.setdefault(target.id, []).append(statement.value)
         elif isinstance(node, ast.Global):
             for name in node.names:
                 self._counts[name] = 2
@@ -200,14 +209,8 @@ class Program:
         for each in sorted(_without_beginnings(self._found), key=_begin):
             characters = each.string.characters
             text = each.string.text
-            fragment = (
-                each.is_command
-                or not each.is_whole
-                or each.string.is_partial
-                or self._sized_elsewhere
-                or is_piece(text)
-                or may_hold_lines(text)
-            )
+            fragment = each.is_command or not each.is_whole or each.string.is_partial or self._sized_elsewhere
+            fragment = fragment or is_piece(text) or may_hold_lines(text)
             special = "\\'\"{}%$" if any(not each.is_written for each in characters) else "\\'\""
             found.append(Script(characters, fragment, special, each.string.is_partial))
         return found
@@ -313,18 +316,12 @@ class Program:
         if isinstance(target, ast.Name):
             scope.values[target.id] = value
             self._end_file(target.id)
-            if isinstance(node, ast.Call) and name_of(node.func) in (
-                "open",
-                "fdopen",
-                "NamedTemporaryFile",
-                "StringIO",
-            ):
+            if isinstance(node, ast.Call) and name_of(node.func) in _OPENING:
                 self._files[target.id] = _File(node)
             return
-        if isinstance(target, ast.Attribute):
+        if isinstance(target, ast.Attribute | ast.Subscript):
             self._take(value)
         if isinstance(target, ast.Subscript):
-            self._take(value)
             self._doubt(target.value, scope)
             return
         for each in ast.walk(target):
@@ -332,16 +329,13 @@ class Program:
                 scope.values[each.id] = None
 
     def _add(self, node: ast.AugAssign, name: str, scope: Scope) -> None:
-        before = scope.find(name)
-        if not isinstance(node.op, ast.Add):
-            scope.values[name] = None
-        elif isinstance(before, String):
-            scope.values[name] = joined(before, self.reader.string(node.value, scope))
+        before = scope.find(name) if isinstance(node.op, ast.Add) else None
+        after: Value = None
+        if isinstance(before, String):
+            after = joined(before, self.reader.string(node.value, scope))
         elif isinstance(before, Strings):
-            more = self.reader.value(node.value, scope)
-            scope.values[name] = extended(before, more, span_of(self.source, node.value))
-        else:
-            scope.values[name] = None
+            after = extended(before, self.reader.value(node.value, scope), span_of(self.source, node.value))
+        scope.values[name] = after
 
     def _branches(self, scope: Scope, first: list[ast.stmt], second: list[ast.stmt]) -> None:
         """Follows the two branches of a condition; what both leave is joined."""
@@ -555,12 +549,8 @@ class Program:
                 self._take(each, is_written, is_given)
         elif isinstance(value, String):
             text = value.text
-            if (
-                is_written
-                and text.startswith("#!")
-                and concerns_slurm(text)
-                or _SCRIPT.match(text.lstrip() if is_written else text)
-            ):
+            is_whole = is_written and text.startswith("#!") and concerns_slurm(text)
+            if is_whole or _SCRIPT.match(text.lstrip() if is_written else text):
                 self._add_found(value, False, True)
 
     def _add_found(self, string: String, is_command: bool, is_whole: bool) -> None:
@@ -611,7 +601,7 @@ class Program:
         for node in chain(self.tree.body, *(each.body for each in self.tree.body if isinstance(each, ast.ClassDef))):
             if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
                 continue
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            target = targets_of(node)[0]
             if not isinstance(target, ast.Name) or target.id in self._loaded:
                 continue
             value = self.reader.value(node.value, self.globals)

@@ -8,16 +8,8 @@ from sbatchlint.source.documents.literals import Characters, at_place, span_of
 _PREFIX = "slurm_"
 # What submitit uses itself.
 _NO_OPTIONS = frozenset(
-    (
-        "setup",
-        "teardown",
-        "srun_args",
-        "use_srun",
-        "signal_delay_s",
-        "stderr_to_stdout",
-        "array_parallelism",
-        "num_gpus",
-    )
+    {"setup", "teardown", "srun_args", "use_srun", "signal_delay_s", "stderr_to_stdout", "array_parallelism"}
+    | {"num_gpus"}
 )
 _MORE = ("slurm_additional_parameters", "additional_parameters")
 
