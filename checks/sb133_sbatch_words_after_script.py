@@ -19,7 +19,7 @@ arguments not permitted with --wrap option").
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.arguments import reads_arguments
+from sbatchlint.analysis.script.programs import reads_arguments
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Text, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span

@@ -21,7 +21,7 @@ from functools import partial
 from operator import is_
 
 from sbatchlint.analysis.editing.words import words_of
-from sbatchlint.analysis.script.arguments import reads_arguments
+from sbatchlint.analysis.script.programs import reads_arguments
 from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import Invocation

@@ -53,6 +53,7 @@ from itertools import chain
 from sbatchlint.analysis.expansion.nobody_sets import (
     folders_of_both,
     glued_name,
+    in_same_word,
     is_common_name,
     is_list,
     is_lone_lowercase_name,
@@ -84,7 +85,6 @@ from sbatchlint.analysis.expansion.reads import (
     stopping,
     use_of,
 )
-from sbatchlint.analysis.expansion.similar_words import in_same_word
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span, joined

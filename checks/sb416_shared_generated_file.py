@@ -25,8 +25,8 @@ bash(1); sbatch(1), "filename pattern".
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.array_elements import several_elements, works_by_index
-from sbatchlint.analysis.script.arguments import reads_arguments
 from sbatchlint.analysis.script.pipeline_runs import runs_of
+from sbatchlint.analysis.script.programs import reads_arguments
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import place_before_suffix
 from sbatchlint.bash.interpreter.programs import file_name

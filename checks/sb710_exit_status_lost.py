@@ -42,32 +42,38 @@ https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/n
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from sbatchlint.analysis.outcome.last_commands import (
+from sbatchlint.analysis.outcome.endings import (
     cancels_itself,
     cleans_up_after,
     follows,
     is_idle_wait,
+    last_shown,
     may_fail_with,
+    needed_producers,
     removes_data_after,
     server_before,
 )
-from sbatchlint.analysis.outcome.state_readers import Reader, state_reader, told_of_main_work
-from sbatchlint.analysis.script.appending import append, last_line, where_to_append, where_to_set
-from sbatchlint.analysis.script.endless import endless_command
-from sbatchlint.analysis.script.exit_status import exit_statuses
-from sbatchlint.analysis.script.giving_up import contradicts_itself, dead_ends, giving_up
-from sbatchlint.analysis.script.keeping_status import keeping, name_of_status, returning, without_line
-from sbatchlint.analysis.script.naming_losses import STRANGE, and_others, word_of
-from sbatchlint.analysis.script.needed_files import last_shown, needed_producers
-from sbatchlint.analysis.script.pipefail import (
+from sbatchlint.analysis.outcome.lost_statuses import (
+    STRANGE,
+    and_others,
     has_pipefail,
     is_lost_with_pipefail,
     is_pipefail_safe,
+    keeping,
+    lost_work,
+    name_of_status,
     place_for_options,
+    returning,
+    without_line,
+    word_of,
 )
+from sbatchlint.analysis.outcome.state_readers import Reader, state_reader, told_of_main_work
+from sbatchlint.analysis.script.appending import append, last_line, where_to_append, where_to_set
+from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.giving_up import contradicts_itself, dead_ends, giving_up
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.status_uses import exit_with_kept
-from sbatchlint.analysis.script.traps import exit_of_error_trap, exiting_trap, status_before
+from sbatchlint.analysis.script.traps import exiting_trap, status_before
 from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text, text_of
@@ -97,7 +103,6 @@ _BRINGING = frozenset({"cp", "mv", "rsync", "scp"})
 _MOST_PLACES = 12  # that a finding marks
 _FEW = 9  # commands to which something can be added by hand
 _PROGRAM_WORDS = 3  # of a command, that tell which program it is: `python -m train`
-_VARIABLE = Regex(r"\$\{?(\w+)")
 _MAY_FAIL = Regex(
     r"(?i)#[^\n]{0,80}\b(?:(?:may|might|can|could|is allowed to|expected to) fail\b"
     r"|ignor\w{1,3} (?:\w+ )?(?:errors?|failures?)|even if [^\n]{0,40}\bfail"
@@ -111,48 +116,19 @@ def check(job: Job) -> Iterator[Finding]:
     broken = (job.source.slice(job.source.line_of(job.span(start, start).start)) for start, _ in job.program.errors)
     if job.phase is not Phase.BATCH or not all(map(_PLACEHOLDER.search, broken)):
         return
-    found = exit_statuses(job)
-    trap = exiting_trap(job)
-    lost = found.lost if trap is None else []
-    zero = trap is not None and (job.source.slice(trap.span) == "exit 0" or status_before(job, trap) is not None)
-    if trap is not None and trap.name == "exit" and zero:
-        decisive = [each for each in found.decisive if not each.context.depth]
-        lost = [*found.lost, *(Loss(each, Weight.PROGRAM, "trap", trap.span, False) for each in decisive)]
-    exits = exit_of_error_trap(job, trap) if trap is not None and trap.name == "trap" else None
-    if trap is not None and exits is not None:
-        work = [each for each in found.decisive if each.index > trap.index and not each.context.depth]
-        lost = [Loss(each, Weight.PROGRAM, "trap", exits.span, False) for each in work]
+    found, lost = exit_statuses(job), lost_work(job)
     last = found.last
     if last is not None and last.name == "wait" and len(last.argv) == 2 and is_number(text_of(last.argv[1]) or ""):
         return  # this fails in any case (SB820)
-    endless = endless_command(job)
-    lost = [
-        each
-        for each in lost
-        if each.command.context.background is None
-        and not _is_secondary(job, found, each)
-        and not (each.filter is not None and each.filter.name in _LEAVING)  # `||` was meant (SB736)
-        and not any(shown_text(value).startswith("[") for _, value in each.command.variables)  # `x=[path to data]`
-        and (endless is None or each.command.index > endless.index)
-    ]
     if lost:
         yield _worst(job, found, lost)
     giving_up = list(_giving_up(job, found))
-    if trap is not None:  # what comes before it is set ends as it says
+    if exiting_trap(job) is not None:  # what comes before it is set ends as it says
         first = min(each.span for each in by_program(job)["trap"])
         yield from (each for each in giving_up if each.span < first)
     else:
         yield from islice(giving_up, 1)
         yield from islice(_doing_nothing(job, found), 1)
-
-
-def _is_secondary(job: Job, found: ExitStatuses, loss: Loss) -> bool:
-    """Whether the script ends with the kept status of weightier or equal work, beside or after which this runs."""
-    if found.last is None or found.last.name != "exit":
-        return False
-    names = _VARIABLE.findall(job.source.slice(found.last.span))
-    kept = [each for name in names for each in found.kept.get(name, ())]
-    return any(each.index < loss.command.index and weight(job, each) >= loss.weight for each in kept)
 
 
 def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:

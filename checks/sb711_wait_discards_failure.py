@@ -25,10 +25,10 @@ bash(1), wait; live runs on Slurm 22.05 to 26.05; https://github.com/espnet/espn
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.outcome.lost_statuses import has_pipefail
 from sbatchlint.analysis.outcome.state_readers import state_reader, told_by_mail
 from sbatchlint.analysis.script.appending import where_to_set
 from sbatchlint.analysis.script.exit_status import exit_statuses
-from sbatchlint.analysis.script.pipefail import has_pipefail
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import Loss
 from sbatchlint.analysis.script.status_uses import exit_with_kept, last_that_runs

@@ -21,8 +21,8 @@ bash(1), "trap"; a live run of Slurm 22.05. https://github.com/BSC-ES/autosubmit
 from collections.abc import Iterator
 from functools import partial
 
+from sbatchlint.analysis.outcome.lost_statuses import name_of_status
 from sbatchlint.analysis.outcome.state_readers import marks_success
-from sbatchlint.analysis.script.keeping_status import name_of_status
 from sbatchlint.analysis.script.traps import resets, traps_of
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import Function

@@ -21,11 +21,10 @@ bash(1), Special Parameters
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.outcome.lost_statuses import has_pipefail, name_of_status
 from sbatchlint.analysis.script.appending import last_line
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.exit_status import exit_statuses
-from sbatchlint.analysis.script.keeping_status import name_of_status
-from sbatchlint.analysis.script.pipefail import has_pipefail
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, shortened
 from sbatchlint.job.argv import shown_program

@@ -13,7 +13,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
-from sbatchlint.source.text import Span
+from sbatchlint.source.text import Nested, Span
 
 
 class Place(NamedTuple):
@@ -55,14 +55,16 @@ class ScriptWords:
         self._heredocs: set[int] = set()
         self._statements = job.program.statements if job.text.is_plain else ()
         self._starts = [job.text.start + statement.start for statement in self._statements]
-        self._nested: dict[int, _Nested] = {}
+        self._nested: dict[int, Nested[Word]] = {}
 
     def at(self, offset: int) -> Word | None:
         """The innermost word that holds a character of the file; None if there is none."""
         number = bisect_right(self._starts, offset) - 1
-        found = self._words_of(number).at(offset)
         # the body of a heredoc follows the rest of its line, which may have other statements
-        return self._words_of(-1).at(offset) if found is None and number >= 0 else found
+        for found in (self._words_of(number), self._words_of(-1)):
+            for word in found.around(Span(offset, offset + 1)):
+                return word
+        return None
 
     def row(self, word: Word) -> WordRow | None:
         """The row of a word that `at` has returned; None for a word of neither a command nor an array."""
@@ -120,7 +122,7 @@ class ScriptWords:
             return None
         return Span(gap.start, self.job.span(word.start, last.end).end), shared
 
-    def _words_of(self, number: int) -> "_Nested":
+    def _words_of(self, number: int) -> Nested[Word]:
         """The words of the statement with this index; for -1, of the whole script."""
         if number in self._nested:
             return self._nested[number]
@@ -131,7 +133,7 @@ class ScriptWords:
         for owner, words in rows:
             self._rows.update((id(word), WordRow(owner, words, index)) for index, word in enumerate(words))
         self._heredocs.update(id(heredoc.body) for heredoc in nodes_of(tree, Heredoc))
-        found = self._nested[number] = _Nested([(self.span(word), word) for word in nodes_of(tree, Word)])
+        found = self._nested[number] = Nested((self.span(word), word) for word in reversed(nodes_of(tree, Word)))
         return found
 
     def _is_whole(self, word: Word, start: int) -> bool:
@@ -176,28 +178,6 @@ class ScriptWords:
                             return span.start + begin + match.start()
             at = span.end
         return at if words_left == 1 and not heredoc else None
-
-
-class _Nested:
-    """Nested words, with their places in the file."""
-
-    def __init__(self, words: list[tuple[Span, Word]]) -> None:
-        words.reverse()
-        self.words = sorted(words, key=lambda each: (each[0].start, -each[0].end))
-        self.starts = [span.start for span, _ in self.words]
-        self.enclosing: list[int] = []  # the index of the word around each word, -1 if there is none
-        for number, (span, _) in enumerate(self.words):
-            outer = number - 1
-            while outer >= 0 and self.words[outer][0].end < span.end:
-                outer = self.enclosing[outer]
-            self.enclosing.append(outer)
-
-    def at(self, offset: int) -> Word | None:
-        """The innermost word that holds a character of the file; None if there is none."""
-        found = bisect_right(self.starts, offset) - 1
-        while found >= 0 and self.words[found][0].end <= offset:
-            found = self.enclosing[found]
-        return None if found < 0 else self.words[found][1]
 
 
 words_of = once(ScriptWords)

@@ -39,31 +39,17 @@ class Sign(NamedTuple):
     vendor: str | None = None
 
 
+# Programs that need GPUs, and compilers for them.
+_OF_NVIDIA = (
+    "nvidia-smi dcgmi nsys ncu nvprof compute-sanitizer cuda-gdb pmemd.cuda pmemd.cuda.MPI ns-train pbrun trtllm-serve"
+    " trtllm-llmapi-launch"
+)
+_OF_AMD = "rocm-smi amd-smi rocminfo rocprof rocprofv3 omniperf"
+_OF_ANY = "vllm lmdeploy sglang text-generation-launcher xtuner"
 _TOOLS: dict[str, tuple[str, str | None]] = {
-    "nvidia-smi": (STRONG, "nvidia"),
-    "dcgmi": (STRONG, "nvidia"),
-    "nsys": (STRONG, "nvidia"),
-    "ncu": (STRONG, "nvidia"),
-    "nvprof": (STRONG, "nvidia"),
-    "compute-sanitizer": (STRONG, "nvidia"),
-    "cuda-gdb": (STRONG, "nvidia"),
-    "pmemd.cuda": (STRONG, "nvidia"),
-    "pmemd.cuda.MPI": (STRONG, "nvidia"),
-    "rocm-smi": (STRONG, "amd"),
-    "amd-smi": (STRONG, "amd"),
-    "rocminfo": (STRONG, "amd"),
-    "rocprof": (STRONG, "amd"),
-    "rocprofv3": (STRONG, "amd"),
-    "omniperf": (STRONG, "amd"),
-    "vllm": (STRONG, None),
-    "lmdeploy": (STRONG, None),
-    "ns-train": (STRONG, "nvidia"),
-    "pbrun": (STRONG, "nvidia"),
-    "sglang": (STRONG, None),
-    "text-generation-launcher": (STRONG, None),
-    "trtllm-serve": (STRONG, "nvidia"),
-    "xtuner": (STRONG, None),
-    "trtllm-llmapi-launch": (STRONG, "nvidia"),
+    **dict.fromkeys(_OF_NVIDIA.split(), (STRONG, "nvidia")),
+    **dict.fromkeys(_OF_AMD.split(), (STRONG, "amd")),
+    **dict.fromkeys(_OF_ANY.split(), (STRONG, None)),
     "nvcc": (WEAK, "nvidia"),
     "hipcc": (WEAK, "amd"),
 }

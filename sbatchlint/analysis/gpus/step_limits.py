@@ -63,7 +63,8 @@ def _too_many(job: Job, step: Step) -> TooManyGpus | None:
             if number:
                 if is_submitted_with_gpus(job) or _counts_on_whole_nodes(job):
                     return None
-                return TooManyGpus(step, option.span, option.as_written, number, 0, _by(option), None)
+                by = {"gpus": "job", "gpus-per-task": "task", "tres-per-task": "task"}.get(option.name, "node")
+                return TooManyGpus(step, option.span, option.as_written, number, 0, by, None)
         return None
     settings = [each for each in request.gpu_settings() if not each.name.startswith("tres") and each.text is not None]
     available, nodes = request.gpus_per_node(), request.exact_nodes()
@@ -110,10 +111,6 @@ def _inherits_per_node(step: Step) -> bool:
     """
     own = "gpus-per-node" in step.options or "gres" in step.options
     return own or step.request.has_option("gpus-per-node") and step.tasks_per_node == 1
-
-
-def _by(option: StepOption) -> str:
-    return {"gpus": "job", "gpus-per-task": "task", "tres-per-task": "task"}.get(option.name, "node")
 
 
 def _count(job: Job, option: StepOption) -> int | None:

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from sbatchlint.analysis.script.threads import (
     STARTERS,
     THREAD_VARIABLE,
-    ThreadOption,
     counts_elsewhere,
     thread_options,
     threaded_programs,
 )
 from sbatchlint.analysis.script.work import UTILITIES, Weight, weight
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import Phase, expansions, shown_text, text_of
+from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, text_of
 from sbatchlint.job import Job
 from sbatchlint.job.argv import program_name
 from sbatchlint.job.launchers import is_python, python_of
@@ -197,20 +196,16 @@ def may_know_nodes(job: Job, works: list[Invocation]) -> bool:
 
 def has_threads(command: Invocation, tasks: int) -> bool:
     """Whether a program is told to use several threads: a number, or the number of tasks."""
-    if any(_counts_threads(option) for option in thread_options(command)):
+    if any((option.number or 0) > 1 or _counts_tasks(option.value) for option in thread_options(command)):
         return True
     for name, variable in command.state.variables.items():
         if variable.exported and THREAD_VARIABLE.fullmatch(name):
             value = exported(command, name) or ()
-            if text_of(value) == str(tasks) or _of_tasks({each.name for each in expansions(value)}):
+            if text_of(value) == str(tasks) or _counts_tasks(value):
                 return True
     return False
 
 
-def _counts_threads(option: ThreadOption) -> bool:
-    """Whether an option asks for more than one thread: with a number, or the number of tasks."""
-    return (option.number or 0) > 1 or _of_tasks({each.name for each in expansions(option.value)})
-
-
-def _of_tasks(names: set[str]) -> bool:
-    return bool(names & {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_CPUS_ON_NODE"})
+def _counts_tasks(value: Pieces) -> bool:
+    """Whether a value is made from the number of tasks, or of CPUs."""
+    return any(each.name in ("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_CPUS_ON_NODE") for each in expansions(value))

@@ -48,12 +48,6 @@ def _names_default_hostfile(job: Job) -> bool:
     )
 
 
-def wants_several_nodes(runner: DeepSpeed) -> bool:
-    """Whether a runner's --num_nodes is above 1."""
-    number = None if runner.machines is None else runner.machines.number
-    return number is not None and number > 1
-
-
 _SHOW = "make some visible, or write a number"
 _ASK = "request some, or write a number"
 
@@ -134,7 +128,7 @@ def _gpus(job: Job, launch: Launch) -> int | None:
 
 
 def _without_hosts(job: Job, runner: DeepSpeed) -> Refusal | None:
-    if runner.kind != "deepspeed" or runner.machines is None or not wants_several_nodes(runner):
+    if runner.kind != "deepspeed" or runner.machines is None or (runner.machines.number or 0) < 2:
         return None
     if has_hostfile(job, runner):
         return None

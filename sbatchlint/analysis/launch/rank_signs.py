@@ -232,16 +232,13 @@ class _Trainer(NamedTuple):
 
 def _lightning_trainer(program: PythonProgram) -> _Trainer | None:
     """The trainer whose processes Slurm is to start; None if none, with several that differ, or without GPUs."""
-    found = [call for call in program.calls if call.last in ("Trainer", "Fabric") and _is_lightning(call)]
+    creating = (call for call in program.calls if call.last in ("Trainer", "Fabric"))
+    found = [call for call in creating if call.name.partition(".")[0] in _PACKAGES]
     trainers = {_trainer(program, call) for call in found}
     alike = {each and each._replace(line=0) for each in trainers}
     if len(alike) != 1 or program.mentions("LightningEnvironment", "TorchElasticEnvironment"):
         return None
     return next(iter(trainers))
-
-
-def _is_lightning(call: Call) -> bool:
-    return call.name.partition(".")[0] in _PACKAGES
 
 
 def _trainer(program: PythonProgram, call: Call) -> _Trainer | None:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import find_placeholder
-from sbatchlint.analysis.outcome.last_commands import CANNOT_FAIL
+from sbatchlint.analysis.outcome.endings import CANNOT_FAIL
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.submit_lines import names_dependent

@@ -55,13 +55,7 @@ def request_of(job: Job) -> Plan:
 
 def _component(job: Job, request: Request) -> Plan:
     nodes, tasks, gpus, memory = request.effective_nodes(), request.effective_tasks(), request.gpus, request.memory
-    known_gpus = {
-        "per_node": gpus.per_node,
-        "total": gpus.total,
-        "per_task": gpus.per_task,
-        "per_socket": gpus.per_socket,
-    }
-    requested_gpus = {name: number for name, number in known_gpus.items() if number is not None}
+    counts = {name: getattr(gpus, name) for name in ("per_node", "total", "per_task", "per_socket")}
     found: Plan = {
         "nodes": None if nodes is None else {"min": nodes.minimum, "max": nodes.maximum},
         "tasks": request.tasks if tasks is None else tasks,
@@ -69,11 +63,11 @@ def _component(job: Job, request: Request) -> Plan:
         "cpus_per_task": request.cpus_per_task,
         "time_minutes": request.time,
         "memory_mb": None if memory is None else {f"per_{memory.per}": memory.megabytes},
-        "gpus": requested_gpus or None,
+        "gpus": {name: number for name, number in counts.items() if number is not None} or None,
         "gpu_type": gpus.kind or None,
     }
-    for key, name in _TEXTS.items():
-        found[key] = request.value(name)
+    for name in _TEXTS:
+        found[name.replace("-", "_")] = request.value(name)
     found["exclusive"] = "exclusive" if request.exclusive == "" else request.exclusive
     found["mail_type"] = request.mail_type
     found["options"] = {
@@ -85,20 +79,7 @@ def _component(job: Job, request: Request) -> Plan:
     return found
 
 
-_TEXTS = {
-    "job_name": "job-name",
-    "partition": "partition",
-    "account": "account",
-    "output": "output",
-    "error": "error",
-    "array": "array",
-    "dependency": "dependency",
-    "exclusive": "exclusive",
-    "constraint": "constraint",
-    "qos": "qos",
-    "reservation": "reservation",
-    "chdir": "chdir",
-    "export": "export",
-    "signal": "signal",
-    "mail_type": "mail-type",
-}
+_TEXTS = (
+    *("job-name", "partition", "account", "output", "error", "array", "dependency", "exclusive", "constraint", "qos"),
+    *("reservation", "chdir", "export", "signal", "mail-type"),
+)

@@ -19,7 +19,7 @@ def refusal_of(job: Job, step: Step) -> str | None:
     option_name = _refused_option(job, step)
     if option_name is not None:
         return f"srun does not accept {option_name}"
-    value = _refused_value(job, step)
+    value = _refused_values(job).get(step.invocation.span.start)
     if value is not None:
         return f"srun does not accept {value}"
     if all(refuses_gres(step, version) for version in job.versions.majors):
@@ -61,14 +61,12 @@ def refusal_of(job: Job, step: Step) -> str | None:
     return None
 
 
-def _refused_value(job: Job, step: Step) -> str | None:
-    """The first option whose value srun refuses in every release of the range, as written; None if there is none."""
-    return _refused_values(job).get(step.invocation.span.start)
-
-
 @once
 def _refused_values(job: Job) -> dict[int, str]:
-    """The first such option of each srun, by the offset of the srun, where it has one with each of its values."""
+    """By the offset of an srun, its first option whose value srun refuses in every release of the range, as written.
+
+    Only where it has one with each of its values.
+    """
     majors = set(job.versions.majors)
     found: dict[int, str | None] = {}
     for block in command_lines(job):

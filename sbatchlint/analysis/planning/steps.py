@@ -147,8 +147,7 @@ def _with_other_values(job: Job, plain: Plain, invocation: Invocation) -> Plain:
     found: Plain = other(plain)
     own = invocation.argv[1 : len(invocation.argv) - len(plain["argv"] or ())]
     if not all(_is_literal(job, field) for field in own):
-        for name in ("nodes", "tasks", "tasks_per_node", "gpus_on_node", "gpus_per_task", "processes", "by_task"):
-            found[name] = None
+        found.update(dict.fromkeys((*_COUNTS, *_GPUS, "processes", "by_task")))
     return found
 
 
@@ -199,36 +198,14 @@ def _same_words(first: str, second: str) -> str | None:
 
 def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
     work = workload(step, job.launches_of(step))
-    invocation = step.invocation
     refused = refusal_of(job, step)
-    sharing = step_gpus(job, step)
-    found: Plain = {
-        **_place(job, invocation.span.start),
-        "command": "srun",
-        "phase": "batch",
-        "nodes": step.nodes,
-        "tasks": step.tasks,
-        "tasks_per_node": step.tasks_per_node,
-        "background": invocation.context.background is not None,
-        "gpus_on_node": sharing.on_node,
-        "gpus_per_task": sharing.per_task,
-        "container": _container(step, work),
-        "launcher": None if work.launch is None else _launcher(job, work.launch),
-        "processes": None,
-        "program": _program(work),
-        "argv": _program_words(work),
-    }
+    sharing, counts = step_gpus(job, step), (step.nodes, step.tasks, step.tasks_per_node)
+    found = _entry(job, step, step.invocation, work, counts, (sharing.on_node, sharing.per_task))
     exports = exports_of(step)
     if not exports.everything:
         found["environment"] = {"names": [*exports.names, *(name for name, _ in exports.values)], "by": exports.said}
-    _flow(found, invocation)
     if refused is not None:
-        found.update(
-            dict.fromkeys(("nodes", "tasks", "tasks_per_node", "gpus_on_node", "gpus_per_task")),
-            processes=0,
-            refused=refused,
-        )
-        found["by_task"] = None
+        found.update(dict.fromkeys((*_COUNTS, *_GPUS)), processes=0, refused=refused, by_task=None)
         return found
     found["processes"] = _all_processes(job, step, work, tasks, found["gpus_per_task"])
     if found["processes"] != 0 and found["launcher"] is not None and found["launcher"].pop("refused", None):
@@ -241,16 +218,37 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
     return found
 
 
+def _entry(
+    job: Job, step: Step | None, invocation: Invocation, work: Workload, counts: Sequence[int | None],
+    gpus: Sequence[int | None],
+) -> Plain:  # fmt: skip
+    """What all entries have. `counts`: nodes, tasks, tasks on each node; `gpus`: of a node, and of a task."""
+    found: Plain = {
+        **_place(job, invocation.span.start),
+        "command": None if step is None else "srun",
+        "phase": "batch",
+        **dict(zip(_COUNTS, counts, strict=True)),
+        "background": invocation.context.background is not None,
+        **dict(zip(_GPUS, gpus, strict=True)),
+        "container": _container(step, work),
+        "launcher": None if work.launch is None else _launcher(job, work.launch),
+        "processes": None,
+        "program": _program(work),
+        "argv": _program_words(work),
+    }
+    if invocation.context.may_repeat:
+        found["repeated"] = True
+    return found
+
+
+_COUNTS, _GPUS = ("nodes", "tasks", "tasks_per_node"), ("gpus_on_node", "gpus_per_task")
+
+
 def _place(job: Job, offset: int) -> Plain:
     """The line of a place, with the path of its file if that is not the script."""
     line = job.line(offset)
     path = getattr(line, "path", None)
     return {"line": int(line)} if path is None else {"line": int(line), "path": path}
-
-
-def _flow(found: Plain, invocation: Invocation) -> None:
-    if invocation.context.may_repeat:
-        found["repeated"] = True
 
 
 def _all_processes(job: Job, step: Step, work: Workload, tasks: list[Task] | None, gpus: int | None) -> int | None:
@@ -345,25 +343,10 @@ def _of_batch_shell(job: Job, work: Workload) -> Plain:
     """The entry of a launcher or a program that the batch shell starts."""
     launch, invocation = work.launch, work.invocation
     assert invocation is not None
-    context = invocation.context
-    gpus = _visible(invocation, None, job.request.gpus_per_node())
-    found: Plain = {
-        **_place(job, invocation.span.start),
-        "command": None,
-        "phase": "batch",
-        "nodes": 1,
-        "tasks": 1,
-        "tasks_per_node": 1,
-        "background": context.background is not None,
-        "gpus_on_node": job.request.gpus_per_node(),
-        "gpus_per_task": gpus,
-        "container": _container(None, work),
-        "launcher": None if launch is None else _launcher(job, launch),
-        "processes": 1 if launch is None else _processes_of(launch.launcher, gpus),
-        "program": _program(work),
-        "argv": _program_words(work),
-    }
-    _flow(found, invocation)
+    on_node = job.request.gpus_per_node()
+    gpus = _visible(invocation, None, on_node)
+    found = _entry(job, None, invocation, work, (1, 1, 1), (on_node, gpus))
+    found["processes"] = 1 if launch is None else _processes_of(launch.launcher, gpus)
     refusal = None if launch is None else launcher_refusal(job, launch)
     if refusal is not None:
         found["processes"] = 0
@@ -398,9 +381,8 @@ def _mpi(job: Job, launch: Launch) -> Plain:
 
 
 def _refused_mpi(launch: Launch, refusal: Refusal) -> Plain:
-    counts = ("nodes", "tasks", "tasks_per_node", "gpus_on_node", "gpus_per_task", "launcher")
     name = launch.launcher.name.rpartition("/")[2]
-    return {**dict.fromkeys(counts), "command": name, "refused": refusal.reason}
+    return {**dict.fromkeys((*_COUNTS, *_GPUS, "launcher")), "command": name, "refused": refusal.reason}
 
 
 def _started_by_tasks(job: Job, launch: Launch, tasks: int | None) -> int | None:

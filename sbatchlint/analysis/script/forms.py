@@ -130,7 +130,8 @@ def is_form(job: Job) -> bool:
     if any(map(REDACTED.search, left)):
         return False
     enough = 2 if _SURVIVING.issuperset(values) else 1
-    if len(left) > enough or _blank_options(job, left) > enough:
+    alone = {each.name for each in job.directives.settings if each.text in left}  # `--account=<change>`
+    if len(left) > enough or len(alone) > enough:
         return True
     if any(each.isidentifier() and re.search(_OF_OTHERS % each, own) for each in left):
         return True
@@ -186,11 +187,6 @@ def _has_unfilled_commands(job: Job) -> bool:
 def _fails(word: Unfilled) -> bool:
     """Whether the job certainly meets a placeholder with which a command fails."""
     return word.certain and word.use in _FAILING
-
-
-def _blank_options(job: Job, left: set[str]) -> int:
-    """How many options have nothing but such a placeholder: `--account=<change> --partition=<change>`."""
-    return len({each.name for each in job.directives.settings if each.text in left})
 
 
 def _in_values(job: Job) -> dict[str, str]:

@@ -269,17 +269,13 @@ def _message(job: Job, command: Invocation) -> Invocation | None:
         return None
     plain = len(command.argv) == 1
     failed = bool(context.calls) and _DYING.fullmatch(context.calls[-1]) is not None
-    if not failed and not any(map(_ERROR.search, texts)):
-        failed = plain and _follows_failure(job, command)
-    elif not failed:
-        failed = _HELP.search(_test(job, command)[0]) is None
+    if not failed:
+        test, negated = _test(job, command)
+        if any(map(_ERROR.search, texts)):
+            failed = _HELP.search(test) is None
+        else:  # it must run only where the test found that something is missing or failed
+            failed = plain and (_THERE if negated else _MISSING).search(test) is not None
     return messages[-1] if failed else None
-
-
-def _follows_failure(job: Job, command: Invocation) -> bool:
-    """Whether a command runs only where a test found that something is missing or failed."""
-    test, negated = _test(job, command)
-    return (_THERE if negated else _MISSING).search(test) is not None
 
 
 def _test(job: Job, command: Invocation) -> tuple[str, bool]:

@@ -144,22 +144,8 @@ _SUBMITTING = Regex(
 # Of the programs with such options, those that start others.
 STARTERS = frozenset(
     {"snakemake", "parallel", "xargs", "make", "gmake", "ninja", "scons", "gmx_mpi", "gmx_mpi_d", "mdrun_mpi", "cmake"}
-    | {
-        "bazel",
-        "scram",
-        "scramv1",
-        "ray",
-        "dask",
-        "dask-worker",
-        "maker",
-        "spack",
-        "b2",
-        "bjam",
-        "abaqus",
-        "comsol",
-        "pytest",
-        "mothur",
-    }
+    | {"bazel", "scram", "scramv1", "ray", "dask", "dask-worker", "maker", "spack", "b2", "bjam", "abaqus", "comsol"}
+    | {"pytest", "mothur"}
 )
 # Variables that set a number of threads, in libraries for computing: `OMP_NUM_THREADS`, `POLARS_MAX_THREADS`.
 THREAD_VARIABLE = Regex(r"[A-Z][A-Z0-9_]*_(?:NUM|MAX|MAXIMUM|NUMBER_OF)_(?:[A-Z]+_)?THREADS")

@@ -110,6 +110,11 @@ class Demand(NamedTuple):
     on_one_core: int
     places: Places
 
+    @property
+    def wants_more_cpus(self) -> bool:
+        """Whether a job wants more CPUs of a node than its tasks with GPUs may have."""
+        return self.most_cpus is not None and self.listed.cpus > self.most_cpus
+
 
 def demand_of(target: Target, name: str) -> Demand:
     """What a component asks for in a partition."""
@@ -168,25 +173,22 @@ def demand_of(target: Target, name: str) -> Demand:
         by_gpus = all_gpus * (whole(request.value("cpus-per-gpu")) or 0)
         total, limited = max(total, by_gpus), max(limited, by_gpus)
     required = partition.whole_nodes or request.exclusive == ""
+    # when it takes a job, the controller asks --prefer of nodes in place of --constraint: 22.05.8 and 26.05.3 refuse a
+    # job that the preferred nodes alone could never run (`select_nodes()`, `features_use`)
+    asked_features = "prefer" if request.has_option("prefer") else "constraint"
     return Demand(
         nodes, most, even, max(asked * on_average, whole(request.value("mincpus")) or 0),
         least, Share(listed, memory or per_cpu, 0),
         Tasks(0 if stacked else tasks or 0, each, per_cpu * each, gpus_per_task),
-        threads == 1, threads == 1 or request.has_option("ntasks-per-core"), shape, per_cpu, _tmp(request), required,
+        threads == 1, threads == 1 or request.has_option("ntasks-per-core"), shape, per_cpu,
+        megabytes(request.value("tmp") or "") or 0, required,
         required or request.exclusive in ("user", "mcs") and is_before(request.version, "24.05"),
-        request.gpus.kind or "", _gres(request), _constraint(request),
+        request.gpus.kind or "", _gres(request), constraint_of(request.value(asked_features)),
         total, limited, all_gpus, _per_gpu(request), _may_take_more_nodes(request),
         -(-tasks // per_node) if tasks is not None and counts is not None and counts.ntasks_per_node else 0,
         _most_cpus(request, tasks, nodes, each), _on_one_core(request, tasks),
         _places(request, 0 if stacked else of_one),
     )  # fmt: skip
-
-
-def _constraint(request: Request) -> Constraint:
-    """What the controller asks of nodes when it takes a job: --prefer in place of --constraint, as 22.05.8 and 26.05.3
-    refuse a job that the preferred nodes alone could never run (`select_nodes()`, `features_use`).
-    """
-    return constraint_of(request.value("prefer" if request.has_option("prefer") else "constraint"))
 
 
 def _places(request: Request, of_node: int) -> Places:
@@ -346,11 +348,6 @@ def _most_per_cpu(profile: Profile, partition: Partition) -> int | None:
     return partition.max_memory_per_cpu or (None if partition.max_memory_per_node else profile.max_memory_per_cpu)
 
 
-def _tmp(request: Request) -> int:
-    size = megabytes(request.value("tmp") or "")
-    return 0 if size is None else size
-
-
 def _gres(request: Request) -> tuple[tuple[str, str, int], ...]:
     found = []
     for option in ("gres", "gpus-per-node"):
@@ -420,8 +417,13 @@ def lacks(nodes: Nodes, demand: Demand, partition: Partition) -> list[str]:
     allowed, most = cpus_for_job(nodes, demand, partition), partition.max_cpus_per_node
     every = [each for each in (nodes.cpus, _of_sockets(nodes, partition, False)) if each is not None]
     kept_back = demand.all_cpus and most is not None and bool(every) and most < min(every)
-    few = demand.most_cpus is not None and demand.listed.cpus > demand.most_cpus
-    if few or kept_back or allowed is not None and demand.least.cpus > allowed or _lacks_listed_cpus(nodes, demand):
+    if (
+        demand.wants_more_cpus
+        or kept_back
+        or allowed is not None
+        and demand.least.cpus > allowed
+        or _lacks_listed_cpus(nodes, demand)
+    ):
         found.append("cpus")
     places = places_on(nodes, demand)
     if places is not None and demand.places.of_node > places:

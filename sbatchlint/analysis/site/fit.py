@@ -514,7 +514,7 @@ def _largest(sizes: list[tuple[int | None, int | None]], most: int) -> int | Non
 def _most(what: str, kinds: list[Nodes], demand: Demand, partition: Partition) -> str:
     """The most that a node of these kinds has."""
     if what == "cpus":
-        if _few_by_tasks(demand):
+        if demand.wants_more_cpus:
             return f"gives its tasks {demand.most_cpus} of a node"
         if _wants_all(demand, partition):
             return f"allows {partition.max_cpus_per_node} of a node"
@@ -542,11 +542,6 @@ def _most(what: str, kinds: list[Nodes], demand: Demand, partition: Partition) -
             return f"nodes have {'GPUs without a type' if not types else ' and '.join(types)}"
         return f"nodes have {max(gpus_of(each, demand.kind) or 0 for each in kinds)}"
     return "has no node with it"
-
-
-def _few_by_tasks(demand: Demand) -> bool:
-    """Whether a job wants more CPUs of a node than its tasks with GPUs may have."""
-    return demand.most_cpus is not None and demand.listed.cpus > demand.most_cpus
 
 
 def _wants_all(demand: Demand, partition: Partition) -> bool:

@@ -99,12 +99,20 @@ class Translation:
 SetOption = Callable[[Translation, ForeignOption], None]
 
 
-class OptionParser:
+def given_options(
+    translation: Translation,
+    words: Sequence[tuple[DirectiveLine, Token]],
+    dialect: Dialect,
+    set_option: SetOption,
+) -> None:
     """Parses the words as one argument vector and calls `set_option` for each option.
 
     sbatch exits at the first problem; the rest is read as well, because it shows what the script is meant to set.
     """
+    _Parser(translation, words, dialect, set_option).run()
 
+
+class _Parser:
     def __init__(
         self,
         translation: Translation,

@@ -1,0 +1,311 @@
+"""How a script ends: what its last commands do after the work, which files they need, and what it never gets past.
+
+`./solver -o result.h5; ls result.h5` ends with the status of `ls`, which fails if the solver wrote nothing. A file that
+exists anyway (`> log`, `mkdir`, an input) shows nothing, nor does a log, which a program creates at once, or a last
+command that creates the file. A job that sleeps up to its time limit, follows a file forever or loops without an end is
+TIMEOUT, or somebody cancels it: no command's exit status counts.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.analysis.script.conditionals import depends_on_test
+from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.servers import server_name
+from sbatchlint.analysis.script.status_records import ExitStatuses
+from sbatchlint.analysis.script.work import Weight
+from sbatchlint.bash.syntax.tree import Simple, Statement, While
+from sbatchlint.bash.syntax.walk import literal_text, nodes_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
+from sbatchlint.programs import has_trait
+from sbatchlint.source.regex import Regex
+
+# Commands at the end of a script that tell nothing of its work, and do not fail.
+CANNOT_FAIL = frozenset(
+    (
+        *(":", ".", "cd", "conda", "date", "deactivate", "echo", "exit", "export", "hostname", "make", "ml", "module"),
+        *("my-job-stats", "popd", "printf", "sacct", "scontrol", "seff", "sleep", "source", "sstat", "times", "true"),
+        *("unset", "uptime", "wait"),
+    )
+)
+# Commands that fail without the files that they name, which the work may have written.
+_NEEDS_FILES = frozenset(
+    (
+        *("[", "[[", "awk", "cat", "chgrp", "chmod", "cmp", "cp", "diff", "du", "egrep", "find", "grep", "gunzip"),
+        *("gzip", "head", "ln", "ls", "md5sum", "mv", "pigz", "rm", "rmdir", "rsync", "scp", "sed", "sha256sum"),
+        *("sort", "stat", "tail", "tar", "test", "unzip", "wc", "zcat", "zip"),
+    )
+)
+_CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e|^(?:kill|stop)[-_]")
+_ENDING_CONTAINERS = frozenset({"kill", "rm", "stop"})  # `docker stop NAME`
+_TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
+_RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
+_FORCED = Regex(r"-\w*f\w*|--force")
+_STARTS_UNSEEN = Regex(r"[<>]\(|\bcoproc\b")  # what runs beside the script without an `&`
+
+
+def cleans_up_after(job: Job, work: Invocation) -> bool:
+    """Whether a program that cleans up follows the work, and would not run if the script ended before it."""
+    return any(map(_cleans_up, job.invocations[work.index + 1 :]))
+
+
+def _cleans_up(command: Invocation) -> bool:
+    ends = has_trait(command.name, "container") and not _ENDING_CONTAINERS.isdisjoint(command.words[1:2])
+    return ends or _CLEANING.search(command.name or "") is not None
+
+
+def may_fail_with(last: Invocation) -> bool:
+    """Whether a last command fails, and the job with it, where work has not written the files that it names."""
+    words = [shown_text(each) for each in last.argv[1:]]
+    if last.name == "rm" and any(_FORCED.fullmatch(each) is not None for each in words):
+        return False
+    return last.name in _NEEDS_FILES and any(not each.startswith("-") for each in words)
+
+
+def removes_data_after(work: Invocation, last: Invocation) -> bool:
+    """Whether the script ends by removing folders, or files by a pattern, right after work that may have read them."""
+    words = [shown_text(each) for each in last.argv[1:]]
+    many = any("*" in each or _RECURSIVE.fullmatch(each) is not None for each in words)
+    return last.name == "rm" and follows(work, last) and many and not any(map(_TEMPORARY.search, words))
+
+
+def is_idle_wait(job: Job, last: Invocation, work: Invocation) -> bool:
+    """Whether `last` is a bare `wait` on a line of its own, right after the work, with nothing to wait for."""
+    if last.words != ["wait"] or last.redirects or last.context.depth or last.context.conditional:
+        return False
+    if not follows(work, last) or work.context.depth or work.context.loops or last.span.end > len(job.source.own.text):
+        return False
+    return job.source.slice(job.source.line_of(last.span.start)).strip() == "wait" and not _runs_in_background(job)
+
+
+def cancels_itself(last: Invocation | None) -> bool:
+    """Whether the last command cancels its own job, or the array that the job belongs to."""
+    if last is None or last.name != "scancel":
+        return False
+    names = {each.name for field in last.argv[1:] for each in expansions(field)}
+    return bool(names & {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
+
+
+@once
+def _runs_in_background(job: Job) -> bool:
+    """Whether anything may run beside the script, as far as that can be seen."""
+    if _STARTS_UNSEEN.search(job.source.text):
+        return True
+    return any(each.context.background is not None or is_unclear_source(each) for each in job.invocations)
+
+
+def server_before(job: Job, last: Invocation, work: Invocation) -> str | None:
+    """The server that runs in the background before the work, and for which a bare `wait` at the end waits."""
+    if last.words != ["wait"] or last.context.depth or work.context.depth:
+        return None
+    if any(each.name in ("kill", "pkill", "killall", "scancel") for each in job.invocations[work.index :]):
+        return None
+    before = (each for each in job.invocations[: work.index] if each.context.background is not None)
+    return next((name for each in before if (name := server_name(each)) is not None), None)
+
+
+def follows(work: Invocation, last: Invocation) -> bool:
+    """Whether a command runs right after work, and what that starts."""
+    return last.index - work.index - len(list(work.descendants())) == 1
+
+
+# Options that name the files that a program writes, or the beginning of their names.
+_WRITTEN = Regex(r"(?i)-{1,2}(?:o|\w*[-_]?(?:out|output|save|dest|result|target|prefix|deffnm|dump|write)(?:[-_]?\w*))")
+_SHORTEST = 5  # of the name of a program that is looked for in those of files
+_MOST_FILES = 200  # in a chain of programs; no more are followed
+# Commands that do not read the files that they name, or create them.
+_MAKING = frozenset({"touch", "mkdir", "mktemp", "echo", "printf", "export", "declare", "kill", "sleep", ":", "true"})
+# Commands after which the files that they name exist.
+_BRINGING = frozenset({"mkdir", "touch", "mv", "ln", "tee", "mktemp", "truncate", "mkfifo", "split"})
+_PATTERNED = frozenset({"grep", "egrep", "fgrep", "sed", "awk", "jq"})
+# Commands that print files.
+_SHOWING = ("cat", "grep", "head", "tail")
+_ASKING = frozenset({"-f", "-e", "-s", "-d", "-r", "-a"})
+
+
+@once
+def needed_producers(job: Job) -> frozenset[int]:
+    """The commands, by identity, without whose files the script's last command, and so the job, fails."""
+    found = exit_statuses(job)
+    last = found.last
+    statements = job.program.statements
+    if last is None or not statements or not isinstance(statements[-1], Simple):
+        return frozenset()
+    if job.span(statements[-1].start, statements[-1].end).end != last.span.end:
+        return frozenset()
+    needed = {each for each in _needed(last) if not each.endswith((".log", ".err", ".out"))}
+    if not needed:
+        return frozenset()
+    named = [id(each) for each, weight in found.met if weight is not Weight.NONE and _is_named_by(each, last)]
+    if named:
+        return frozenset(named)
+    staging = {id(each) for each, weight in found.met if weight is Weight.STAGING}
+    for command in job.invocations[: last.index]:
+        if (command.name in _BRINGING or id(command) in staging) and not any(_written(command)):
+            needed.difference_update(map(_name, command.argv[1:]))
+        needed.difference_update(_name(redirect.target) for redirect in command.redirects if redirect.target)
+    plain = last.name == "rm" and not any(each.startswith("-") for each in last.words[1:])
+    tied = _makers_of_removed(job, found, last, needed) if plain else set()
+    for command, weight in reversed(found.met):
+        if (
+            command is not last
+            and weight is not Weight.NONE
+            and any(_is_of(name, needed) for name in _written(command))
+        ):
+            tied.add(id(command))
+            if len(needed) > _MOST_FILES:
+                break
+            # another command may write the files that it reads
+            needed.update(
+                _name(field).partition("=")[2] or _name(field) for leaf in command.leaves() for field in leaf.argv[1:]
+            )
+    return frozenset(tied)
+
+
+def _makers_of_removed(job: Job, found: ExitStatuses, last: Invocation, needed: set[str]) -> set[int]:
+    """The work that names first an intermediate file: one that the script's last command removes, `rm` without `-f`.
+
+    A later command that names it reads it, or writes it anew. What may have been copied there is no such file.
+    """
+    makers = set()
+    places = [_name(each.argv[-1]) for each in job.invocations[: last.index] if has_trait(each.name, "places")]
+    folders = tuple(f"{each.rstrip('/')}/" for each in places if each)
+    removed = {each for each in needed if "*" not in each and "/" in each and not each.startswith(folders)}
+    for command, weight in found.met:
+        named = {_name(field) for leaf in command.leaves() for field in leaf.argv[1:]} & removed
+        removed -= named
+        if named and command is not last and weight is not Weight.NONE:
+            makers.add(id(command))
+    return makers
+
+
+def _is_named_by(work: Invocation, last: Invocation) -> bool:
+    """Whether the last command needs files by a pattern that names the program which writes them: `*_fastqc.zip`."""
+    name = (work.name or "").lower()
+    if len(name) < _SHORTEST or last.name not in ("mv", "cp", "ls", "tar", "zip", "cat"):
+        return False
+    patterns = (each.rpartition("/")[2].lower() for each in _needed(last))
+    return any("*" in each and name in each for each in patterns)
+
+
+def _needed(command: Invocation) -> list[str]:
+    """The files without which a command fails."""
+    name, words = command.name, [_name(field) for field in command.argv[1:]]
+    if name is None or name in _MAKING:
+        return []
+    if name in ("test", "["):
+        return [each for option, each in pairwise(words) if option in _ASKING]
+    options = [word for word in words if word.startswith("-")]
+    if name == "rm" and any(word == "--force" or word[:2] != "--" and "f" in word for word in options):
+        return []
+    operands = [word for word in words if word and not word.startswith("-")]
+    if has_trait(name, "places"):
+        return operands[:-1]
+    return operands[1:] if name in _PATTERNED else operands
+
+
+def _written(command: Invocation) -> Iterator[str]:
+    """The files that a command's options name as its output."""
+    for leaf in command.leaves():
+        words = [_name(field) for field in leaf.argv[1:]]
+        for at, word in enumerate(words):
+            name, equals, value = word.partition("=")
+            if _WRITTEN.fullmatch(name):
+                following = words[at + 1] if at + 1 < len(words) else ""
+                if equals or following[:1] not in ("", "-"):
+                    yield value if equals else following
+
+
+def _is_of(written: str, needed: set[str]) -> bool:
+    """Whether one of the files is the written one, or begins with its name: `run` and `run.log`, `out` and `out/a`.
+
+    Or the reverse, where a program takes only the beginning of the name: `md.tpr` and `md`.
+    """
+    if not written:
+        return False
+    prefixes = tuple(written + end for end in "._-/")
+    return any(
+        name == written or name.startswith(prefixes) or written.startswith(f"{name}.") for name in needed if name
+    )
+
+
+def _name(field: Pieces) -> str:
+    """A word as a string, with the names of unknown expansions, so that equal words give equal strings."""
+    parts = [
+        piece.text if piece.text is not None else f"${piece.expansion.name}" if piece.expansion is not None else "\0"
+        for piece in field
+    ]
+    return "".join(parts).removeprefix("./")
+
+
+@once
+def last_shown(job: Job) -> dict[str, int]:
+    """The index of the last command that prints each file."""
+    return {word: each.index for each in commands_named(job, *_SHOWING) for word in each.words[1:]}
+
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_LENGTH = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([smhd]?)")
+_FOLLOWING = re.compile(r"-[a-zA-Z]*[fF].*|--follow(?:=.*)?")
+_LEAVING = frozenset({"break", "exit", "return", "exec", "kill", "pkill", "scancel", "eval", "source", "."})
+
+
+@once
+def endless_command(job: Job) -> Invocation | None:
+    """The first command that the script's shell certainly does not get past within the job's time; None if none."""
+    if commands_named(job, "trap"):
+        return None  # a signal may end it
+    found = [each for each in commands_named(job, "sleep", "tail") if _never_returns(job, each)]
+    for statement in job.program.statements:
+        if isinstance(statement, While) and _is_endless(job, statement):
+            span = job.span(statement.start, statement.end)
+            inside = [each for each in job.invocations if span.contains(each.span)]
+            if not any(each.calls_function for each in inside):
+                found += inside[:1]
+    return min((each for each in found if _is_certain(each)), key=lambda each: each.index, default=None)
+
+
+def _is_certain(command: Invocation) -> bool:
+    context = command.context
+    in_script = context.parent is None and not context.shell.depth and context.background is None
+    return command.phase is Phase.BATCH and in_script and not depends_on_test(command)
+
+
+def _never_returns(job: Job, command: Invocation) -> bool:
+    words = command.words[1:]
+    if command.context.loops:
+        return False
+    if command.name == "tail":
+        return any(map(_FOLLOWING.fullmatch, words)) and not any(word.startswith("--pid") for word in words)
+    limit = job.request.time
+    total = 0.0
+    for word in words:
+        if word in ("inf", "infinity"):
+            return True
+        length = _LENGTH.fullmatch(word)
+        if length is None:
+            return False
+        total += float(length[1]) * _UNITS[length[2]]
+    return limit is not None and total >= 60 * limit
+
+
+def _is_endless(job: Job, loop: While) -> bool:
+    """Whether a loop has a condition that always holds, and nothing in it leaves it."""
+    condition = loop.condition[0] if len(loop.condition) == 1 else None
+    if _name_in(condition) not in (("false",) if loop.negated else ("true", ":")):
+        return False
+    names = [_name_in(each) for each in nodes_of(loop, Simple)]
+    return None not in names and _LEAVING.isdisjoint(names)
+
+
+def _name_in(statement: Statement | None) -> str | None:
+    """The name of a plain command, '' for assignments alone; None where it is not known."""
+    if not isinstance(statement, Simple):
+        return None
+    return literal_text(statement.words[0]) if statement.words else ""
