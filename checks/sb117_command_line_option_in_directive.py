@@ -99,7 +99,7 @@ def _dependency(job: Job) -> Iterator[Finding]:
         message = f"once Slurm has forgotten job {match[2]}, {then}; pass --dependency on sbatch's "
         # what it had to wait for is done then
         severity = "info" if waits else "warning"
-        yield Finding(setting.value_span or setting.span, f"{message}command line", severity)
+        yield Finding(setting.value_place, f"{message}command line", severity)
 
 
 def _is_misplaced(job: Job, setting: Setting) -> bool:

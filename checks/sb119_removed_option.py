@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
             instead = f"; write {refusal.instead}" if refusal.instead else ""
             when = job.versions.suffix(refusal.versions)
             message = f"counts of several features need brackets, and slurmctld refuses the job{when}{instead}"
-            yield Finding(setting.value_span or setting.span, message, versions=refusal.versions)
+            yield Finding(setting.value_place, message, versions=refusal.versions)
     yield from _separators(job)
     for span, missing in missing_step_options(job):
         if missing.kind != "new":

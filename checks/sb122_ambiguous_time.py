@@ -64,22 +64,20 @@ def check(job: Job) -> Iterator[Finding]:
         limit = times.minutes(text)
         days, dash, rest = text.rpartition("-")
         fields = rest.split(":")
-        if limit is None or setting.value_span is None:
-            continue
-        if not all(is_number(each) for each in (*fields, days if dash else "0")):
+        if limit is None or not all(is_number(each) for each in (*fields, days if dash else "0")):
             continue
         seconds = _seconds(parse_integer(days or "0"), [parse_integer(each) for each in fields], bool(dash))
         if seconds >= 2**31:
             message = "a limit this long overflows in Slurm and becomes another one; write UNLIMITED"
             fix = Fix("write UNLIMITED", [replacement(job.directives, setting, "UNLIMITED")])
-            yield Finding(setting.value_span, message, fix=fix)
+            yield Finding(setting.value_place, message, fix=fix)
         elif seconds == 0:
             message = f"`{text}` means no time limit; write UNLIMITED if that is intended"
-            yield Finding(setting.value_span, message, "info")
+            yield Finding(setting.value_place, message, "info")
         elif dash or len(fields) > 2:
             if seconds < 60:
                 message = "Slurm rounds time limits up to whole minutes, so the job gets 1 minute; write 0:01:00"
-                yield Finding(setting.value_span, message, "info")
+                yield Finding(setting.value_place, message, "info")
         elif len(fields) == 1:
             yield from _one_number(job, setting, text, limit)
         else:
@@ -133,7 +131,6 @@ def _is_for_tests(job: Job, setting: Setting) -> bool:
 
 def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str | None) -> Finding:
     """The finding on a limit. `instead`: what was meant, or without `evidence` another spelling of the same limit."""
-    assert setting.value_span is not None
     duration = "1 minute" if limit == 1 else f"{limit} minutes"
     if instead is None:
         first, second = map(parse_integer, (setting.text or "").split(":"))
@@ -156,7 +153,7 @@ def _finding(job: Job, setting: Setting, limit: int, evidence: str, instead: str
     fix = None
     if instead is not None:
         fix = Fix(f"write {instead}", [replacement(job.directives, setting, instead)], safe=not evidence)
-    return Finding(setting.value_span, message, "warning" if evidence else "info", fix=fix)
+    return Finding(setting.value_place, message, "warning" if evidence else "info", fix=fix)
 
 
 def _hours_in(comment: str, number: int, hours_meant: Regex) -> str:

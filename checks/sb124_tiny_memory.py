@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
     for setting, text in plain_limits(job, "mem", "mem-per-cpu", "mem-per-gpu"):
         size = sizes.megabytes(text) if is_number(text) else None
         comment = comment_on(job, setting)
-        if size is None or not 0 < size < 1024 or setting.value_span is None or IN_MEGABYTES.search(comment):
+        if size is None or not 0 < size < 1024 or IN_MEGABYTES.search(comment):
             continue
         request = request_of(job, setting)
         evidence = _gigabytes_meant(setting, size, comment, request)
@@ -64,10 +64,10 @@ def check(job: Job) -> Iterator[Finding]:
         if size > 512:
             named = _AMOUNT.search(comment) if "comment" in evidence else None
             instead = f"write {named[1]}G, or correct the comment" if named is not None else "write the unit, G or M"
-            yield Finding(setting.value_span, f"{message}; {instead}", severity)
+            yield Finding(setting.value_place, f"{message}; {instead}", severity)
         else:
             fix = Fix(f"write {size}G", [replacement(job.directives, setting, f"{size}G")])
-            yield Finding(setting.value_span, f"{message}; write {size}G", severity, fix=None if outside else fix)
+            yield Finding(setting.value_place, f"{message}; write {size}G", severity, fix=None if outside else fix)
 
 
 def _gigabytes_meant(setting: Setting, size: int, comment: str, request: Request) -> str:

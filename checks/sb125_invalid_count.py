@@ -87,7 +87,7 @@ def _too_many_hosts(job: Job) -> Iterator[Finding]:
             f"{len(named)} nodes are listed, but `{nodes.as_written}` (line {job.line(nodes.span.start)}) allows"
             f" {allowed.maximum}: sbatch{releases} refuses the script; shorten the list, or write {enough}"
         )
-        span = listed.value_span or listed.span
+        span = listed.value_place
         yield Finding(span, message, related=[(nodes.span, "--nodes")], versions=versions)
 
 

@@ -63,7 +63,7 @@ def _step_after_limit(job: Job) -> Iterator[Finding]:
             tasks = all_of(array.tasks, "task")
             message = f"Slurm ignores `{step}` after the limit `%{limit}`, so {tasks} run; write {intended}"
             fix = Fix(f"write {intended}", [replacement(job.directives, setting, intended)])
-            yield Finding(setting.value_span or setting.span, message, "warning", fix=fix)
+            yield Finding(setting.value_place, message, "warning", fix=fix)
 
 
 CASES = [

@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _bare_jobs(job)
     for setting in job.directives.every_setting:
         if setting.name == "dependency" and _JOB.fullmatch(setting.text or ""):
-            yield Finding(setting.value_span or setting.span, *_untyped(setting.text))
+            yield Finding(setting.value_place, *_untyped(setting.text))
     for command in commands_named(job, "sbatch"):
         option = options_of(command, "sbatch", job.versions, job.site).get("dependency")
         if option is not None and option.value and (_is_job(option.value) or _JOB.fullmatch(option.text or "")):

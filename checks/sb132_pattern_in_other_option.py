@@ -123,7 +123,7 @@ def _in_options(job: Job) -> Iterator[Finding]:
                 if name == "mail-user" and types is not None and (types.text or "").lower() == "none":
                     severity = "info"  # no mail is wanted
                 yield Finding(
-                    setting.value_span or setting.span,
+                    setting.value_place,
                     f"Slurm replaces `{match[0]}` only in --output, --error and --input, so {happens}; {advice}",
                     severity,
                 )

@@ -45,7 +45,7 @@ def check(job: Job) -> Iterator[Finding]:
                     fix = Fix(f"write {good}", [replacement(job.directives, setting, value)])
                 advice = f"write `{good}`" if fix is not None else "write a single address"
                 message = f"no mail arrives: `{address}` contains {address.count('@')} `@` signs; {advice}"
-                yield Finding(setting.value_span or setting.span, message, fix=fix)
+                yield Finding(setting.value_place, message, fix=fix)
                 break
 
 

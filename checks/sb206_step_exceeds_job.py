@@ -57,7 +57,7 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
         gpus = too_many_gpus(job, step)
-        if gpus is not None and (gpus.setting is not None or not _has_gpus_of_nodes(job)):
+        if gpus is not None and (gpus.setting is not None or not (gets_gpus_of_nodes(job) or in_whole_nodes(job))):
             yield _too_many_gpus(job, gpus)
     yield from _launchers_with_too_many_nodes(job)
     if job.phase is Phase.BATCH:
@@ -68,8 +68,6 @@ def check(job: Job) -> Iterator[Finding]:
                 yield finding
 
 
-def _has_gpus_of_nodes(job: Job) -> bool:
-    return gets_gpus_of_nodes(job) or in_whole_nodes(job)
 
 
 def _too_many_nodes(job: Job, step: Step) -> Finding | None:
@@ -122,18 +120,17 @@ def _foreign_nodes(job: Job, step: Step) -> Finding | None:
 
 def _from_cluster(value: Pieces) -> Span | None:
     """The substitution by which nodes come from `sinfo`; None where they come from the job's own list, or others."""
-    found = [each for each in expansions(value) if any(words[:1] == ("sinfo",) for words in each.commands)]
-    commands = [words for each in expansions(value) for words in each.commands]
-    names = {words[0] for words in commands if words}
-    if not found or names & {"scontrol", "squeue"} or _names_job(commands, value):
+    found = list(expansions(value))
+    commands = [words for each in found for words in each.commands if words]
+    of_sinfo = [words for words in commands if words[0] == "sinfo"]
+    if not of_sinfo or any(words[0] in ("scontrol", "squeue") for words in commands):
         return None
-    return found[0].span
-
-
-def _names_job(commands: list[tuple[str, ...]], value: Pieces) -> bool:
-    """Whether `sinfo` is asked for the nodes of the job alone (`sinfo -n $SLURM_JOB_NODELIST`)."""
-    asked = any(word.startswith(("-n", "--nodes")) for words in commands if words[:1] == ("sinfo",) for word in words)
-    return asked or any(each.name.startswith("SLURM_") for each in expansions(value))
+    # `sinfo -n $SLURM_JOB_NODELIST` asks for the nodes of the job alone
+    if any(word.startswith(("-n", "--nodes")) for words in of_sinfo for word in words):
+        return None
+    if any(each.name.startswith("SLURM_") for each in found):
+        return None
+    return next(each.span for each in found if not set(of_sinfo).isdisjoint(each.commands))
 
 
 def _too_many_components(job: Job, step: Step) -> Finding | None:
@@ -218,8 +215,7 @@ def _too_much_memory(job: Job, step: Step) -> Finding | None:
     return Finding(
         option.span,
         f"srun refuses `{option.as_written}` because the job has {setting.shown} (line "
-        f"{job.line(setting.span.start)}); "
-        "request more in the job",
+        f"{job.line(setting.span.start)}); request more in the job",
         related=[(setting.span, "what the job has")],
     )
 
@@ -248,9 +244,8 @@ def _too_many_gpus(job: Job, found: TooManyGpus) -> Finding:
     unit = " per node" if found.by == "node" else ""
     return Finding(
         found.place,
-        f"srun refuses `{found.words}` because it requests {requested} GPUs{unit} and the job has "
-        f"{available} (line {line})"
-        f"; request at most {available} here, or {requested} in the job",
+        f"srun refuses `{found.words}` because it requests {requested} GPUs{unit} and the job has {available} "
+        f"(line {line}); request at most {available} here, or {requested} in the job",
         related=[(setting.span, "what the job has")],
     )
 

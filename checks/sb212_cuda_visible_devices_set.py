@@ -89,8 +89,6 @@ def _are_all(ids: tuple[int, ...], available: int) -> bool:
     return len(set(ids)) == available and max(ids) < available
 
 
-def _are_fewer(ids: tuple[int, ...], available: int) -> bool:
-    return len(set(ids)) < available and max(ids) < available
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -107,16 +105,16 @@ def check(job: Job) -> Iterator[Finding]:
         name, ids, context = choice.name, choice.ids, choice.context
         number = "one" if len(ids) == 1 else f"{len(ids)}"
         background = context.background or choice.command is not None and choice.command.context.background
-        severity, meant = None, False
-        if context.conditional or job.request.may_have_all_gpus and not _are_fewer(ids, available):
+        severity, meant, is_beyond = None, False, max(ids) >= available
+        if context.conditional or job.request.may_have_all_gpus and (is_beyond or len(set(ids)) >= available):
             continue
         if _only_steps(job) and not _are_all(ids, available):
             option = f"pass --gpus-per-node={len(ids)} to srun, or " if len(ids) < available else ""
             message = (
                 f"Slurm sets {name} again for the tasks that srun starts, so this value is lost; {option}remove it"
             )
-            severity = "info" if max(ids) >= available or _is_set_in_tasks(job, name) else None
-        elif max(ids) >= available:
+            severity = "info" if is_beyond or _is_set_in_tasks(job, name) else None
+        elif is_beyond:
             beyond = [each for each in ids if each >= available]
             named = f"GPU {beyond[0]}" if len(beyond) == 1 else f"GPUs {_enumerated(beyond)}"
             gpus = "only GPU 0" if available == 1 else f"GPUs 0 {'and' if available == 2 else 'to'} {available - 1}"

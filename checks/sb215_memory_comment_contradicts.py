@@ -59,33 +59,34 @@ _BOUND = Regex(
 def check(job: Job) -> Iterator[Finding]:
     for setting, text in plain_limits(job, "mem", "mem-per-cpu"):
         size, comment = sizes.megabytes(text), comment_on(job, setting)
-        if setting.name == "mem" and comment and size and setting.value_span is not None:
+        if setting.name == "mem" and comment and size:
             meant = _other_amount(comment, size)
             if meant.endswith("GB") and is_number(text) and size < 1024:
                 continue  # tiny-memory says that the unit is missing
             if meant:
                 more = (sizes.megabytes(meant.replace(" ", "")) or 0) > size
+                shown = f"{size} MB" if size < 1024 else f"{size / 1024:.4g} GB"
                 yield Finding(
-                    setting.value_span,
-                    f"--mem={text} is {_shown(size)} for each node, but the comment says {meant}; correct one of them",
+                    setting.value_place,
+                    f"--mem={text} is {shown} for each node, but the comment says {meant}; correct one of them",
                     "warning" if more and comment[1:2].isspace() else "info",
                 )
                 continue
         cpus = _cpus(request_of(job, setting))
-        if not comment or not size or cpus is None or cpus < 2 or setting.value_span is None:
+        if not comment or not size or cpus is None or cpus < 2:
             continue
         whole = f"{size * cpus // 1024} GB" if size * cpus >= 1024 else f"{size * cpus} MB"
         if setting.name == "mem" and _PER_CPU.search(comment) and not _TOTAL.search(comment):
             if _DEFAULT.search(comment) or size * cpus > _MOST:
                 continue  # what the site gives without an option, or more than nodes have: a comment of a template
             yield Finding(
-                setting.value_span,
+                setting.value_place,
                 f"the comment says per CPU, but --mem is per node, here for {cpus} CPUs; "
                 "write --mem-per-cpu, or correct the comment",
             )
         elif setting.name == "mem-per-cpu" and not _PER_CPU.search(comment) and _says_total(comment, size):
             yield Finding(
-                setting.value_span,
+                setting.value_place,
                 f"the comment says {text} in total, but with {cpus} CPUs --mem-per-cpu={text} requests {whole}; write "
                 "--mem, or correct the comment",
             )
@@ -101,8 +102,6 @@ def _other_amount(comment: str, size: int) -> str:
     return "" if alike or not number else f"{number} {unit.upper()}B"
 
 
-def _shown(size: int) -> str:
-    return f"{size} MB" if size < 1024 else f"{size / 1024:.4g} GB"
 
 
 def _says_total(comment: str, size: int) -> bool:

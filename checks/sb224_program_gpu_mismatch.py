@@ -81,7 +81,8 @@ def check(job: Job) -> Iterator[Finding]:
         yield _too_many(job, *beyond)
     elif told and all(found.most < gpus for _, found, gpus in told) and not _at_once(job):
         command, found, gpus = max(told, key=lambda each: each[1].most)
-        yield _too_few(job, found, gpus, others or _is_unclear(command))
+        is_default = command.alternatives > 1  # or the script gives several numbers
+        yield _too_few(job, found, gpus, others or is_default)
 
 
 def _gpus(job: Job, command: Invocation) -> int | None:
@@ -120,9 +121,6 @@ def _at_once(job: Job) -> bool:
     return any(each.context.background is not None and weight(job, each) >= Weight.PROGRAM for each in job.invocations)
 
 
-def _is_unclear(command: Invocation) -> bool:
-    """Whether the script gives the number only as a default, or several numbers."""
-    return command.alternatives > 1
 
 
 def _too_many(job: Job, command: Invocation, found: ToldGpus, gpus: int) -> Finding:

@@ -102,8 +102,6 @@ _PER = Regex(r"(?i)\bper\b")
 
 def check(job: Job) -> Iterator[Finding]:
     for setting, text in plain_limits(job, "time", *_COUNTED, *sorted(_OF_GPUS)):
-        if setting.value_span is None:
-            continue
         if setting.name == "time" and "-" not in text and text.count(":") < 2:
             continue  # ambiguous-time reports it
         if setting.name == "time":
@@ -129,13 +127,9 @@ def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     )
     if not meant or _OTHER.search(rest) or 0.9 * limit <= meant <= 1.1 * limit:
         return
-    if (
-        meant < limit
-        and (_ESTIMATE.search(rest) or not _CLAIM.search(rest))
-        or meant > limit
-        and _BOUND.search(rest)
-        and not _RUNS.search(rest)
-    ):
+    if meant < limit and (_ESTIMATE.search(rest) or not _CLAIM.search(rest)):
+        return
+    if meant > limit and _BOUND.search(rest) and not _RUNS.search(rest):
         return
     mistyped = len(found) == 1 and meant > limit and limit in {numbers[0] * each for each in _MINUTES.values()}
     says = " and ".join(
@@ -143,9 +137,8 @@ def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
         for number, unit in zip(numbers, units, strict=True)
         if number
     )
-    assert setting.value_span is not None
     yield Finding(
-        setting.value_span,
+        setting.value_place,
         f"`{setting.as_written}` is {_shown(limit)}, but the comment says {says}; correct one of them",
         "warning" if mistyped else "info",
     )
@@ -159,9 +152,8 @@ def _of_clock(setting: Setting, text: str, limit: int, comment: str) -> Iterator
         return
     meant = times.minutes(found[0])
     if meant and limit > 1.1 * meant:
-        assert setting.value_span is not None
         message = f"`{setting.as_written}` is {_shown(limit)}, but the comment says {found[0]} {bound[0]}"
-        yield Finding(setting.value_span, f"{message}; correct one of them", "info")
+        yield Finding(setting.value_place, f"{message}; correct one of them", "info")
 
 
 def _number(written: str) -> float:
@@ -195,9 +187,8 @@ def _of_count(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
         is_clear = not _CHOICE.search(comment)
     if len(found) != 1 or not is_clear or _number(found[0].lower()) == parse_integer(text):
         return
-    assert setting.value_span is not None
     message = f"`{setting.as_written}` contradicts the comment, which says {found[0]}; correct one of them"
-    yield Finding(setting.value_span, message, "info")
+    yield Finding(setting.value_place, message, "info")
 
 
 def _of_gpus(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
@@ -214,10 +205,9 @@ def _of_gpus(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     # what else such a comment speaks of matters less where the job gets no GPU at all
     if said in (number, 0) or (_CHOICE if number == 0 else _OTHER_COUNT).search(comment):
         return
-    assert setting.value_span is not None
     asks = f"`{setting.as_written}` requests {counted(number, 'GPU') if number else 'no GPU'}"
     message = f"{asks}, but the comment says {counted(said, 'GPU')}; correct one of them"
-    yield Finding(setting.value_span, message, "info" if number else "warning")
+    yield Finding(setting.value_place, message, "info" if number else "warning")
 
 
 CASES = [

@@ -36,13 +36,9 @@ from sbatchlint.job.worlds import LaunchWorld, by_place, find_worlds, from_submi
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
-    "SB303",
-    "launcher-nnodes-missing",
-    severity="error",
-    fix="sometimes",
-    since="0.1.0",
+    "SB303", "launcher-nnodes-missing", severity="error", fix="sometimes", since="0.1.0",
     when=Launchers(*WORLD_LAUNCHERS),
-)
+)  # fmt: skip
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -60,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
         setting_part = setting_part.replace("but set up for one", "set up for one node")
         if happens.endswith("copy"):
             happens = f"{setting_part}, each of the {f'{world.nodes} ' if world.nodes else ''}nodes trains its own copy"
-        if _trains_alone(world):
+        if not _consequence(world):  # the first node has all it waits for, and the others find no place
             first, others = "the first node", "others"
             if world.nodes:
                 first, others = f"the first of {world.nodes} nodes", "other" if world.nodes == 2 else "others"
@@ -104,9 +100,6 @@ def _consequence(world: LaunchWorld) -> str:
     return ""
 
 
-def _trains_alone(world: LaunchWorld) -> bool:
-    """Whether the launcher of the first node has all it waits for, and those of the others find no place."""
-    return not _consequence(world)
 
 
 def _advice(world: LaunchWorld) -> str:

@@ -229,12 +229,8 @@ def _change(job: Job, step: Step, argument: Span, number: int) -> tuple[Span, Ed
     """The place to report, and an edit: the directive that counts tasks where nothing sets nodes, else the argument."""
     request, directives = job.request, job.directives
     tasks = request.setting("ntasks-per-node")
-    sets_count = (
-        "nodes" in step.options
-        or "ntasks" in step.options
-        or request.has_option("nodes")
-        or request.has_option("ntasks")
-    )
+    names = ("nodes", "ntasks")
+    sets_count = not step.options.keys().isdisjoint(names) or request.has_any_option(names)
     if sets_count or tasks is None or step.nodes != 1:
         return argument, None
     if not directives.certain or job.is_embedded and job.directives_expand:

@@ -43,13 +43,12 @@ def check(job: Job) -> Iterator[Finding]:
         if not lone.awaited:
             places.setdefault(lone.place, []).append(lone)
     for span, ranks in places.items():
-        fix = more_tasks(job, ranks[0])
         yield Finding(
             span,
             _message(job, ranks[0]),
             _severity(ranks),
             related=[(each.sign.span, each.sign.words) for each in ranks],
-            fix=None if fix is None else Fix(*fix),
+            fix=more_tasks(job, ranks[0]),
         )
     reported = {lone.invocation.span for ranks in places.values() for lone in ranks}
     for step in job.steps:

@@ -191,9 +191,8 @@ def _lightning_findings(job: Job) -> Iterator[Finding]:
             continue
         yield Finding(
             command.name_span,
-            f"without srun, Lightning expects a rank for each of the job's {tasks} tasks, and waits for "
-            f"{tasks - 1} that "
-            "nothing starts; start the program with srun",
+            f"without srun, Lightning expects a rank for each of the job's {tasks} tasks, and waits for {tasks - 1} "
+            "that nothing starts; start the program with srun",
             related=[(sign.span, sign.words)],
         )
 

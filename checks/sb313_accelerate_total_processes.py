@@ -21,9 +21,9 @@ leave GPUs to something else.
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.launch.literal_counts import literal_number
+from sbatchlint.analysis.launch.literal_counts import literal_value
 from sbatchlint.bash.values import expansions
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.launchers import Setting
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.regex import Regex
@@ -101,12 +101,8 @@ def _count_of_one_node(job: Job, total: Setting) -> str | None:
 
 def _fix(job: Job, total: Setting, setting: Setting, machines: int, share: int | None) -> Fix | None:
     """The fix that writes the number for all machines, where a literal number for one node follows the option."""
-    value = total.value
-    if share is None or value is None or len(value) != 1 or value[0].expansion is not None:
-        return None
-    span = value[0].span
-    between = job.source.slice(Span(min(total.span.end, span.start), span.start)).strip()
-    if literal_number(job, span) is None or between not in ("", "="):
+    span = literal_value(job, total)
+    if share is None or span is None:
         return None
     names = [each.name for each in expansions(setting.value or ())]
     if not names:

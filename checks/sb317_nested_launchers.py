@@ -22,7 +22,7 @@ srun(1), --overlap; live runs on 22.05 and 26.05; https://github.com/rcgsheffiel
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.editing.options import add_step_option
+from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
 from sbatchlint.bash.state import State
 from sbatchlint.bash.trace import Invocation
@@ -47,9 +47,7 @@ JOB_VARIABLES = ("SLURM_JOB_ID", "SLURM_JOBID")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    for finding in _all_findings(job):
-        if finding is not None:
-            yield finding
+    yield from filter(None, _all_findings(job))
 
 
 def _all_findings(job: Job) -> Iterator[Finding | None]:
@@ -200,13 +198,10 @@ def _srun_in_step(job: Job, invocation: Invocation, outer: Step) -> Finding | No
         f"this srun waits for CPUs and memory that the srun on line {job.line(place.start)} holds, so the job hangs "
         "until its time limit; add `--overlap` to the outer srun",
         related=[(place, "srun starts it")],
-        fix=partial(_overlap, job, outer),
+        fix=partial(with_step_option, job, [outer], "--overlap", "add --overlap to the outer step"),
     )
 
 
-def _overlap(job: Job, outer: Step) -> Fix | None:
-    edits = add_step_option(job, [outer], "--overlap")
-    return None if edits is None else Fix("add --overlap to the outer step", edits)
 
 
 def _srun_in_mpi(job: Job, invocation: Invocation) -> Finding | None:

@@ -32,7 +32,7 @@ from itertools import chain, pairwise
 from math import prod
 
 from sbatchlint.analysis.launch.cpu_use import cpus_of_process
-from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
+from sbatchlint.analysis.launch.literal_counts import literal_span, literal_value
 from sbatchlint.analysis.launch.mpi_slots import (
     Slots,
     is_open_mpi,
@@ -42,7 +42,7 @@ from sbatchlint.analysis.launch.mpi_slots import (
     too_few_slots,
 )
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
-from sbatchlint.bash.values import expansions, shown_text, text_of
+from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
 from sbatchlint.job.launchers import Mpi
 from sbatchlint.job.steps import Step
@@ -76,14 +76,9 @@ _OF_PROCESSES = Regex(r"(?i)proc|task|rank|core|cpu|mpi|(?:^|_)n?np(?:$|_)|^n$|^
 
 
 def check(job: Job) -> Iterator[Finding]:
-    alone = False
-    for finding in (*(_mpirun(job, launch) for launch in job.launches), *(_step(job, step) for step in job.steps)):
-        if finding is not None:
-            yield finding
-            alone = True
-    largest = None if alone else _largest(job)
-    if largest is not None:
-        yield largest
+    of_launches = [_oversubscribed(job, launch) or _mpirun(job, launch) for launch in job.launches]
+    found = [*of_launches, *(_step(job, step) for step in job.steps)]
+    yield from filter(None, found if any(found) else [_largest(job)])
 
 
 def _largest(job: Job) -> Finding | None:
@@ -180,16 +175,11 @@ def _oversubscribed(job: Job, launch: Launch) -> Finding | None:
 
 def _mpirun(job: Job, launch: Launch) -> Finding | None:
     launcher = launch.launcher
-    found_shared = _oversubscribed(job, launch)
-    if found_shared is not None:
-        return found_shared
     if not isinstance(launcher, Mpi) or not takes_slots(job, launch):
         return None
     found = too_few_slots(job, launch)
-    if found is not None and _fits_by_ppn(job, launch, launcher):
-        return None
     if found is not None:
-        return _too_many(job, launch, launcher, found)
+        return None if _fits_by_ppn(job, launch, launcher) else _too_many(job, launch, launcher, found)
     tasks, setting = tasks_of_job(job)
     total = launcher.total_processes
     if tasks is None:
@@ -304,8 +294,8 @@ def _advice(job: Job, number: int, in_grid: bool) -> str:
         elif per_node and not number % per_node:
             more = [f"`--nodes={number // per_node}`"]
         return ", or ".join([*more, *fewer]) or "numbers that agree"
-    only = cpus is None or cpus.value == "1"
-    return f"`--ntasks={number}`" if cpus is None or only else f"`--ntasks={number}` instead of `{cpus.as_written}`"
+    instead_of = "" if cpus is None or cpus.value == "1" else f" instead of `{cpus.as_written}`"
+    return f"`--ntasks={number}`{instead_of}"
 
 
 def _has_threads(launch: Launch) -> bool:
@@ -336,12 +326,8 @@ def _from_slurm(job: Job, launcher: Mpi) -> Fix | None:
     total = launcher.total_processes
     if total is None or not job.request.has_option("ntasks") and not job.request.has_option("ntasks-per-node"):
         return None
-    value = total.value
-    if "np" not in launcher.options or value is None or len(value) != 1 or value[0].expansion is not None:
-        return None
-    span = value[0].span
-    between = job.source.slice(Span(min(total.span.end, span.start), span.start)).strip()
-    if text_of(value) is None or literal_number(job, span) is None or between not in ("", "=") or job.is_embedded:
+    span = literal_value(job, total)
+    if "np" not in launcher.options or span is None or job.is_embedded:
         return None
     line = job.source.slice(Span(job.source.line_of(span.start).start, span.start))
     name = _ASSIGNED.search(line)

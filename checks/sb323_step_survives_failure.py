@@ -18,10 +18,10 @@ https://github.com/PrimeIntellect-ai/prime-rl/pull/2577
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.editing.options import add_step_option
+from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.launch.rank_signs import rank_sign, spawns_others
 from sbatchlint.bash.trace import Invocation, is_set
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step
@@ -34,6 +34,8 @@ CARD = Card("SB323", "step-survives-failure", severity="info", fix="sometimes", 
 # Variables with which programs on several nodes find each other, or set up their communication.
 MEETING = Regex(r"(?:MASTER_ADDR|NCCL_\w+|RCCL_\w+)$")
 OPTION = "--kill-on-bad-exit=1"
+TITLE = f"end the step at the first failure: {OPTION}"
+_AFTER = ("nodes", "ntasks", "ntasks-per-node", "cpu-bind")
 
 
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
@@ -59,7 +61,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         yield Finding(
             step.invocation.name_span,
             f"if `{program}` fails on one {of}, {others} until a timeout; add `{OPTION}` to srun",
-            fix=partial(_fix, job, step),
+            fix=partial(with_step_option, job, [step], OPTION, TITLE, _AFTER, safe=True),
         )
 
 
@@ -121,9 +123,6 @@ def _is_one_of_many(job: Job, step: Step, command: Invocation) -> bool:
     return any(each.exported and each.alternatives and MEETING.match(name) for name, each in variables)
 
 
-def _fix(job: Job, step: Step) -> Fix | None:
-    edits = add_step_option(job, [step], OPTION, ("nodes", "ntasks", "ntasks-per-node", "cpu-bind"))
-    return None if edits is None else Fix(f"end the step at the first failure: {OPTION}", edits, safe=True)
 
 
 CASES = [

@@ -204,7 +204,7 @@ def _start_all_ranks(job: Job, invocation: Invocation) -> Fix | None:
     for rank in lone_ranks(job):
         if rank.awaited and rank.invocation is invocation:
             fix = more_tasks(job, rank)
-            return None if fix is None else Fix("start all ranks", fix.edits)
+            return None if fix is None else fix._replace(title="start all ranks")
     return None
 
 

@@ -22,11 +22,12 @@ swift/megatron/arguments/megatron_args.py, ms-swift 4.6; https://github.com/pyto
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.editing.options import lines_above
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.analysis.training.layouts import Layout, parallel_layouts
 from sbatchlint.bash.trace import Invocation, VariableAssignment, exported, is_set
 from sbatchlint.bash.values import text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
 from sbatchlint.job.launches import container_of
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
@@ -59,10 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
         (kind, finding), *others = [_layout_finding(job, layout) for layout in group]
         if finding is not None and all(other == kind for other, _ in others):
             yield finding
-    for launch in job.launches:
-        finding = _torchtitan_finding(job, launch)
-        if finding is not None:
-            yield finding
+    yield from filter(None, (_torchtitan_finding(job, launch) for launch in job.launches))
 
 
 def _layout_finding(job: Job, layout: Layout) -> tuple[str, Finding | None]:
@@ -165,22 +163,15 @@ def _change_value(job: Job, setting: VariableAssignment | None, number: int) -> 
 def _add_export(job: Job, invocation: Invocation, number: int) -> Fix | None:
     """The fix that adds an `export` on a line before the command of the batch script that runs the program."""
     outermost = [invocation, *invocation.ancestors()][-1]
-    start, source = outermost.span.start, job.source
-    if (
-        job.is_embedded
-        or job.in_quoted_text(start)
-        or source.included_from(start) is not None
-        or outermost.context.calls
-    ):
+    start, container = outermost.span.start, container_of(invocation)
+    if job.is_embedded or job.in_quoted_text(start) or job.source.included_from(start) is not None:
         return None
-    container = container_of(invocation)
-    if container is not None and not container.inherits:
+    if outermost.context.calls or container is not None and not container.inherits:
         return None
-    row = source.line_of(start)
-    indent = source.text[row.start : start]
-    if indent.strip() or CONTINUED.search(source.text[: row.start]):
+    added = lines_above(job, start, [f"export {NAME}={number}"])
+    if added is None or CONTINUED.search(job.source.text[: added.span.start]):
         return None
-    return Fix(f"set {NAME} to {number}", [insert(row.start, f"{indent}export {NAME}={number}\n")])
+    return Fix(f"set {NAME} to {number}", [added])
 
 
 CASES = [

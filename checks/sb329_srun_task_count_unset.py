@@ -22,13 +22,13 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.editing.options import add_step_option
+from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.bash.variables import Variable
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, shortened
+from sbatchlint.check import Bad, Card, Finding, Good, Job, shortened
 from sbatchlint.job.environment import COUNTING_OPTIONS, TASK_COUNTS
 from sbatchlint.job.geometry import available_cpus
 from sbatchlint.job.launchers import python_of
@@ -52,13 +52,9 @@ MPI = Regex(r"(?:^|[^a-z])i?mpi|mpich|mvapich|pmix?\b", re.IGNORECASE)
 
 
 def check(job: Job) -> Iterator[Finding]:
-    request = job.request
-    if request.has_any_option(COUNTING):
+    if job.request.has_any_option(COUNTING):
         return
-    for step in job.steps:
-        finding = _finding(job, step)
-        if finding is not None:
-            yield finding
+    yield from filter(None, (_finding(job, step) for step in job.steps))
 
 
 def _finding(job: Job, step: Step) -> Finding | None:
@@ -89,7 +85,9 @@ def _finding(job: Job, step: Step) -> Finding | None:
         f"{job.versions.in_brackets(releases)}; write `{one}`",
         severity="info" if available is None and cpus > LIKELY else None,
         related=[(reason.span, "the CPUs of one task")],
-        fix=partial(_fix, job, step, one, once_a_node),
+        fix=partial(
+            with_step_option, job, [step], one, f"give the step {one}", ("nodes", "nodelist"), safe=once_a_node
+        ),
         versions=releases,
     )
 
@@ -139,9 +137,6 @@ def _may_use_mpi(job: Job, step: Step) -> bool:
     return any(MPI.search(word) for word in (*loaded, *words))
 
 
-def _fix(job: Job, step: Step, one: str, safe: bool) -> Fix | None:
-    edits = add_step_option(job, [step], one, ("nodes", "nodelist"))
-    return None if edits is None else Fix(f"give the step {one}", edits, safe)
 
 
 CASES = [

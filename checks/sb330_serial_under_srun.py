@@ -22,14 +22,14 @@ srun(1)
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.editing.options import add_step_option
+from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.launch.serial_programs import is_serial, written_file
 from sbatchlint.analysis.script.background import enclosing_loops
 from sbatchlint.analysis.script.counted_loops import loop_counts
 from sbatchlint.analysis.script.threads import threaded_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.paths import LOCAL_VARIABLES, classify
 from sbatchlint.job.python.program import python_program
@@ -64,19 +64,15 @@ _TOOLS: dict[str, Regex] = {
     "svn": Regex(r"(?:checkout|co|update|up|export)\b.*"),
     **dict.fromkeys(("pigz", "unpigz", "zip", "7z"), Regex(r"(?!.*(?:-c|-t|--stdout|--version|--help)\b).+")),
     "wget": Regex(r"(?!.*(?:-\w*O ?-(?: |$)|--spider)).*"),
-    "pip": Regex(r"(?:install|uninstall|download)\b.*"),
-    "pip3": Regex(r"(?:install|uninstall|download)\b.*"),
-    "conda": Regex(r"(?:install|create|env create|env update|update)\b.*"),
-    "mamba": Regex(r"(?:install|create|env create|env update|update)\b.*"),
+    **dict.fromkeys(("pip", "pip3"), Regex(r"(?:install|uninstall|download)\b.*")),
+    **dict.fromkeys(("conda", "mamba"), Regex(r"(?:install|create|env create|env update|update)\b.*")),
     "make": Regex(r"(?!.*-(?:n|q)\b).*"),
     "cmake": Regex(r"(?!-E|--version|--help).+"),
-    "gunzip": Regex(r"(?!.*(?:-c|-t|--stdout)\b).+"),
-    "gzip": Regex(r"(?!.*(?:-c|-t|--stdout)\b).+"),
+    **dict.fromkeys(("gunzip", "gzip"), Regex(r"(?!.*(?:-c|-t|--stdout)\b).+")),
     "mvn": Regex(r".*"),
     "npm": Regex(r"(?:install|ci|run)\b.*"),
     "cargo": Regex(r"(?:build|install)\b.*"),
-    "apt": Regex(r"(?:-\S+ )*(?:install|update|upgrade)\b.*"),
-    "apt-get": Regex(r"(?:-\S+ )*(?:install|update|upgrade)\b.*"),
+    **dict.fromkeys(("apt", "apt-get"), Regex(r"(?:-\S+ )*(?:install|update|upgrade)\b.*")),
     # programs with threads, but without ranks, and programs with neither
     **dict.fromkeys(
         (
@@ -120,15 +116,15 @@ def check(job: Job) -> Iterator[Finding]:
             if found is None or World(job, command, None, step).isolation not in ("", "part"):
                 continue
             program, writes = found
-            edits = add_step_option(job, [step], "--nodes=1 --ntasks=1", ()) if _is_alone(step) else None
             reason = step.geometry.reason
+            fix = with_step_option(job, [step], "--nodes=1 --ntasks=1", "start it once") if _is_alone(step) else None
             yield Finding(
                 command.name_span,
                 f"each of {tasks} tasks (srun, line {job.line(step.span.start)}) does the whole work of {program}: "
                 f"they {writes}; write `srun --nodes=1 --ntasks=1`",
                 "warning" if command.name in _GROMACS else None,
                 related=[] if reason is None else [(reason[0], f"{tasks} tasks")],
-                fix=None if edits is None else Fix("start it once", edits),
+                fix=fix,
             )
             break
 
@@ -157,14 +153,13 @@ def _one_for_each(job: Job, launching: set[int]) -> Iterator[Finding]:
             number = counts.get(loops[-1], 1) if len(loops) == 1 else 1
         if number != tasks or any(each.program[0].name != first.program[0].name for each in steps):
             continue
-        edits = add_step_option(job, steps, "--nodes=1 --ntasks=1 --exact", ())
         yield Finding(
             first.program[0].name_span,
             f"each of these {number} steps starts {all_of(tasks, 'task')} of the job, {number * tasks} in all; "
             "write `srun --nodes=1 --ntasks=1 --exact`",
             "warning",
             related=[] if first.geometry.reason is None else [(first.geometry.reason[0], f"{tasks} tasks")],
-            fix=None if edits is None else Fix("start one task in each", edits),
+            fix=with_step_option(job, steps, "--nodes=1 --ntasks=1 --exact", "start one task in each"),
         )
 
 

@@ -67,10 +67,9 @@ class Port(NamedTuple):
 def check(job: Job) -> Iterator[Finding]:
     before: dict[tuple[str, str], list[LaunchWorld]] = {}
     for place in by_place(find_worlds(job)):
-        port = _common_port(place)
-        if port is None:
+        world, port = place[0], _port(place[0])
+        if port is None or any(_port(other) != port for other in place):
             continue
-        world = place[0]
         same = before.setdefault(port[:2], [])
         same[:] = [each for each in same[-MOST_COMPARED:] if not _is_awaited(job, each, world)]
         other = next((each for each in same if _at_once(job, each, world)), None)
@@ -121,19 +120,17 @@ def _standalone(job: Job, launch: Launch) -> Fix | None:
 # --- the port --------------------------------------------------------------------------------------------
 
 
-def _common_port(place: list[LaunchWorld]) -> Port | None:
-    """The port of a launcher, if all worlds that it starts have the same one."""
-    found = {_port(world) for world in place}
-    return found.pop() if len(found) == 1 else None
 
 
 def _port(world: LaunchWorld) -> Port | None:
     """The port that a launcher opens on its node; None where it is unknown, or the launcher chooses a free one."""
-    launcher = world.launcher
+    launcher, container = world.launcher, world.launch.container
     if not launcher.is_a("ranks") or not launcher.spawns or launcher.cpu or launcher.standalone:
         return None
-    if not world.certain or world.nodes_setting.number != 1 or launcher.hostfile is not None or _has_own_network(world):
+    if not world.certain or world.nodes_setting.number != 1 or launcher.hostfile is not None:
         return None
+    if container is not None and container.kind in ("docker", "podman"):
+        return None  # it has a network of its own
     if launcher.kind == "accelerate" and world.processes == 1 and "multi_gpu" not in launcher.flags:
         return None  # starts its program without a rendezvous
     rendezvous = launcher.rendezvous
@@ -152,9 +149,6 @@ def _port(world: LaunchWorld) -> Port | None:
     return Port(number or "", f"{rendezvous.backend} {'' if name is None else name.text}", True)
 
 
-def _has_own_network(world: LaunchWorld) -> bool:
-    container = world.launch.container
-    return container is not None and container.kind in ("docker", "podman")
 
 
 # --- at the same time, on one node ------------------------------------------------------------------------
@@ -233,9 +227,8 @@ def _is_in_tasks(job: Job, world: LaunchWorld) -> bool:
     step = world.step
     if step is None or step.geometry.several is not True or step.geometry.ignored is not False:
         return False
-    return (
-        not world.isolation.startswith("restricted") and not _is_remote(world) and not is_duplicated(job, world.launch)
-    )
+    restricted = world.isolation.startswith("restricted")
+    return not restricted and not _is_remote(world) and not is_duplicated(job, world.launch)
 
 
 CASES = [

@@ -66,10 +66,10 @@ def check(job: Job) -> Iterator[Finding]:
                 continue
             for path, place in _written(job, command):
                 if _is_shared(job, step, command, path, moved):
-                    reason = step.geometry.reason
+                    reason, name = step.geometry.reason, shown_text(path).rpartition("/")[2]
                     yield Finding(
                         place,
-                        f"{all_of(tasks, 'task')} of this step write {_name(path)} at once, so only one task's file is "
+                        f"{all_of(tasks, 'task')} of this step write `{name}` at once, so only one task's file is "
                         f"left; {_advice(command)}",
                         related=[] if reason is None else [(reason[0], f"{tasks} tasks")],
                     )
@@ -114,8 +114,6 @@ def _is_shared(job: Job, step: Step, command: Invocation, path: Pieces, moved: b
     return not classify(path, job.site, None).private or (step.tasks_per_node or 0) > 1
 
 
-def _name(path: Pieces) -> str:
-    return f"`{shown_text(path).rpartition('/')[2]}`"
 
 
 def _advice(command: Invocation) -> str:

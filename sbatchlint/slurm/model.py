@@ -60,6 +60,11 @@ class Setting(Record):
         return self.line.text.span(self.begin, self.option_end)
 
     @property
+    def value_place(self) -> Span:
+        """The place of the value; that of the whole setting where it has none."""
+        return self.value_span or self.span
+
+    @property
     def known(self) -> bool:
         """Whether the value is known, or there is none."""
         return self.value is None or UNKNOWN not in self.value

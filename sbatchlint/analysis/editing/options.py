@@ -13,6 +13,7 @@ from sbatchlint.bash.syntax.tree import Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
+from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import is_plain
 from sbatchlint.job.launchers import Launcher, Setting
@@ -82,6 +83,14 @@ def add_step_option(
         if all(_count_within(step, starts) == 1 for group in groups.values() for step in group):
             return [insert(at, place.separator + option) for at, place in sorted(places.items())]
     return None
+
+
+def with_step_option(
+    job: Job, steps: Iterable[Step], option: str, title: str, after: Collection[str] = (), *, safe: bool = False
+) -> Fix | None:
+    """The fix that adds an option to these steps, as `add_step_option` does; None where that gives no edits."""
+    edits = add_step_option(job, steps, option, after)
+    return None if edits is None else Fix(title, edits, safe)
 
 
 def remove_step_option(job: Job, step: Step, option: StepOption) -> Edit | None:

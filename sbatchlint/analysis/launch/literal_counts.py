@@ -2,6 +2,7 @@
 
 from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.job import Job
+from sbatchlint.job.launchers import Setting
 from sbatchlint.job.srun import StepOption
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
@@ -23,6 +24,15 @@ def literal_span(value: Pieces | None) -> Span | None:
     if value is None or len(value) != 1 or value[0].expansion is not None or text_of(value) is None:
         return None
     return value[0].span
+
+
+def literal_value(job: Job, setting: Setting) -> Span | None:
+    """The place of a launcher's number that is written literally, right after its option; None for others."""
+    span = literal_span(setting.value)
+    if span is None or literal_number(job, span) is None:
+        return None
+    between = job.source.slice(Span(min(setting.span.end, span.start), span.start)).strip()
+    return span if between in ("", "=") else None
 
 
 def literal_digits(value: Pieces | None) -> Span | None:

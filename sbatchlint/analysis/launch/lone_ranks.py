@@ -11,6 +11,7 @@ from sbatchlint.analysis.launch.literal_counts import literal_number, task_edits
 from sbatchlint.analysis.launch.rank_signs import RankSign, rank_sign
 from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported, is_set
+from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job
 from sbatchlint.job.argv import integer
 from sbatchlint.job.gpus import step_gpus
@@ -116,14 +117,7 @@ def _reads_world_size(invocation: Invocation, sign: RankSign, step: Step, expect
 # --- a task for each rank ------------------------------------------------------------------------------
 
 
-class MoreTasks(NamedTuple):
-    """A fix by which a program gets all of its ranks: its title, and its edits."""
-
-    title: str
-    edits: list[Edit]
-
-
-def more_tasks(job: Job, lone: LoneRank) -> MoreTasks | None:
+def more_tasks(job: Job, lone: LoneRank) -> Fix | None:
     """The fix that starts as many tasks per node as the program needs.
 
     None where it would change other steps, or a number is not literal.
@@ -134,10 +128,10 @@ def more_tasks(job: Job, lone: LoneRank) -> MoreTasks | None:
     if "cpus-per-task" in step.options or "gpus-per-task" in step.options or not step.certain:
         return None
     edits = task_edits(job, step, expected)
-    return None if edits is None else MoreTasks(f"run {expected} tasks per node in this step", edits)
+    return None if edits is None else Fix(f"run {expected} tasks per node in this step", edits)
 
 
-def _by_directive(job: Job, step: Step, expected: int) -> MoreTasks | None:
+def _by_directive(job: Job, step: Step, expected: int) -> Fix | None:
     """The fix that sets the tasks of the whole job; None where it would change steps that do not need the same."""
     request, directives = job.request, job.directives
     if not directives.certain or job.is_embedded and job.directives_expand:
@@ -180,4 +174,4 @@ def _by_directive(job: Job, step: Step, expected: int) -> MoreTasks | None:
         edits.append(replacement(directives, setting, str(number // expected)))
         shared.append(resource)
     title = f"request {expected} tasks per node"
-    return MoreTasks(title + (f", which share the {' and '.join(shared)}" if shared else ""), edits)
+    return Fix(title + (f", which share the {' and '.join(shared)}" if shared else ""), edits)
