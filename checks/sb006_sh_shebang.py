@@ -201,7 +201,7 @@ def _bashisms(job: Job) -> Iterator[Bashism]:
         for what, effect, severity in _in_node(node, string, absent):
             yield _at(node, what, effect, severity)
         if isinstance(node, For):
-            yield from _in_braces(node.words or (), string)
+            yield from _in_braces(node.words or ())
 
 
 def _in_command(command: Simple, names: list[str], string: str, absent: str, defined: bool) -> Iterator[Bashism]:
@@ -245,12 +245,12 @@ def _in_command(command: Simple, names: list[str], string: str, absent: str, def
         for directive in ("%q", "%("):
             if name == "printf" and words and directive in words[0].replace("%%", ""):
                 yield _at(command.words[1], f"printf {directive}", "an invalid directive", WRONG)
-    yield from _in_braces([word for word in command.words if isinstance(word, Word)], string)
+    yield from _in_braces([word for word in command.words if isinstance(word, Word)])
 
 
-def _in_braces(words: Iterable[Word], string: str) -> Iterator[Bashism]:
+def _in_braces(words: Iterable[Word]) -> Iterator[Bashism]:
     for word in words:
-        if BRACES.search("".join(_brace_text(part, string) for part in word.parts)):
+        if BRACES.search("".join(_brace_text(part) for part in word.parts)):
             yield _at(word, _BRACES_SAID, "left unchanged", WRONG)
 
 
@@ -330,7 +330,7 @@ def _names(command: Simple) -> list[str]:
     return [_literal(word) for word in command.words]
 
 
-def _brace_text(part: object, string: str) -> str:
+def _brace_text(part: object) -> str:
     """Unquoted text as written, a quoted or escaped part as \\x02, an expansion as \\x01."""
     if not isinstance(part, Literal):
         return "\x01"

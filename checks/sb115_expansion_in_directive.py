@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.directives.typos import EXPANSION
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.slurm.grammar.patterns import VARIABLES
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.numbers import is_number
@@ -48,16 +49,9 @@ TEXTS = ("comment", "extra")
 UNCHECKED = (*TEXTS, "account", "job-name", "mail-user", "qos", "wckey")
 VARIABLE = Regex(r"\$\{?(\w+)\}?")
 PATTERNS = {
-    "USER": "%u",
-    "LOGNAME": "%u",
-    "SLURM_JOB_USER": "%u",
-    "SLURM_JOB_ID": "%j",
-    "SLURM_JOBID": "%j",
-    "J": "%j",
-    "SLURM_JOB_NAME": "%x",
-    "SLURM_ARRAY_JOB_ID": "%A",
-    "SLURM_ARRAY_TASK_ID": "%a",
-    "SLURMD_NODENAME": "%N",
+    **{name: f"%{letter}" for letter, name in VARIABLES.items()},
+    **dict.fromkeys(("LOGNAME", "SLURM_JOB_USER"), "%u"),
+    **dict.fromkeys(("SLURM_JOBID", "J"), "%j"),
     "HOSTNAME": "%N",
     "SLURM_RESTART_COUNT": "%r",
 }

@@ -180,15 +180,15 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     paths: list[Unfilled] = []
     failing: list[Unfilled] = []
     others: list[Unfilled] = []
-    for each in words:
-        if each.span.start in places:
+    for word in words:
+        if word.span.start in places:
             continue
-        is_passed = each.use in ("argument", "environment")
-        group = paths if is_passed and each.kind == "path" else failing if each.certain and not is_passed else others
-        group.append(each)
+        is_passed = word.use in ("argument", "environment")
+        group = paths if is_passed and word.kind == "path" else failing if word.certain and not is_passed else others
+        group.append(word)
     found = [
-        finding._replace(severity="info") if _is_explained(job, each) else finding
-        for each, finding in ((each, _in_word(each)) for each in (*failing, *others))
+        _in_word(word)._replace(severity="info") if _is_explained(job, word) else _in_word(word)
+        for word in (*failing, *others)
     ]
     yield from _one_of(job, [*redirected, *found])
     if paths:

@@ -69,7 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
                 yield from _missing(job, block, problem)
             elif problem.kind == "unexpected-value" and problem.candidates[0] not in CHANGED:
                 yield _unexpected(job, block, problem)
-        yield from _glued(job, block)
+        yield from _glued(block)
     for setting in job.directives.every_setting:
         if swallowed_option(setting):
             message = f"--{setting.name} has no value, so sbatch reads `{setting.text}` on a later line as its value"
@@ -98,7 +98,7 @@ def _severity_of_swallowed(job: Job, setting: Setting) -> str | None:
     return "warning" if alone and option is not None and are_only_told((setting.name, option.name)) else None
 
 
-def _glued(job: Job, block: Directives) -> Iterator[Finding]:
+def _glued(block: Directives) -> Iterator[Finding]:
     """Findings on options that are part of a value, as a space is missing before them: `--output=log--gres=gpu:1`."""
     for setting in block.settings:
         match = None if not setting.value else GLUED.search(setting.value)

@@ -30,6 +30,7 @@ from sbatchlint.analysis.script.pipeline_runs import ends_script
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.slurm.grammar.patterns import VARIABLES
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
@@ -42,16 +43,6 @@ _HAPPENS = {
     "mail-user": ("no mail arrives", "write your address", "warning"),
     "chdir": ("no such folder exists", "write the name of the folder", "error"),
     "job-name": ("the name contains it literally", "remove it from the name", "info"),
-}
-# The variables that bash has instead.
-_VARIABLES = {
-    "A": "SLURM_ARRAY_JOB_ID",
-    "J": "SLURM_JOB_ID",
-    "N": "SLURMD_NODENAME",
-    "a": "SLURM_ARRAY_TASK_ID",
-    "j": "SLURM_JOB_ID",
-    "u": "USER",
-    "x": "SLURM_JOB_NAME",
 }
 _IN_COMMAND = Regex(r"%([AJNajux])(?![A-Za-z0-9%])")
 # Commands all of whose operands are names of files, and those that create the last one.
@@ -97,7 +88,7 @@ def _in_commands(job: Job) -> Iterator[Finding]:
         what = "all jobs use the same literal name"
     elif ends:
         what += ", and `set -e` ends the job"
-    variable = _VARIABLES[match[1]]
+    variable = VARIABLES[match[1]]
     if not job.request.has_option("array") and "SLURM_ARRAY_" not in job.source.text:
         variable = variable.replace("ARRAY_JOB", "JOB").replace("ARRAY_TASK", "JOB")
     yield Finding(

@@ -86,8 +86,7 @@ def check(job: Job) -> Iterator[Finding]:
         sign = next((each for each in need.signs if _prepared(each) is None), need.signs[0])
         effect = f": at many sites the {'step' if job.request.heterogeneous else 'job'} sees none"
         effect = effect if need.whole_nodes else ""
-        does = f"{'may use' if need.alone else 'uses'} one ({sign.words})"
-        does = _prepared(sign) or does
+        does = _prepared(sign) or f"{'may use' if need.alone else 'uses'} one ({sign.words})"
         is_wrapped = job.submission is not None and job.submission.wrapped
         write = f"add `{option}` to sbatch" if is_wrapped else f"add `#SBATCH {option}`"
         write = f"{'if needed, ' if need.alone else ''}{write}"
@@ -139,10 +138,10 @@ def _in_partition_without(job: Job, need: GpuNeed, with_gpus: Sequence[str]) -> 
 
 def _is_in_docker(job: Job, span: Span) -> bool:
     """Whether a place belongs to what docker starts beside steps: its daemon, outside the job, has all GPUs."""
-    for each in job.invocations:
-        container = each.spawn.info
-        if isinstance(container, Container) and container.kind == "docker" and each.span.contains(span):
-            return enclosing_step(each.context) is None  # a step shows that tasks are counted
+    for command in job.invocations:
+        container = command.spawn.info
+        if isinstance(container, Container) and container.kind == "docker" and command.span.contains(span):
+            return enclosing_step(command.context) is None  # a step shows that tasks are counted
     return False
 
 

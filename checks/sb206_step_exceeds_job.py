@@ -68,8 +68,6 @@ def check(job: Job) -> Iterator[Finding]:
                 yield finding
 
 
-
-
 def _too_many_nodes(job: Job, step: Step) -> Finding | None:
     """The finding on a step with more nodes than the job; where it has fewer tasks than nodes, those count."""
     option, request = step.option("nodes"), step.request

@@ -97,7 +97,7 @@ def _bound_launchers(job: Job) -> Iterator[Finding]:
         since = "" if most < count else " in Slurm 25.11 and later"
         line = job.line(world.invocation.span.start)
         # One task on each node can have as many GPUs as there are processes.
-        edit = _with_value(job, step, "gpus-per-task", count, None) if step.tasks_per_node == 1 else None
+        edit = _with_value(job, step, count, None) if step.tasks_per_node == 1 else None
         yield Finding(
             span,
             f"`{words}` shows each task {gpus}{since}, but {launcher.name} (line {line}) starts {count} processes "
@@ -108,9 +108,9 @@ def _bound_launchers(job: Job) -> Iterator[Finding]:
         )
 
 
-def _with_value(job: Job, step: Step, name: str, number: int, other: str | None) -> Edit | None:
-    """The edit that sets an option of the srun or the job to another number, and to the name `other` if given."""
-    option = step.option(name)
+def _with_value(job: Job, step: Step, number: int, other: str | None) -> Edit | None:
+    """The edit that sets --gpus-per-task to another number, or the option `other` in its place."""
+    option = step.option("gpus-per-task")
     if option is not None:
         span = literal_span(option.value)
         if span is None or literal_number(job, span) is None:
@@ -118,9 +118,9 @@ def _with_value(job: Job, step: Step, name: str, number: int, other: str | None)
         if other is None:
             return Edit(span, str(number))
         whole = Span(option.span.start, span.end)
-        is_joined = job.source.slice(whole) == f"--{name}={job.source.slice(span)}"
+        is_joined = job.source.slice(whole) == f"--gpus-per-task={job.source.slice(span)}"
         return Edit(whole, f"--{other}={number}") if is_joined else None
-    setting = step.request.setting(name)
+    setting = step.request.setting("gpus-per-task")
     if setting is None or literal_number(job, setting.value_span) is None:
         return None
     if other is None:
@@ -223,7 +223,7 @@ def _all_visible(job: Job, step: Step, sharing: StepGpus) -> tuple[Edit | None, 
     number = tasks * per_task
     if "gpus-per-task" in step.options and step.request.has_option("gpus-per-task"):
         return None, f"--gpus-per-node={number}"
-    return _with_value(job, step, "gpus-per-task", number, "gpus-per-node"), f"--gpus-per-node={number}"
+    return _with_value(job, step, number, "gpus-per-node"), f"--gpus-per-node={number}"
 
 
 # --- ranks that all see the same GPU of their node -----------------------------------------------------

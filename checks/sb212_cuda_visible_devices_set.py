@@ -89,8 +89,6 @@ def _are_all(ids: tuple[int, ...], available: int) -> bool:
     return len(set(ids)) == available and max(ids) < available
 
 
-
-
 def check(job: Job) -> Iterator[Finding]:
     if job.phase is Phase.BATCH and not job.request.may_have_all_gpus:
         yield from _computed(job)

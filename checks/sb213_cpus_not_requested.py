@@ -98,13 +98,13 @@ def _one_cpu(
         return
     # A job with several nodes, or as many GPUs as most nodes have, often gets whole nodes with all their CPUs.
     whole = gpus >= 8 or several
-    each, add = f"{gpus} GPUs", "--cpus-per-task or --cpus-per-gpu"
+    requested, add = f"{gpus} GPUs", "--cpus-per-task or --cpus-per-gpu"
     if several:
-        each, add = f"{gpus} GPUs per node", "--cpus-per-gpu"
+        requested, add = f"{gpus} GPUs per node", "--cpus-per-gpu"
     asks = "component requests" if request.heterogeneous else "job requests"
     yield Finding(
         settings[0].span,
-        f"the {asks} {each} but no CPUs: {share}{_unless(more)}; add {add}",
+        f"the {asks} {requested} but no CPUs: {share}{_unless(more)}; add {add}",
         "info" if whole and more is None else None,
     )
 

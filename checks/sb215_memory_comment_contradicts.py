@@ -102,8 +102,6 @@ def _other_amount(comment: str, size: int) -> str:
     return "" if alike or not number else f"{number} {unit.upper()}B"
 
 
-
-
 def _says_total(comment: str, size: int) -> bool:
     """Whether a comment names a total, or just this amount."""
     if _TOTAL.search(comment):

@@ -40,7 +40,7 @@ CARD = Card(
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
     if step.in_other_job or job.request.heterogeneous:
         return
-    found = _on_command_line(job, step) or _with_job(job, step) or _of_job(job, step) or _of_variables(job, step)
+    found = _on_command_line(job, step) or _with_job(job, step) or _of_job(job, step) or _of_variables(step)
     if found is not None:
         yield found
 
@@ -99,7 +99,7 @@ def _of_job(job: Job, step: Step) -> Finding | None:
     )
 
 
-def _of_variables(job: Job, step: Step) -> Finding | None:
+def _of_variables(step: Step) -> Finding | None:
     """The finding on a step that inherits two amounts of memory, of which one is the script's own."""
     if not step.certain or any(each in step.options for each in MEMORY.values()):
         return None

@@ -132,8 +132,8 @@ def _is_sure(job: Job, command: Invocation, tasks: int) -> bool:
 
 def _nodes_needed(job: Job) -> int:
     """The nodes on which the tasks have room, at least; 1 where that is not known."""
-    tasks, each = (whole(job.request.value(name)) for name in ("ntasks", "ntasks-per-node"))
-    return 1 if tasks is None or not each else -(-tasks // each)
+    tasks, per_node = (whole(job.request.value(name)) for name in ("ntasks", "ntasks-per-node"))
+    return 1 if tasks is None or not per_node else -(-tasks // per_node)
 
 
 def _is_told_tasks(job: Job, command: Invocation) -> bool:

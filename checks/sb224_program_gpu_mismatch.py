@@ -78,7 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
         told.append((command, found, gpus))
     beyond = next((each for each in told if _is_beyond(each[1], each[2])), None)
     if beyond is not None:
-        yield _too_many(job, *beyond)
+        yield _too_many(job, *beyond[1:])
     elif told and all(found.most < gpus for _, found, gpus in told) and not _at_once(job):
         command, found, gpus = max(told, key=lambda each: each[1].most)
         is_default = command.alternatives > 1  # or the script gives several numbers
@@ -121,9 +121,7 @@ def _at_once(job: Job) -> bool:
     return any(each.context.background is not None and weight(job, each) >= Weight.PROGRAM for each in job.invocations)
 
 
-
-
-def _too_many(job: Job, command: Invocation, found: ToldGpus, gpus: int) -> Finding:
+def _too_many(job: Job, found: ToldGpus, gpus: int) -> Finding:
     settings = job.request.gpu_settings()
     line = job.line(settings[0].span.start)
     nodes = job.request.nodes

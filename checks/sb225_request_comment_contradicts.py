@@ -116,7 +116,7 @@ def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     comment, limit = _POINTER.sub("", _FORMAT.sub(" ", comment_on(job, setting))), times.minutes(text)
     found = list(_LENGTH.finditer(comment))
     if limit is not None and limit > 0 and not found:
-        yield from _of_clock(setting, text, limit, comment)
+        yield from _of_clock(setting, limit, comment)
     if limit is None or limit <= 0 or not found or not _are_joined(comment, found):
         return
     numbers = [_number(each[1].lower()) for each in found]
@@ -144,7 +144,7 @@ def _of_time(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
     )
 
 
-def _of_clock(setting: Setting, text: str, limit: int, comment: str) -> Iterator[Finding]:
+def _of_clock(setting: Setting, limit: int, comment: str) -> Iterator[Finding]:
     """The finding on a limit beyond the one that a comment gives as sbatch reads it: `(48:00:00 max)`."""
     found = _CLOCK.findall(comment)
     rest = _FOR.sub(r"\1", _CLOCK.sub(" ", comment))

@@ -100,8 +100,6 @@ def _consequence(world: LaunchWorld) -> str:
     return ""
 
 
-
-
 def _advice(world: LaunchWorld) -> str:
     launcher, rendezvous = world.launcher, world.launcher.rendezvous
     add = f"{'add' if world.nodes_setting.setting is None else 'write'} `{_option(world)}=$SLURM_JOB_NUM_NODES"

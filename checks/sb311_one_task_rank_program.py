@@ -87,8 +87,8 @@ def _message(job: Job, lone: LoneRank) -> str:
     totals = [each.span for each in (lone.step.option("ntasks"), job.request.setting("ntasks")) if each is not None]
     if lone.place in totals and nodes is not None and lone.sign.kind != "lightning":
         write = f"--ntasks={lone.expected * nodes}"
-    each = "" if nodes == 1 else " on each node"
-    return f"{starts} starts {one} for {lone.gpus} GPUs{each}: {consequence}; write `{write}`"
+    where = "" if nodes == 1 else " on each node"
+    return f"{starts} starts {one} for {lone.gpus} GPUs{where}: {consequence}; write `{write}`"
 
 
 def _refused(job: Job, step: Step, program: Invocation, sign: RankSign) -> Finding | None:

@@ -202,8 +202,6 @@ def _srun_in_step(job: Job, invocation: Invocation, outer: Step) -> Finding | No
     )
 
 
-
-
 def _srun_in_mpi(job: Job, invocation: Invocation) -> Finding | None:
     """The finding on an srun that each process of an mpirun starts."""
     for command in invocation.ancestors():

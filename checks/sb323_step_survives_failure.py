@@ -93,13 +93,13 @@ def _distributed_program(job: Job, step: Step) -> str | None:
 
 def _is_hidden(job: Job, command: Invocation) -> bool:
     """Whether the shell of a task goes on after a command, so that srun does not see its failure (SB710)."""
-    each = command
-    while (starter := each.context.parent) is not None:
-        after = each.index + len(each.descendants()) + 1
+    started = command
+    while (starter := started.context.parent) is not None:
+        after = started.index + len(started.descendants()) + 1
         later = job.invocations[after] if after < len(job.invocations) else None
         if starter.text is not None and later is not None and later.context.parent is starter:
-            return not later.context.conditional and not each.state.options.get("errexit")
-        each = starter
+            return not later.context.conditional and not started.state.options.get("errexit")
+        started = starter
     return False
 
 
@@ -121,8 +121,6 @@ def _is_one_of_many(job: Job, step: Step, command: Invocation) -> bool:
         return False
     variables = command.state.variables.items()
     return any(each.exported and each.alternatives and MEETING.match(name) for name, each in variables)
-
-
 
 
 CASES = [

@@ -92,12 +92,12 @@ def _finding_on_step(job: Job, step: Step) -> Finding | None:
             words = [at for at in _option_words(last, launcher.index + 1, end, OF_SLURM) if at not in values]
             if words:
                 return _refused(job, step, launcher.name, [first + at for at in words])
-        return None if launcher.program is None else _custom_program(job, step, last, launcher.program, first)
+        return None if launcher.program is None else _custom_program(step, last, launcher.program, first)
     if last.name in REFUSING:
         of_files = any(has_trait(last.name, trait) for trait in ("copies", "packs", "files"))
         words = _option_words(last, 1, len(last.argv), OF_SLURM - OF_FILES if of_files else OF_SLURM)
         return _refused(job, step, last.name, [first + at for at in words]) if words else None
-    return _custom_program(job, step, last, 0, first)
+    return _custom_program(step, last, 0, first)
 
 
 def _last_command(step: Step) -> Invocation | None:
@@ -154,7 +154,7 @@ def _unread(job: Job, step: Step, start: int, shell: Invocation, of_string: bool
     return finding._replace(fix=partial(_moved, job, step, found)) if of_string else finding
 
 
-def _custom_program(job: Job, step: Step, last: Invocation, after: int, first: int) -> Finding | None:
+def _custom_program(step: Step, last: Invocation, after: int, first: int) -> Finding | None:
     """The finding on options after a program that hardly any program has."""
     at_options = _option_words(last, after + 1, len(last.argv), OF_SRUN)
     if not at_options or SUBMITTING.search(" ".join(last.words[after : min(after + 3, at_options[0])]).lower()):

@@ -103,12 +103,12 @@ def _program(job: Job, step: Step) -> tuple[str, bool] | None:
         return launchers[0].name, launchers[0].spawns
     if any(_knows_tasks(each) for each in step.program) or _may_use_mpi(job, step):
         return None
-    python_commands = [(each, command) for each in step.program if (command := python_of(each)) is not None]
+    python_commands = [(each, python) for each in step.program if (python := python_of(each)) is not None]
     if any(rank_sign(job, each) for each, _ in python_commands):
         return None
     if python_commands:
-        each, command = python_commands[0]
-        name = shown_text(each.argv[command.at]) if command.kind == "script" else ""
+        command, python = python_commands[0]
+        name = shown_text(command.argv[python.at]) if python.kind == "script" else ""
         return f"python {name}" if name and "\ue000" not in name else "python", True
     last = step.program[-1].name if step.program else None
     return None if last is None else (last, False)
@@ -135,8 +135,6 @@ def _may_use_mpi(job: Job, step: Step) -> bool:
     loaded = [word for each in job.invocations if each.name in ("module", "ml") for word in each.words[1:]]
     words = [word for each in step.program for word in each.words]
     return any(MPI.search(word) for word in (*loaded, *words))
-
-
 
 
 CASES = [

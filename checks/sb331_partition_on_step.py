@@ -36,14 +36,11 @@ CARD = Card(
     unseen="Nothing: the step runs in the job's own partition.",
 )  # fmt: skip
 
-CHOOSING = ("account", "partition", "qos", "reservation")
 WAITING = ("begin", "dependency", "hold")
 # Variables with the job's own value: set by Slurm, or read by srun and sbatch instead of the option.
 OWN = {
-    "account": ("SLURM_JOB_ACCOUNT", "SLURM_ACCOUNT", "SBATCH_ACCOUNT"),
-    "partition": ("SLURM_JOB_PARTITION", "SLURM_PARTITION", "SBATCH_PARTITION"),
-    "qos": ("SLURM_JOB_QOS", "SLURM_QOS", "SBATCH_QOS"),
-    "reservation": ("SLURM_JOB_RESERVATION", "SLURM_RESERVATION", "SBATCH_RESERVATION"),
+    option: {f"{prefix}_{option.upper()}" for prefix in ("SLURM_JOB", "SLURM", "SBATCH")}
+    for option in ("account", "partition", "qos", "reservation")
 }
 # `-pmix` is `-p mix`.
 MPI = Regex(r"-(pmix(?:_v\d)?|pmi[12x]?)")

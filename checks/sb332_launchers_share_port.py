@@ -120,8 +120,6 @@ def _standalone(job: Job, launch: Launch) -> Fix | None:
 # --- the port --------------------------------------------------------------------------------------------
 
 
-
-
 def _port(world: LaunchWorld) -> Port | None:
     """The port that a launcher opens on its node; None where it is unknown, or the launcher chooses a free one."""
     launcher, container = world.launcher, world.launch.container
@@ -147,8 +145,6 @@ def _port(world: LaunchWorld) -> Port | None:
     if name is not None and name.text is None:
         return None
     return Port(number or "", f"{rendezvous.backend} {'' if name is None else name.text}", True)
-
-
 
 
 # --- at the same time, on one node ------------------------------------------------------------------------

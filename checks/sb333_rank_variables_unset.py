@@ -64,7 +64,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         need = _first_need(program, command)
         if need is not None:
-            yield Finding(command.name_span, _message(job, command, program, need))
+            yield Finding(command.name_span, _message(command, program, need))
 
 
 def _is_bare(job: Job, command: Invocation) -> bool:
@@ -76,7 +76,7 @@ def _is_bare(job: Job, command: Invocation) -> bool:
     return container is None or container.kind not in ("pyxis", "enroot")
 
 
-def _message(job: Job, command: Invocation, program: PythonProgram, need: Need) -> str:
+def _message(command: Invocation, program: PythonProgram, need: Need) -> str:
     by = "srun" if any(each.name == "srun" for each in command.ancestors()) else "nothing here"
     verb = "does not set" if by == "srun" else "sets"
     begin = f"{program.path} needs {need.name} (line {need.line}), which {by} {verb}, and {need.error}"

@@ -174,8 +174,8 @@ def _hpl(job: Job, command: Invocation) -> Layout | None:
     rows, columns = (None if text is None else each.search(text.string) for each in (_ROWS, _COLUMNS))
     if text is None or rows is None or columns is None:
         return None
-    each = zip(*(map(parse_integer, found[1].split()) for found in (rows, columns)), strict=False)
-    most = max((row * column for row, column in each), default=0)
+    grids = zip(*(map(parse_integer, found[1].split()) for found in (rows, columns)), strict=False)
+    most = max((row * column for row, column in grids), default=0)
     return Layout(most, "at least", text.span(rows.start(1), columns.end(1)), "P × Q of HPL.dat") if most else None
 
 

@@ -21,9 +21,9 @@ bash(1), "Redirections"; srun(1), "--output"
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.storage.written_paths import OVERWRITING
+from sbatchlint.analysis.storage.written_paths import OVERWRITING, place_of
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, expansions, shown_text, span_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import partition
 from sbatchlint.job.launches import container_of
@@ -84,7 +84,7 @@ def _written(job: Job, command: Invocation) -> Iterator[tuple[Pieces, Span]]:
     argv, name = command.argv, command.name or ""
     if name == "tee" and not {"-a", "--append"} & set(command.words):
         for field in argv[1:]:
-            yield field, _place(job, field)
+            yield field, place_of(job, field)
     if name not in _REPORTS or name in _VERBS and not {*command.words[1:2]} & {*_VERBS[name]}:
         return
     end = command.spawn.command if command.children and command.spawn.command is not None else len(argv)
@@ -93,13 +93,7 @@ def _written(job: Job, command: Invocation) -> Iterator[tuple[Pieces, Span]]:
         if shown_text(option) in _REPORTS[name]:
             found = value or (argv[number + 1] if number + 1 < end else None)
             if found:
-                yield found, _place(job, found)
-
-
-def _place(job: Job, field: Pieces) -> Span:
-    """The place of a word; its last part where the parts come from several lines."""
-    span = span_of(field)
-    return field[-1].span if field and "\n" in job.source.slice(span) else span
+                yield found, place_of(job, found)
 
 
 def _is_shared(job: Job, step: Step, command: Invocation, path: Pieces, moved: bool) -> bool:
@@ -112,8 +106,6 @@ def _is_shared(job: Job, step: Step, command: Invocation, path: Pieces, moved: b
     if moved and not text.startswith("/") or container_of(command) is not None:
         return False
     return not classify(path, job.site, None).private or (step.tasks_per_node or 0) > 1
-
-
 
 
 def _advice(command: Invocation) -> str:

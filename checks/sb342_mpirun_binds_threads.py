@@ -66,11 +66,11 @@ def check(job: Job) -> Iterator[Finding]:
         threads, cpus = _threads(job, launch.invocation), _cpus(job)
         if threads is None or threads <= _OF_CORE or cpus is None or cpus <= _OF_CORE:
             continue
-        each = "the process" if number == 1 else "each of two processes"
+        processes = "the process" if number == 1 else "each of two processes"
         yield Finding(
             launcher.span,
-            f"mpirun of Open MPI binds {each} to one core, which its {threads} threads share; add `--bind-to none`, or "
-            f"`--map-by slot:PE={threads}`",
+            f"mpirun of Open MPI binds {processes} to one core, which its {threads} threads share; add "
+            f"`--bind-to none`, or `--map-by slot:PE={threads}`",
         )
 
 
@@ -105,9 +105,9 @@ def _threads(job: Job, command: Invocation) -> int | None:
 def _cpus(job: Job) -> int | None:
     """The CPUs that the job requests on a node; None where that is not known."""
     request = job.request
-    each = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
+    per_task = whole(request.value("cpus-per-task")) if request.has_option("cpus-per-task") else 1
     tasks = request.tasks_on_each_node() if request.has_any_option(("ntasks", "ntasks-per-node")) else 1
-    return None if each is None else each * (tasks or 1)
+    return None if per_task is None else per_task * (tasks or 1)
 
 
 CASES = [

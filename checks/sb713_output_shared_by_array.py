@@ -31,9 +31,9 @@ from sbatchlint.analysis.expansion.array_elements import (
     works_by_index,
 )
 from sbatchlint.analysis.expansion.nobody_sets import similar_variable, unset_reads
-from sbatchlint.analysis.storage.written_paths import OVERWRITING, place_before_suffix
+from sbatchlint.analysis.storage.written_paths import OVERWRITING, place_before_suffix, place_of
 from sbatchlint.bash.trace import Invocation, VariableRead
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, shown_text, span_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.argv import Argv, partition
 from sbatchlint.job.launchers import is_python
@@ -118,7 +118,7 @@ def _written(job: Job, command: Invocation) -> Iterator[tuple[Pieces, Span]]:
         for redirect in command.redirects:
             if redirect.operator in OVERWRITING and redirect.target and redirect.fd in (None, "1"):
                 yield redirect.target, redirect.span
-    yield from ((field, _place(job, field)) for field in _written_operands(job, command))
+    yield from ((field, place_of(job, field)) for field in _written_operands(job, command))
 
 
 def _written_operands(job: Job, command: Invocation) -> Iterator[Pieces]:
@@ -151,12 +151,6 @@ def _options(argv: Argv, names: Regex) -> Iterator[tuple[str, Pieces | None]]:
         name, value = partition(field, "=")
         if names.fullmatch(shown_text(name)):
             yield shown_text(name), following if value is None else value
-
-
-def _place(job: Job, field: Pieces) -> Span:
-    """The place of a word; its last part where the parts come from several lines."""
-    span = span_of(field)
-    return field[-1].span if field and "\n" in job.source.slice(span) else span
 
 
 def _is_named_by_option(job: Job, command: Invocation) -> bool:

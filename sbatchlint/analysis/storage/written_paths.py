@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Pieces, cut, shown_text
+from sbatchlint.bash.values import Pieces, cut, shown_text, span_of
+from sbatchlint.job import Job
 from sbatchlint.job.argv import partition
 from sbatchlint.job.paths import key
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex, matches
+from sbatchlint.source.text import Span
 
 # The operators of redirections that write to a file.
 WRITING = frozenset({">", ">>", ">|", "&>", "&>>"})
@@ -84,6 +86,12 @@ def created_paths(command: Invocation) -> list[str]:
         return operands(command)[2:]
     options = _INTO.get(command.name or "", ())
     return [path for option, path in zip(words(command), words(command)[1:]) if option in options]
+
+
+def place_of(job: Job, field: Pieces) -> Span:
+    """The place of a word; its last part where the parts come from several lines."""
+    span = span_of(field)
+    return field[-1].span if field and "\n" in job.source.slice(span) else span
 
 
 def place_before_suffix(field: Pieces, text: str) -> int | None:

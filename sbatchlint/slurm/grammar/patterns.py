@@ -15,6 +15,17 @@ from sbatchlint.source.regex import Regex
 # By letter, the first release with it.
 LETTERS = dict.fromkeys("AaJjNnstux%", "20.11") | {"b": "24.11", "r": "25.11", "S": "25.11"}
 
+# By letter, the variable of the job that has what it stands for.
+VARIABLES = {
+    "A": "SLURM_ARRAY_JOB_ID",
+    "J": "SLURM_JOB_ID",
+    "N": "SLURMD_NODENAME",
+    "a": "SLURM_ARRAY_TASK_ID",
+    "j": "SLURM_JOB_ID",
+    "u": "USER",
+    "x": "SLURM_JOB_NAME",
+}
+
 _PATTERN = Regex(r"%(%|[0-9]*([A-Za-z]))")
 
 
