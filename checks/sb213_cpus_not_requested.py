@@ -81,9 +81,6 @@ def _one_cpu(
     gpus = request.gpus_per_node()
     if gpus is None or gpus < 2 or _may_grant(request):
         return
-    counted = request.has_option("ntasks") or request.has_option("ntasks-per-node")
-    if counted and request.tasks_on_each_node() != 1 and request.effective_tasks() != 1:
-        return
     if any("cpus-per-task" in step.options for step in steps):
         return  # the script expects whole nodes
     processes = [world.processes for world in worlds if world.starts_per_node == 1]
@@ -123,7 +120,11 @@ def _loads_by_itself(command: Invocation) -> bool:
 
 
 def _may_grant(request: Request) -> bool:
-    """Whether CPUs are requested, or may follow from what is: all memory of a node is for a job that has it alone."""
+    """Whether CPUs are requested, or may follow from what is: all memory of a node is for a job that has it alone, and
+    each of several tasks on a node has a CPU."""
+    if request.has_any_option(("ntasks", "ntasks-per-node")):
+        if request.tasks_on_each_node() != 1 and request.effective_tasks() != 1:
+            return True
     return request.has_any_option(GRANTING) or request.memory is not None and not request.memory.megabytes
 
 
@@ -134,9 +135,6 @@ def _one_program(job: Job, more: bool | None) -> Iterator[Finding]:
     if gpus is None or gpus < 2 or gpus >= 8 or not settings or _may_grant(request):
         return
     if job.launches or nodes is not None and nodes.maximum > 1 or gets_gpus_of_nodes(job):
-        return
-    counted = request.has_option("ntasks") or request.has_option("ntasks-per-node")
-    if counted and request.effective_tasks() != 1 and request.tasks_on_each_node() != 1:
         return
     if any({"cpus-per-task", "ntasks", "ntasks-per-node", "gpus", "gres"} & step.options.keys() for step in job.steps):
         return

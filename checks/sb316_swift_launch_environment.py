@@ -26,6 +26,7 @@ from functools import partial
 
 from sbatchlint.analysis.editing.options import is_proven, lines_before
 from sbatchlint.analysis.expansion.sourced import may_set_variables
+from sbatchlint.analysis.launch.rendezvous import HEAD_NODE
 from sbatchlint.bash.trace import exported, is_set
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, insert, replace
@@ -44,7 +45,6 @@ CARD = Card(
 
 LOCAL = Regex(r"localhost|127(?:\.\d+){3}|0\.0\.0\.0|::1")
 CHOOSING_GPUS = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
-HEAD_NODE = 'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -193,7 +193,7 @@ def _fix(job: Job, launch: Launch, names: list[str], processes: int | None = Non
     if "MASTER_ADDR" in names:
         if launcher.setting("master_addr") is not None:
             return None
-        lines.append(f"export {HEAD_NODE}")
+        lines.append(f"export MASTER_ADDR={HEAD_NODE}")
     if "NPROC_PER_NODE" in names:
         lines.append(f"export NPROC_PER_NODE={processes}")
     before = []

@@ -260,7 +260,7 @@ def _without_process_count(job: Job, launch: Launch, launcher: Mpi, tasks: int) 
     cpus, number = request.setting("cpus-per-task"), whole(request.value("cpus-per-task"))
     if tasks != 1 or cpus is None or number is None or number < 4 or _has_threads(launch):
         return None
-    if request.has_option("ntasks") or request.has_option("ntasks-per-node"):
+    if request.has_any_option(("ntasks", "ntasks-per-node")):
         return None
     if launcher.processes_per_node is not None or launcher.options.keys() & {"map-by", "ppn"}:
         return None
@@ -324,7 +324,7 @@ def _is_unlikely_intended(job: Job, launch: Launch, launcher: Mpi) -> bool:
 def _from_slurm(job: Job, launcher: Mpi) -> Fix | None:
     """The fix that takes the number from Slurm, where the command has a literal one and the job sets tasks."""
     total = launcher.total_processes
-    if total is None or not job.request.has_option("ntasks") and not job.request.has_option("ntasks-per-node"):
+    if total is None or not job.request.has_any_option(("ntasks", "ntasks-per-node")):
         return None
     span = literal_value(job, total)
     if "np" not in launcher.options or span is None or job.is_embedded:
