@@ -55,9 +55,31 @@ PROGRAMS = (
     'C=1; D=2; f() { if [ "$u1" ]; then local -n R=$1; else local -n R=$2; fi; R=5; }; f C D; S $C $D',
     "a=1; f() { local -n R=$1; R=5; }; case $u1 in a) f $u1 ;; esac; S $a",
     'C=1; declare -n R=C; [ "$u1" ] && unset -n R; R=5; S $C',
+    "C=1; D=2; declare -n R=C; declare -n R=D; R+=x; unset -n R; S $C $D",
+    "C=1; D=2; for q in C D; do declare -n R=$q; R=n$q; done; unset -n R; S $C $D",
+    'C=1; D=2; declare -n R=C; [ "$u1" ] && declare -n R=D; R=new; unset -n R; S $C $D',
+    # words that are none beside `"$@"` in the same quotes, and those that stay
+    'set --; x=; L=(); S "$@$x" o; S "$x$@" o; S "$@$u1" o; S "$@""$x" o; S "$@"$x o; S "$@$*" o; S "${L[@]}$x${@:1}"',
+    'set --; x=; S "$@${x:-}" o; S "$@$(:)" o; S "${L[@]:1}$x" o; S "${L[@]-}" o; S "${@+x}$x" o; S "${!L[@]}$x" o',
+    'set -- ""; x=; S "$@$x" o; S "$x$@$x" o; S "$@$u1" o; set -- $u1; S "$@$x" o; S "$x$@$u2" o',
+    "L=(x 'y z' w); M=(v u); S \"${L[*]#?}${M[@]}\"; S \"${M[@]}${L[*]#?}\"; S \"${L[*]}${M[@]}\"",
+    "L=(x 'y z' w); M=(v u); S \"${L[*]^}p${M[@]}\"; S \"${L[*]}p${M[@]}\"; S \"p$@${L[*]/x/q}\"",
+    "IFS=; L=(x 'y z' w); S ${L[*]#?} o; S ${L[@]#?} o; S ${L[*]} o; S ${L[@]:1} o; S a${L[*]/x/q}b o",
+    'L=(x "y z" w); : ${B=${L[@]}}; S "$B"; echo "p${C=${L[@]}}"; S "$C"; S p${D:=${L[*]}}q; S "$D"',
+    # elements with subscripts and braces, and arrays that the environment may begin
+    "L=([2]=n{1,2} {a} [0]=q); S \"${L[@]}\" ${!L[@]}; L=([1]={x,y} z); S \"${L[@]}\"; L=(a{1,2} [5]=q); S ${!L[@]}",
+    'unset M; f() { M+=(a b c); S ${#M[@]} "${M[@]:0:2}"; }; f; M+=(d); S ${#M[@]} "${M[@]:1:2}"',
+    "V+=(a b); S ${#V[@]}; S \"${V[@]:0:1}\" \"${V[1]}\" \"${V[-1]}\"",
+    # output of a shell that ends at a variable that is not set
+    'set -u; unset N; C=$(echo a; echo $N; echo b); S "$C"; D=$(f() { echo $9; echo c; }; f 1); S "$D"',
+    # empty matches
+    "shopt -s extglob; C=AbB; S ${C//*(b)/-} ${C/*(b)/-} ${C/#*(z)/-} ${C/%*(z)/-} ${C//?(q)/-} ${C//+(b)/-}",
+    "L=($u1 '' $u2); S \"${L[@]}x\"; L=(a $u1 $u2); S \"${L[@]}x\"; L=(a $u1 $u2); S ${L[*]}{1,2}",
 )
 
 ABANDONED = (
+    # `return` where there is nothing to return from
+    'C=$(return 2; echo r); S "$C"; D=$(return; echo "s $?"); S "$D"; ( return 3; S "$?" )\nS x',
     # errors at which bash gives up all of the command around them, and goes on with the next line
     'N=1\nif true; then : "${!V}"; N=2; fi\nS $N',
     'N=1\nfor i in 1 2; do : "${N:1:-2}"; N=2; done\nS $N',

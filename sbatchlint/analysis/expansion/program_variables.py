@@ -72,7 +72,15 @@ def meant_for_programs(name: str) -> str | None:
         (
             known
             for word, known in _BARE.items()
-            if edit_distance(bare, word) == 1 and (family not in _OTHER_FAMILIES or known.startswith(f"{family}_"))
+            if _may_be_near(bare, word)
+            and edit_distance(bare, word) == 1
+            and (family not in _OTHER_FAMILIES or known.startswith(f"{family}_"))
         ),
         None,
     )
+
+
+def _may_be_near(first: str, second: str) -> bool:
+    """Whether two names may be one edit apart: it leaves one of their halves as it is."""
+    half = min(len(first), len(second)) // 2 - 1
+    return abs(len(first) - len(second)) < 2 and (first[:half] == second[:half] or first[-half:] == second[-half:])

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from sbatchlint.bash.expansion.arithmetic import is_plain_number
 from sbatchlint.bash.expansion.arrays import element, element_index, indices, is_open, with_element
+from sbatchlint.bash.expansion.brace_expansion import has_braces
 from sbatchlint.bash.expansion.lookup import alternatives
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.expansion.words import Expander
@@ -87,6 +88,8 @@ def _array(
                 return [Alternative((unknown,))]
             additions = list(choices[0][0])
         else:
+            if "A" not in flags and has_braces(word.parts):
+                return [Alternative((unknown,))]  # the words that they make are elements as they are, with `[1]=`
             values = expander.assignment_value(word, inner)
             # by then it is empty, but for `+=`, and has the elements above: what reads or sets it is unknown
             kept = during = scope.state.variables.get(node.name)
@@ -196,7 +199,7 @@ def right_side(
     if old is not None and not fresh:
         before, flags = old.alternatives, flags + old.flags
     elif old is None and node.append:
-        before = _inherited(expander, name, scope)
+        before = _inherited(expander, name, scope, several=True)
     return _array(expander, node, node.value, before, flags, scope)
 
 
@@ -228,7 +231,7 @@ def assign(
         if not is_declared:
             expander.substituter.abandon(scope)
         return
-    if old is not None and "n" in old.flags and old.alternatives and not fresh:
+    if old is not None and "n" in old.flags and old.alternatives and not fresh and "n" not in flags:
         widen_targets(expander, name, span, scope, isinstance(node.value, ArrayLiteral))
         return
     if "n" in flags and not is_reference(node.name, values):
@@ -358,10 +361,10 @@ def widen_one(name: str, span: Span, scope: Scope, is_array: bool = False, is_un
     scope.state.variables[name] = old._replace(alternatives=alternatives, array=is_array)
 
 
-def _inherited(expander: Expander, name: str, scope: Scope) -> tuple[Alternative, ...]:
+def _inherited(expander: Expander, name: str, scope: Scope, several: bool = False) -> tuple[Alternative, ...]:
     """The alternatives of a variable that only the environment may set."""
     span = scope.text.span(0, 0)
-    return tuple(alternatives(expander.substituter.environment, name, None, scope, span))
+    return tuple(alternatives(expander.substituter.environment, name, None, scope, span, several))
 
 
 def _or_unset(inherited: tuple[Alternative, ...]) -> tuple[Alternative, ...]:

@@ -19,7 +19,7 @@ from sbatchlint.bash.expansion.lookup import ARRAYS, ValueChoice, alternatives, 
 from sbatchlint.bash.expansion.protocol import Choice, Scope
 from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.expansion.words import Expander
-from sbatchlint.bash.state import NAME, ZSH
+from sbatchlint.bash.state import NAME, STDOUT, UNKNOWN_OUTPUT, ZSH
 from sbatchlint.bash.syntax.tree import Parameter
 from sbatchlint.bash.values import Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import (
@@ -117,6 +117,8 @@ class ParameterExpansion:
             note_unset(self.scope)
             if self.scope.state.option("nounset") is True:
                 self.scope.state.escaped = True
+                if STDOUT in self.scope.state.variables:  # nothing more is written
+                    self.scope.state.variables[STDOUT] = UNKNOWN_OUTPUT
         return [(self._segments(fields or (), subject), guards) for fields, guards in changed]
 
     def _record(self, name: str, operator: str) -> None:
@@ -148,6 +150,10 @@ class ParameterExpansion:
             pieces = fields[0] if fields else ()
             splitting = self.splitting and not (self.is_zsh and text_of(pieces) is not None)
             return segments_of(pieces, splitting) if pieces or self.splitting else self._empty()
+        if self.splitting and self.part.operator not in (*_OF_DEFAULTS, ":") and separators_of(self.scope.state) == "":
+            # what bash makes of the elements is one word then
+            inputs = flattened(each for field in fields for each in expansions(field))
+            return (((self.scope.expanded(None, self.part.name, self.span, inputs, is_open=True),), False),)
         between: Segment | None = BREAK
         if subject.star and not self.splitting or not self.split:
             space: str | None = " "
@@ -166,12 +172,15 @@ class ParameterExpansion:
                 between = (self.scope.expanded(first, self.part.name, self.span),), True
         segments: list[Segment] = []
         separated = soft = False
+        tail = len(fields)  # from here on all may be none
+        while tail and fields[tail - 1] and all(piece.open for piece in fields[tail - 1]):
+            tail -= 1
         for number, field in enumerate(fields):
             may_be_none = bool(field) and all(piece.open for piece in field)
             # a field that may be none swallows the separator beside it
             vanishing = is_one_word and may_be_none
             if separated and between is not None and not vanishing:
-                is_soft = between is BREAK and (soft or may_be_none and number == len(fields) - 1)
+                is_soft = between is BREAK and (soft or number >= tail)
                 segments.append(SOFT_BREAK if is_soft else between)
             separated = separated or not vanishing
             soft = may_be_none and (soft or number == 0)
@@ -291,7 +300,9 @@ class ParameterExpansion:
                 continue
             if operator == "=":
                 # the assigned value is expanded again, without its quotes
-                segments = tuple([(pieces, self.splitting) for pieces, _ in segments if pieces is not None])
+                is_usual = (separators_of(self.scope.state) or "")[:1] == " "
+                space = (self.scope.expanded(" " if is_usual else None, self.part.name, self.span),)
+                segments = tuple([(space if pieces is None else pieces, self.splitting) for pieces, _ in segments])
             results.append((segments, merged))
         if wanted is None:
             merged = merge_guards(guards, frozenset(((branch, 1 - arm),)))

@@ -268,14 +268,16 @@ def replaced(string: str, operator: str, pattern: str, replacement: str, extende
     at = 0
     while at < len(string):
         end = _longest(regex, string, at)
-        if end is None or end == at:
+        if end is not None:
+            out.append(replacement)
+            if operator == "/":
+                at = end
+                break
+        if end is None or end == at:  # behind an empty match the next character stays
             out.append(string[at])
             at += 1
             continue
-        out.append(replacement)
         at = end
-        if operator == "/":
-            break
     return "".join(out) + string[at:]
 
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces, with_empty_quotes
 from sbatchlint.bash.expansion.combinations import MOST_COMBINATIONS, combinations, combine
-from sbatchlint.bash.expansion.field_splitting import Segment, joined, split_fields
+from sbatchlint.bash.expansion.field_splitting import Segment, Segments, joined, split_fields
 from sbatchlint.bash.expansion.globs import is_wild, matched, opened
 from sbatchlint.bash.expansion.patterns import quoted
 from sbatchlint.bash.expansion.protocol import Choice, FieldChoice, Scope, Substituter
 from sbatchlint.bash.limits import MOST_FIELDS, MOST_PARTS, MOST_PIECES
-from sbatchlint.bash.syntax.tree import Literal, Part, Word
+from sbatchlint.bash.syntax.tree import Literal, Parameter, Part, Word
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, expansions, flattened, is_open, text_of
 from sbatchlint.bash.variables import MOST_ALTERNATIVES, NO_GUARDS, Fields, Guards, common_pieces
 from sbatchlint.source.regex import Regex
@@ -26,6 +26,64 @@ TILDE = Regex(r"~[\w+.-]*(?=[/:]|\Z)")
 def begins_with_folder(word: Word, scope: Scope) -> bool:
     """Whether a pattern or its replacement begins with a `~` that stands for a folder, also in double quotes."""
     return TILDE.match(scope.text.string, word.start, word.end) is not None
+
+
+# After these operators a word is there, or none, whatever is beside it.
+_NOT_ALL = frozenset(("length", "prefix", "-", "=", "?", ":-", ":=", ":?"))
+
+
+def _is_all(part: Part | Piece, sign: str, scope: Scope) -> bool:
+    """Whether a part is all arguments, or all elements of an array, in quotes; `sign`: `@` or `*`."""
+    if not isinstance(part, Parameter) or not part.quoted or part.operator in _NOT_ALL:
+        return False
+    return part.name == sign if part.index is None else scope.written(part.index) == sign
+
+
+def _beside_all(parts: Sequence[Part | Piece], scope: Scope) -> set[int]:
+    """The numbers of the parts that stand in the same quotes as `$@` or `${A[@]}` and need care (see `_removable`).
+
+    Where nothing but expansions is there, that is no word, and they are empty, what is in these quotes is no word, too.
+    """
+    found: set[int] = set()
+    if not any(_is_all(part, "@", scope) for part in parts):
+        return found
+    group: list[int] = []
+    for number, part in enumerate((*parts, None)):
+        before = parts[number - 1] if group else None
+        if before is not None and (
+            part is None or isinstance(part, Piece) or '"' in scope.text.string[before.end : part.start]
+        ):
+            whole = [each for each in group if _is_all(parts[each], "@", scope)]
+            if whole and not any(isinstance(parts[each], Literal) for each in group):
+                found.update(set(group).difference(whole))
+            elif whole:
+                found.update(each for each in group if _is_changed_star(parts[each], scope))
+            group = []
+        if part is not None and not isinstance(part, Piece) and getattr(part, "quoted", False):
+            group.append(number)
+    return found
+
+
+def _is_changed_star(part: Part | Piece, scope: Scope) -> bool:
+    return _is_all(part, "*", scope) and isinstance(part, Parameter) and part.operator != ""
+
+
+def _removable(segments: Segments, part: Part, scope: Scope) -> Segments:
+    """The segments of a part beside `"$@"`: nothing where they are empty; what may be empty may be no word."""
+    if _is_changed_star(part, scope):
+        # bash may also split what it makes of the elements
+        inputs = flattened(each for pieces, _ in segments for each in expansions(pieces or ()))
+        return (((scope.expanded(None, "*", scope.span(part), inputs, is_open=True),), False),)
+    kept: list[Segment] = []
+    for pieces, is_split in segments:
+        found = pieces and tuple([_opened(piece) for piece in pieces if piece.text != ""])
+        if found or pieces is None:
+            kept.append((found, is_split))
+    return tuple(kept)
+
+
+def _opened(piece: Piece) -> Piece:
+    return piece.replace(open=True) if piece.text is None and not piece.filled else piece
 
 
 class Expander:
@@ -248,6 +306,7 @@ class Expander:
         choices: list[list[Choice]] = []
         alone: list[Segment] = []  # segments without alternatives since the last part that has some
         final = len(parts) - 1
+        beside = _beside_all(parts, scope) if split and len(parts) > 1 else ()
         for number, part in enumerate(parts):
             if number == MOST_PARTS:
                 alone.append(self._rest(part, scope))
@@ -268,6 +327,8 @@ class Expander:
                 alone.append(((part,), False))
                 continue
             found = self.part(part, scope, split)
+            if number in beside:
+                found = [(_removable(segments, part, scope), guards) for segments, guards in found]
             if len(found) == 1 and not found[0][1]:
                 alone.extend(found[0][0])
                 continue

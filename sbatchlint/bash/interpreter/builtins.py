@@ -47,11 +47,17 @@ def _set_status(invocation: Invocation, state: State) -> None:
 
 
 def return_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
-    """`return`: the function ends, or the sourced file; of the script itself it counts as the end."""
+    """`return`: the function ends, or the sourced file; of the script itself it counts as the end.
+
+    In a subshell of the script bash only says that it cannot return.
+    """
     _set_status(invocation, scope.state)
     if interpreter.return_states:
         interpreter.return_states[-1].append(scope.state.copy())
     elif scope.context.calls:
+        return scope.state
+    elif scope.context.shell.depth:
+        scope.state.status = 2
         return scope.state
     else:
         interpreter.exit_states.append(scope.state.copy())
