@@ -4,7 +4,6 @@ Such an srun gets an allocation of its own. In a batch job srun ignores most of 
 job has less than they ask for (`create_job_step()` in src/srun/launch.c of 26.05).
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from sbatchlint.analysis.editing.options import remove_step_option
@@ -70,19 +69,11 @@ def _take(job: Job, goal: Goal, given: list[tuple[Step, StepOption]], asked: Ask
     texts = {option.text if option.value is not None else "" for _, option in given}
     is_set = names <= goal.options.keys() or names == {"cpus-per-gpu"} and goal.cpus is not None
     if not is_set and (len(texts) > 1 or None in texts):
-        asked.todos.extend(_unclear(job, [option for _, option in given if option.name not in _IGNORED]))
+        for option in [option for _, option in given if option.name not in _IGNORED]:
+            what = f"{option.as_written} is for the whole job: write #SBATCH --{option.name}, with its value"
+            asked.todos.append(f"line {job.line(option.span.start)}: {what}")
         return []
     if not is_set and not names & {*_OF_TERMINAL}:
         asked.options.update((name, text) for name in names for text in texts if text is not None)
-    return _removals(job, given)
-
-
-def _unclear(job: Job, options: Iterable[StepOption]) -> Iterable[str]:
-    for option in options:
-        line, name = job.line(option.span.start), option.name
-        yield f"line {line}: {option.as_written} is for the whole job: write #SBATCH --{name}, with its value"
-
-
-def _removals(job: Job, given: Iterable[tuple[Step, StepOption]]) -> list[Edit]:
     edits = (remove_step_option(job, step, option) for step, option in given)
     return list(dict.fromkeys(edit for edit in edits if edit is not None))

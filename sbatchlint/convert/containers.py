@@ -220,7 +220,10 @@ class _Start:
         if names:
             options.append(f"--container-env={','.join(names)}")
         if docker.files:
-            self._files()
+            name = docker.files[0]
+            self.todos.append(
+                f"see that {name} is right for a shell, and that the image sets none of its variables itself"
+            )
         command = [*self._of_tasks(), *(["env", *inside] if inside else [])]
         command += self._entrypoint("--container-entrypoint does so here")
         if self.step is not None:
@@ -338,10 +341,6 @@ class _Start:
             raise self.docker.refuse("it runs the image's own program, of which nothing is known")
         return [entrypoint] if entrypoint is not None and entrypoint.strip("\"'") else []
 
-    def _files(self) -> None:
-        name = self.docker.files[0]
-        self.todos.append(f"see that {name} is right for a shell, and that the image sets none of its variables itself")
-
 
 def _of_task(variable: Variable) -> bool:
     """Whether the value of a variable differs between tasks, so that the batch shell cannot set it."""
@@ -368,7 +367,8 @@ def _enter(draft: Draft, launch: Launch, goal: Goal) -> None:
     if goal.image is None:
         raise NotConvertible("it runs in no container: say --image, and --mounts")
     job, words = draft.job, CommandWords(draft.job, launch)
-    before = [command for command in _of_batch_shell(job) if command.span.start < launch.launcher.span.start]
+    of_batch_shell = [each for each in job.invocations if each.phase is Phase.BATCH and each.context.parent is None]
+    before = [command for command in of_batch_shell if command.span.start < launch.launcher.span.start]
     draft.todos += [
         f"see that the image has what {command.name} on line {job.line(command.span.start)} sets up"
         for command in before
@@ -405,10 +405,6 @@ def _change_of_folder(before: list[Invocation], goal: Goal) -> Invocation | None
     targets = [mount.split(":")[1] for mount in (goal.mounts or "").split(",") if ":" in mount]
     inside = folder is not None and any(f"{folder}/".startswith(f"{target.rstrip('/')}/") for target in targets)
     return changes[0] if inside else None
-
-
-def _of_batch_shell(job: Job) -> Iterator[Invocation]:
-    return (each for each in job.invocations if each.phase is Phase.BATCH and each.context.parent is None)
 
 
 def _word(command: Invocation) -> str | None:

@@ -222,7 +222,11 @@ def _converted(job: Job, goal: Goal, settings: Settings) -> Conversion:
     gpus = (
         goal.gpus
         or workers
-        or (_tasks(script.job, goal, by_srun) if cpu_only else gpus_of(script.job) or _gpus_chosen(starts))
+        or (
+            (tasks_of(script.job, goal) if by_srun else None)
+            if cpu_only
+            else gpus_of(script.job) or _gpus_chosen(starts)
+        )
     )
     if not gpus:
         raise NotConvertible(
@@ -414,10 +418,6 @@ def _is_cpu_only(job: Job, goal: Goal, without_gpus: bool) -> bool:
 
 def _is_horovod(starts: list[Start]) -> bool:
     return any(each.launch is not None and each.launch.launcher.kind == "horovod" for each in starts)
-
-
-def _tasks(job: Job, goal: Goal, by_srun: bool) -> int | None:
-    return tasks_of(job, goal) if by_srun else None
 
 
 def _gpus_chosen(starts: list[Start]) -> int | None:

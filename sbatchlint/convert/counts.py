@@ -2,9 +2,7 @@
 
 from sbatchlint.source.regex import Regex
 
-_WORD = Regex(
-    r"[a-z]+|\d+",
-)
+_WORD = Regex(r"[a-z]+|\d+")
 _CAMEL = Regex(r"(?<=[a-z0-9])(?=[A-Z])")
 # What is counted, and words that say alone that it is.
 _THINGS = frozenset({"gpu", "device", "npu", "proc", "process", "worker", "rank", "accelerator", "card", "world"})

@@ -125,7 +125,7 @@ def of_one_node(job: Job, names: Collection[str], nodes: int) -> dict[Key, str]:
         own = {*unset, *(each.name for each in sources)}
         differing = _differing(runs, own)
         if differing:
-            others = _exports_of_nodes(_OTHER_NODES)
+            others = "".join(f"export {each}={_OTHER_NODES}; " for each in SLURM_NODES)
             edits = [each.edit(number) for each in sources]
             moved = _told_with(job, edits, _exports(unset, number) + others)
             follows = _differing([runs[0], moved], ())
@@ -247,10 +247,6 @@ def _unset(job: Job) -> list[str]:
 def _exports(names: Iterable[str], number: int) -> str:
     listed = ",".join(map(str, range(number)))
     return "".join(f"export {each}={listed if each in DEVICE_VARIABLES else number}; " for each in names)
-
-
-def _exports_of_nodes(number: int) -> str:
-    return "".join(f"export {each}={number}; " for each in SLURM_NODES)
 
 
 def _told_with(job: Job, edits: Sequence[Edit], exports: str) -> dict[Key, _Told]:

@@ -12,7 +12,7 @@ from sbatchlint.job.argv import Argv, program_options
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.yaml_files import Value, read_yaml
 
-_FILE = Regex(r".+\.(?:ya?ml|json)")
+SETTINGS_FILE = Regex(r".+\.(?:ya?ml|json)")
 # The samples of one process at a time: of transformers and LLaMA-Factory, and of axolotl.
 _SAMPLES, _OF_AXOLOTL, _STEPS = "per_device_train_batch_size", "micro_batch_size", "gradient_accumulation_steps"
 
@@ -34,22 +34,23 @@ def stale_in_files(job: Job, nodes: int, gpus: int | None) -> Iterator[str]:
             continue
         line = job.line(found.place.start)
         number, devices = found.number("trainer", "num_nodes"), found.number("trainer", "devices")
-        if number not in (None, nodes) and not _is_told(words[1:], LIGHTNING_NODES):
+        if number not in (None, nodes) and not is_told(words[1:], LIGHTNING_NODES):
             what = f"trainer.num_nodes is {number} in {found.name}, where the program has {nodes} nodes"
             yield f"line {line}: {what}: add {found.prefix}trainer.num_nodes={nodes}"
-        if gpus is not None and devices not in (None, gpus) and not _is_told(words[1:], LIGHTNING_DEVICES):
+        if gpus is not None and devices not in (None, gpus) and not is_told(words[1:], LIGHTNING_DEVICES):
             what = f"trainer.devices is {devices} in {found.name}, where each node has {gpus} processes"
             yield f"line {line}: {what}: add {found.prefix}trainer.devices={gpus}"
 
 
-def _is_told(words: Argv, option: Regex) -> bool:
+def is_told(words: Argv, option: Regex) -> bool:
+    """Whether the words of a program have such an option."""
     return any(True for _ in program_options(words, option.fullmatch))
 
 
 def batch_in_file(job: Job, command: Invocation, words: Argv) -> Batch | None:
     """The batch that the one file among the words of a program sets; None where none does, or it is not known."""
     names = {shown_text(word).rpartition("=")[2] for word in words}
-    files = {name: job.beside.named(command, name) for name in names if _FILE.fullmatch(name)}
+    files = {name: job.beside.named(command, name) for name in names if SETTINGS_FILE.fullmatch(name)}
     found = {name: values for name, path in files.items() if path and (values := read_yaml(path)) is not None}
     batches = [batch for name, values in found.items() if (batch := _batch(name, values)) is not None]
     return batches[0] if len(batches) == 1 and len(found) == len(files) else None

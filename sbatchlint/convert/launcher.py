@@ -65,14 +65,10 @@ def is_of_job(setting: Setting) -> bool:
     return any("scontrol" in each.name or "SLURM" in each.name for each in found)
 
 
-def is_free_port(setting: Setting) -> bool:
-    """Whether it is the port 0, for which each node takes a free one of its own."""
-    return setting.number == 0
-
-
 def holds_for_all(setting: Setting, is_address: bool) -> bool:
     """Whether all nodes can use an address or a port as it is written."""
-    return is_of_job(setting) if is_address else not is_free_port(setting) and (setting.number or 0) <= _LAST_PORT
+    is_free = setting.number == 0  # for which each node takes a free one of its own
+    return is_of_job(setting) if is_address else not is_free and (setting.number or 0) <= _LAST_PORT
 
 
 def _is_unread_port(launcher: Launcher, setting: Setting) -> bool:

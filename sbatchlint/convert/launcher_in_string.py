@@ -5,6 +5,7 @@ Slurm, if the container inherits the environment of the job.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from sbatchlint.analysis.editing.options import DOLLARS, is_proven, name_span
 from sbatchlint.bash.trace import Invocation
@@ -60,14 +61,10 @@ class InsideWords(CommandWords):
             return [*before, insert(end, words)] if words else before
         option = rank.replace('"', "")
         name = option[2:].partition("=")[0].replace("-", "_")
-
-        def accept(launch: Launch) -> bool:
-            return _knows_node(launch, name)
-
         removed = [self.without(name)] if name in self.launcher.options else []
         for dollar in DOLLARS:
             edits = [*before, insert(end, f" {option.replace('$', dollar)}{words}")]
-            if is_proven(self.job, self.launch, [*edits, *removed], accept):
+            if is_proven(self.job, self.launch, [*edits, *removed], partial(_knows_node, name)):
                 return edits
         raise NotConvertible(f"{self.launcher.name} cannot be told its node inside this string")
 
@@ -85,10 +82,7 @@ def told_in_string(words: CommandWords, variable: str) -> Iterator[Edit]:
     while first.parent is not None and first.parent is not words.reader:
         first = first.parent
     start, srun = first.name_span.start, [insert(words.prefix.start, words.srun)] if words.srun else []
-
-    def accept(other: Launch) -> bool:
-        return _knows_node(other, "node_rank")
-
+    accept = partial(_knows_node, "node_rank")
     if launch.step is not None and accept(launch):
         return
     for dollar in DOLLARS if job.in_quoted_text(start) else ():
@@ -99,7 +93,7 @@ def told_in_string(words: CommandWords, variable: str) -> Iterator[Edit]:
     raise NotConvertible(f"{launch.launcher.name} cannot be told its node inside this string")
 
 
-def _knows_node(launch: Launch, name: str) -> bool:
+def _knows_node(name: str, launch: Launch) -> bool:
     """Whether a launcher is told by its option or variable `name` the node of its task, in the task."""
     setting = launch.launcher.setting(name)
     return setting is not None and any(

@@ -12,6 +12,7 @@ from sbatchlint.analysis.launch.configuration_files import configuration_of
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES, LIGHTNING_NODES
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
+from sbatchlint.convert.in_files import is_told
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, integer, program_options
 from sbatchlint.job.launchers import python_command
@@ -50,7 +51,7 @@ class Devices(NamedTuple):
 def _devices(job: Job, launch: Launch) -> Devices | None:
     """The devices of a Trainer whose number of nodes nothing says; None where something does, or there are none."""
     words: Argv = launch.launcher.program_words[1:]
-    if not launch.launcher.spawns or any(True for _ in program_options(words, LIGHTNING_NODES.fullmatch)):
+    if not launch.launcher.spawns or is_told(words, LIGHTNING_NODES):
         return None
     found = [each for each in program_options(words, LIGHTNING_DEVICES.fullmatch) if each[1] is not None]
     if not found or integer(found[-1][1]) is None:
@@ -130,7 +131,7 @@ def _in_program(job: Job, command: Invocation, words: Argv, nodes: int) -> str:
         strategy = call.keyword("strategy")
         alone = call.keyword("accelerator") in ("cpu", "tpu", "mps") or strategy in ("dp", "ddp_spawn", "ddp_notebook")
         told = isinstance(given, ast.Constant) and given.value == nodes
-        by_word = given is not None and any(_NODES.fullmatch(option) for option, _, _ in program_options(words))
+        by_word = given is not None and is_told(words, _NODES)
         if not alone and not told and not by_word:
             return f"{call.last}() in {os.path.basename(program.path)}"
     return ""
@@ -139,7 +140,7 @@ def _in_program(job: Job, command: Invocation, words: Argv, nodes: int) -> str:
 def _untold(job: Job, nodes: int) -> Iterator[str]:
     """To-dos for programs with a Trainer, whose number of nodes no word says."""
     starts = [(each.invocation, each.launcher.program_words, False) for each in job.launches if each.launcher.spawns]
-    starts = [each for each in starts if not _says_devices(each[1])]
+    starts = [each for each in starts if not is_told(each[1], LIGHTNING_DEVICES)]
     for step in job.steps:
         if step.all_tasks not in (None, 1):
             starts += [(each, each.argv, True) for each in step.program if not each.children]
@@ -165,10 +166,6 @@ def _untold(job: Job, nodes: int) -> Iterator[str]:
 def _says_all(job: Job, command: Invocation, words: Argv, nodes: int) -> bool:
     """Whether a YAML file among the words says the number of nodes of the job."""
     return any(each.get("num_nodes") == str(nodes) for _, each in _trainers_of_files(job, command, words))
-
-
-def _says_devices(words: Argv) -> bool:
-    return any(True for _ in program_options(words, LIGHTNING_DEVICES.fullmatch))
 
 
 def untold_nodes(job: Job, nodes: int) -> Iterator[str]:

@@ -92,7 +92,7 @@ def stale_counts(job: Job, nodes: int, gpus: int, were: Container[int]) -> Itera
     yield from stale_nodes(job, nodes, were)
     yield from stale_in_files(job, nodes, gpus)
     for _, launch, words in _programs(job):
-        for name, field, _ in program_options(words, _says_devices):
+        for name, field, _ in program_options(words, LIGHTNING_DEVICES.fullmatch):
             if field is not None and launch is not None and _is_other(field, gpus):
                 line = job.line(span_of(field).start)
                 yield f"line {line}: {name} says {text_of(field)}, where each node has {gpus} processes"
@@ -103,15 +103,13 @@ def stale_counts(job: Job, nodes: int, gpus: int, were: Container[int]) -> Itera
 def _stale_sizes(job: Job, size: int) -> Iterator[str]:
     """What tells the programs another number of processes; a launcher sets WORLD_SIZE itself."""
     told: list[tuple[Argv, Invocation | None]] = [(each.launcher.program_words[1:], None) for each in job.launches]
-    told += [
-        (each.argv[1:], each)
-        for step in job.steps
-        if step.all_tasks == size
-        for each in _leaves(step)
-        if not _starts_own(each)
-    ]
+    sized = [each for step in job.steps if step.all_tasks == size for each in _leaves(step)]
+    # fairseq starts the processes of its node itself, so that its tasks are fewer
+    told += [(each.argv[1:], each) for each in sized if not (each.name or "").startswith("fairseq")]
     for words, command in told:
-        found: list[tuple[str, Pieces | None]] = [(each[0], each[1]) for each in program_options(words, _says_size)]
+        found: list[tuple[str, Pieces | None]] = [
+            (each[0], each[1]) for each in program_options(words, _OF_SIZE.fullmatch)
+        ]
         if command is not None:
             found.append(("WORLD_SIZE", exported(command, "WORLD_SIZE")))
         for name, field in found:
@@ -122,11 +120,6 @@ def _stale_sizes(job: Job, size: int) -> Iterator[str]:
 
 def _leaves(step: Step) -> list[Invocation]:
     return [each for each in step.program if not each.children]
-
-
-def _starts_own(command: Invocation) -> bool:
-    """Whether the program starts the processes of its node itself, so that its tasks are fewer."""
-    return (command.name or "").startswith("fairseq")
 
 
 def devices_of_node(command: Invocation) -> list[tuple[str, Pieces]]:
@@ -218,14 +211,6 @@ def grown_batch(job: Job, command: Invocation, words: Argv, before: int | None, 
     advice = f"--{_STEPS} {kept}" if _STEPS in found or file is None else f"{_STEPS}: {kept} in {file.name}"
     advice = f"; {advice} keeps it" if kept and not rest else ""
     return f", so that the batch of a step grows from {size * steps * before} to {size * steps * after}{advice}"
-
-
-def _says_devices(option: str) -> bool:
-    return LIGHTNING_DEVICES.fullmatch(option) is not None
-
-
-def _says_size(option: str) -> bool:
-    return _OF_SIZE.fullmatch(option) is not None
 
 
 def _is_batch(option: str) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES
 from sbatchlint.bash.trace import Invocation, exported
-from sbatchlint.bash.values import Expansion, Pieces, expansions, shown_text, span_of, text_of
+from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.convert.counts import (
     OF_NODES,
     OF_ONE_NODE,
@@ -20,6 +20,7 @@ from sbatchlint.convert.counts import (
     parts_of,
 )
 from sbatchlint.convert.dependents import READING_VARIABLES, Key, programs_of, writes
+from sbatchlint.convert.in_files import SETTINGS_FILE
 from sbatchlint.convert.launcher import NAMES
 from sbatchlint.convert.sizes import says_nodes
 from sbatchlint.convert.words import names_own_node
@@ -42,7 +43,6 @@ _WRITTEN = Regex(
 _NUMBERS_ALONE, _NUMBER = Regex(r"\$\(\([\d\s*/+()-]+\)\)"), Regex(r"\d+")
 # More numbers than a node has GPUs.
 _MOST_LISTED = 32
-_FILE = Regex(r".+\.(?:ya?ml|json)")
 _KEY = Regex(
     r"(?i)num_?nodes|nnodes|num_machines|machine_rank|node_rank|world_size|num_gpus|n_gpus?|ngpus?|gpus|num_processes"
     r"|devices|nproc\w*"
@@ -153,13 +153,13 @@ def _variables(
         at = job.line(span_of(value).start)
         if name in _RANKS and number is not None:
             yield f"line {at}: {name} says {number} on each node: leave it out, or see what reads it"
-        elif counts_devices(name) and name not in read and not any(map(_is_of_all, expansions(value))):
+        elif (
+            counts_devices(name)
+            and name not in read
+            and not any(OF_NODES.search(each.name) for each in expansions(value))
+        ):
             says = "holds the processes of one node" if number is None else f"says {number}"
             yield f"line {at}: {name} {says}: see if it is to count the GPUs of all nodes"
-
-
-def _is_of_all(expansion: Expansion) -> bool:
-    return OF_NODES.search(expansion.name) is not None
 
 
 def _written(job: Job) -> Iterator[str]:
@@ -203,7 +203,7 @@ def _text(job: Job, command: Invocation, name: str) -> str:
 def _of_files(job: Job, command: Invocation, words: Argv) -> Iterator[str]:
     """What the YAML or JSON files among the words of a program say of devices, nodes and addresses."""
     for name in dict.fromkeys(shown_text(each).rpartition("=")[2] for each in words):
-        path = job.beside.named(command, name) if _FILE.fullmatch(name) else None
+        path = job.beside.named(command, name) if SETTINGS_FILE.fullmatch(name) else None
         values = None if path is None else read_yaml(path)
         line = job.line(command.span.start)
         for key, value in _entries(values or {}):

@@ -21,6 +21,8 @@ _LIMITS = (
     "NumNodes", "NCPUS", "NumCPUs", "Partition", "NodeList", "ReqTRES", "AllocTRES", "Command", "StdOut", "StdErr",
     "JobName", "WorkDir", "SubmitLine", "BatchHost",
 )  # fmt: skip
+# The states of a job that has not ended, or ended well.
+FINE = ("COMPLETED", "PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")
 # sacct prints a line for each step of a job: the worst state counts.
 _WORST = (
     "OUT_OF_ME", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED", "DEADLINE", "TIMEOUT", "PREEMPTED", "REQUEUED",

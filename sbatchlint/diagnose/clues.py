@@ -55,14 +55,16 @@ def says_not(*words: str) -> Clue:
     return lambda event: possible(not any(each in event.text for each in words))
 
 
-def matches(pattern: str | re.Pattern[str], above: int = 0, below: int = 0) -> Clue:
+def matches(pattern: str | re.Pattern[str] | Regex, above: int = 0, below: int = 0) -> Clue:
     """For `Cause.log`: rules a cause out if the expression matches neither the message nor so many lines near it."""
-    return lambda event: possible(re.search(pattern, near(event, above, below)))
+    expression = Regex(pattern) if isinstance(pattern, str) else pattern
+    return lambda event: possible(expression.search(near(event, above, below)))
 
 
 def group_matches(group: str, pattern: str) -> Clue:
     """For `Cause.log`: rules a cause out if the expression does not match the group of the symptom's pattern."""
-    return lambda event: possible(re.search(pattern, event.groups.get(group, "")))
+    expression = Regex(pattern)
+    return lambda event: possible(expression.search(event.groups.get(group, "")))
 
 
 def begins(group: str, *beginnings: str) -> Clue:

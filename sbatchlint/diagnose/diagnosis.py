@@ -18,6 +18,7 @@ from sbatchlint.diagnose.signs import signed
 from sbatchlint.diagnose.silent_faults import silent_answers
 from sbatchlint.diagnose.submitters import by_directives, of_own_job, with_command, with_settings
 from sbatchlint.diagnose.symptom import Account, Cause, Event
+from sbatchlint.diagnose.traceback import FRAME
 from sbatchlint.diagnose.unread import off, unread
 
 # The maximum number of alternatives that are named if the cause is not certain.
@@ -30,7 +31,6 @@ _THAT_NODE = "--exclude of that node"
 # Advice that the log must bear out, and what is said instead.
 _SEE_TRACEBACK = "see the traceback in the log: its last frame that is the program's own"
 _NO_TRACEBACK = "the log has no traceback of it: look for one in the program's other output, or search for the message"
-_FRAME = re.compile(r'\s*File "[^"]+", line \d+')
 
 
 class Diagnosis(NamedTuple):
@@ -158,7 +158,7 @@ def _with_traceback(answer: Answer) -> Answer:
     event = answer.event
     if not answer.advice.startswith(_SEE_TRACEBACK) or "python-traceback" in event.symptoms:
         return answer
-    if any(_FRAME.match(each) for each in (*event.above, *event.below)):
+    if any(FRAME.match(each) for each in (*event.above, *event.below)):
         return answer
     return answer._replace(advice=answer.advice.replace(_SEE_TRACEBACK, _NO_TRACEBACK, 1))
 
@@ -243,10 +243,6 @@ def _why_not(event: Event, root: Event | None) -> str:
     """Why an event is not the answer; a message that names a reason of its own does not follow from another."""
     if root is None:
         return WENT_ON
-    if not _later(event, root):
+    if (event.file, event.offset) < (root.file, root.offset):
         return "not the first failure"
     return LATER if event.symptom.role == "cause" and event.symptom is not root.symptom else FOLLOWS
-
-
-def _later(event: Event, root: Event) -> bool:
-    return (event.file, event.offset) >= (root.file, root.offset)

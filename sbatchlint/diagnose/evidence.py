@@ -1,17 +1,13 @@
-"""Evidence for the causes of symptoms in the script.
-
-The first functions return places in the script. The last ones return a function for `Cause.script`:
-`script=sets("account")`.
-"""
+"""Evidence for the causes of symptoms in the script: its places that have to do with a message."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Protocol
 
 from sbatchlint.analysis.containers.container_starts import container_starts
-from sbatchlint.bash.trace import VariableAssignment
+from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import known_prefix, text_of
-from sbatchlint.diagnose.symptom import RULED_OUT, Confidence, Event, Shown, Verdict
+from sbatchlint.diagnose.symptom import RULED_OUT, Confidence, Shown, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.programs import commands_named
@@ -34,7 +30,6 @@ class HasSpan(Protocol):
     def span(self) -> Span: ...
 
 
-Question = Callable[[Job, Event], Verdict]
 # The short forms of options of sbatch and srun.
 _LETTERS = {
     "account": "-A", "array": "-a", "constraint": "-C", "cpus-per-task": "-c", "dependency": "-d", "error": "-e",
@@ -76,6 +71,12 @@ def commands(job: Job, *names: str) -> tuple[Span, ...]:
     return spans_of(commands_named(job, *names))
 
 
+def own_commands(job: Job) -> list[Invocation]:
+    """The commands that are written in the script itself, in order."""
+    end = len(job.source.text)
+    return [each for each in job.invocations if each.span.end <= end]
+
+
 def variables(job: Job, *names: str) -> list[VariableAssignment]:
     """The assignments to these variables, in order."""
     return [each for each in job.assignments if each.name in names]
@@ -90,6 +91,11 @@ def step_options(job: Job, *names: str) -> tuple[Span, ...]:
     """The places where an srun of the script has one of these options."""
     found = (step.option(name) for step in job.steps for name in names)
     return tuple(each.span for each in found if each is not None)
+
+
+def asks_for_gpus(job: Job) -> bool:
+    """Whether a directive or a step asks for GPUs."""
+    return bool(options(job, *GPU_OPTIONS) or step_options(job, *GPU_OPTIONS))
 
 
 def submissions(job: Job, *names: str) -> tuple[Span, ...]:
@@ -116,12 +122,6 @@ def several_tasks(job: Job) -> tuple[Span, ...]:
     return matching(job, commands_named(job, "srun"), _SEVERAL_TASKS)
 
 
-def small_shm(job: Job, event: Event) -> Verdict:
-    """The containers of docker and podman that have a /dev/shm of their own, of 64 MB."""
-    starts = (start for ways in container_starts(job) for start in ways)
-    return shown(tuple(each.place for each in starts if each.is_isolated and each.has_small_memory))
-
-
 def worded(job: Job, word: str) -> tuple[Span, ...]:
     """The commands with this word, also as the last component of a path."""
     return tuple(
@@ -139,7 +139,7 @@ def spans_of(found: Iterable[HasSpan]) -> tuple[Span, ...]:
 def matching(job: Job, found: Iterable[HasSpan], pattern: str | re.Pattern[str] | Regex) -> tuple[Span, ...]:
     """The places of those of these commands, steps or assignments whose text the expression matches."""
     text = job.source.text
-    expression = re.compile(pattern) if isinstance(pattern, str) else pattern
+    expression = Regex(pattern) if isinstance(pattern, str) else pattern
     return tuple(each.span for each in found if expression.search(text[each.span.start : each.span.end]))
 
 
@@ -168,59 +168,3 @@ def shown(spans: tuple[Span, ...], confidence: Confidence = "likely") -> Verdict
 def certainly(job: Job, spans: tuple[Span, ...]) -> Verdict:
     """The places in directives as a verdict; ruled out if there are none, and no directive is unknown."""
     return shown(spans, "certain") or (RULED_OUT if job.directives.certain else None)
-
-
-def sets(*names: str, confidence: Confidence = "likely") -> Question:
-    """The directives or sruns set one of these options; ruled out if they certainly do not."""
-
-    def question(job: Job, event: Event) -> Verdict:
-        spans = options(job, *names) + step_options(job, *names)
-        return shown(spans, confidence) or (RULED_OUT if lacks(job, *names) else None)
-
-    return question
-
-
-def requests(*names: str, confidence: Confidence = "likely") -> Question:
-    """The directives set one of these options."""
-    return lambda job, event: shown(options(job, *names), confidence)
-
-
-def assigns(*names: str, confidence: Confidence = "likely") -> Question:
-    """The script assigns one of these variables."""
-    return lambda job, event: shown(assigned(job, *names), confidence)
-
-
-def calls(*names: str, confidence: Confidence = "likely") -> Question:
-    """The script has commands with one of these names."""
-    return lambda job, event: shown(commands(job, *names), confidence)
-
-
-def not_set(*names: str, beside: str = "", confidence: Confidence = "likely") -> Question:
-    """The directives certainly set none of these options; `beside`: the option whose place is shown."""
-
-    def question(job: Job, event: Event) -> Verdict:
-        if lacks(job, *names):
-            return Shown(options(job, beside) if beside else (), None, confidence)
-        return RULED_OUT if job.directives.certain else None
-
-    return question
-
-
-def submits(*names: str) -> Question:
-    """The script itself submits another job, with one of these options."""
-    return lambda job, event: shown(submissions(job, *names))
-
-
-def steps(confidence: Confidence = "likely") -> Question:
-    """The script runs steps; their sruns are the places."""
-    return lambda job, event: shown(spans_of(job.steps), confidence)
-
-
-def has_word(group: str, confidence: Confidence = "likely") -> Question:
-    """A command of the script contains the word in this group of the pattern."""
-
-    def question(job: Job, event: Event) -> Verdict:
-        word = event.groups.get(group)
-        return shown(worded(job, word), confidence) if word else None
-
-    return question

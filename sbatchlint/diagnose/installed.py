@@ -4,10 +4,9 @@ import re
 from typing import NamedTuple
 
 from sbatchlint.bash.values import shown_text
-from sbatchlint.diagnose.evidence import options, step_options
+from sbatchlint.diagnose.evidence import asks_for_gpus, own_commands
 from sbatchlint.diagnose.symptom import RULED_OUT, Event, Shown, Verdict
 from sbatchlint.job import Job
-from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -43,8 +42,8 @@ class Module(NamedTuple):
 def modules(job: Job) -> tuple[Module, ...]:
     """The modules that the script itself loads, in order."""
     found = []
-    for command in job.invocations:
-        if command.name not in ("module", "ml") or command.span.end > len(job.source.text):
+    for command in own_commands(job):
+        if command.name not in ("module", "ml"):
             continue
         words = [shown_text(each) for each in command.argv[1:]]
         if words and words[0] in _NOT_LOADING:
@@ -57,22 +56,18 @@ def modules(job: Job) -> tuple[Module, ...]:
 def environments(job: Job) -> tuple[Span, ...]:
     """The commands of the script that activate an environment of conda or Python."""
     found = []
-    for command in job.invocations:
+    for command in own_commands(job):
         first = next((shown_text(each) for each in command.argv[1:]), "")
         by_conda = command.name in ("conda", "mamba", "micromamba", "pyenv", "pixi") and first in ("activate", "run")
         if by_conda or (command.name in ("source", ".") and _ACTIVATES.search(first)):
             found.append(command.span)
-    return tuple(dict.fromkeys(each for each in found if each.end <= len(job.source.text)))
+    return tuple(dict.fromkeys(found))
 
 
 def bringing(job: Job) -> tuple[Span, ...]:
     """The commands that activate an environment or load modules, in a script that has few of them."""
     found = tuple(dict.fromkeys((*environments(job), *(each.span for each in modules(job)))))
     return found if len(found) <= MOST_BRINGING else environments(job)
-
-
-def _with_gpus(job: Job) -> bool:
-    return bool(options(job, *GPU_OPTIONS) or step_options(job, *GPU_OPTIONS))
 
 
 def _activated_after(job: Job, module: Module) -> bool:
@@ -82,7 +77,7 @@ def _activated_after(job: Job, module: Module) -> bool:
 
 def module_without_gpu(job: Job, event: Event) -> Verdict:
     """The module of a program that is, by its name, a build without GPUs, in a job that has some."""
-    if not _with_gpus(job):
+    if not asks_for_gpus(job):
         return None
     programs = [each for each in modules(job) if _EITHER.search(each.name) and not _BESIDE.search(each.name)]
     plain = [each for each in programs if not _FOR_GPU.search(each.name) and re.search(r"/\d", each.name)]
@@ -98,7 +93,7 @@ def module_without_gpu(job: Job, event: Event) -> Verdict:
 
 def module_for_gpu(job: Job, event: Event) -> Verdict:
     """The module of a program that was built for GPUs, and does not see those that the job has."""
-    if not _with_gpus(job):
+    if not asks_for_gpus(job):
         return RULED_OUT
     built = [each for each in modules(job) if _FOR_GPU.search(each.name) and not _BESIDE.search(each.name)]
     if not built or _activated_after(job, built[-1]):

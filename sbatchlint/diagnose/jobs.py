@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from sbatchlint.diagnose.accounts import read_accounts
+from sbatchlint.diagnose.accounts import FINE, read_accounts
 from sbatchlint.diagnose.clock import hours_in
 from sbatchlint.diagnose.logs import log_paths
 from sbatchlint.diagnose.nodes import node_of
@@ -25,8 +25,6 @@ _COUNTS = re.compile(
 _DATE = re.compile(r"(?:19|20)\d\d(?:0\d|1[0-2])[0-3]\d$")
 # A shorter number is only taken where `slurm` or `job` is before it.
 _SHORTEST = 3
-# The states of a job that has not ended, or ended well.
-_FINE = ("COMPLETED", "PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")
 
 
 class JobRun(NamedTuple):
@@ -107,7 +105,7 @@ def judged_jobs(
     if sacct is not None:
         accounts = read_accounts(read_bytes(sacct).decode("utf-8", "replace"), sacct)
         for job, account in accounts.items():
-            if len(accounts) > 1 and not account.state.startswith(_FINE) and list(groups) != [""]:
+            if len(accounts) > 1 and not account.state.startswith(FINE) and list(groups) != [""]:
                 groups.setdefault(job, [])
         if not names and not groups:
             groups = {"": []} if len(accounts) == 1 else {}

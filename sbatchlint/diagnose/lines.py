@@ -72,3 +72,8 @@ def read_line(raw: bytes) -> Line:
         text = text[match.end() :]
     match = _STREAM.match(text)
     return Line(text[match.end() if match else 0 :][:LONGEST], label, time)
+
+
+def read_last(raw: bytes) -> Line:
+    """The last segment of a line, parsed."""
+    return read_line(segments(raw)[-1] if raw.strip(b"\r") else b"")

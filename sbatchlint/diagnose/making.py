@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import known_prefix, text_of
+from sbatchlint.diagnose.evidence import own_commands
 from sbatchlint.diagnose.symptom import Event
 from sbatchlint.job import Job
 from sbatchlint.programs import has_trait
@@ -101,12 +102,10 @@ def _commands(job: Job | None, tools: tuple[str, ...], event: Event) -> list[Inv
     """The commands of the script itself that call one of the programs, or the one whose frames stand above a message."""
     if job is None:
         return []
-    end = len(job.source.text)
-    own = [each for each in job.invocations if each.span.end <= end]
     files = {match[1] for line in event.above if (match := _FRAME.match(line))}
     return [
         each
-        for each in own
+        for each in own_commands(job)
         if each.name in tools or files and any(_last(word) in files for word in map(text_of, each.argv))
     ]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from textwrap import dedent
 from typing import BinaryIO, NamedTuple
 
-from sbatchlint.diagnose.accounts import read_account
+from sbatchlint.diagnose.accounts import FINE, read_account
 from sbatchlint.diagnose.lines import plain
 from sbatchlint.diagnose.symptom import Account
 from sbatchlint.source.files import InputError
@@ -17,8 +17,6 @@ _FIELDS = re.compile(r"[ \t]*[A-Z][\w:/]*=")
 _HEAD = re.compile(r"[ \t]*(?=.*\bJobID\b)(?=.*\bState\b)")
 _RULE = re.compile(r"[ \t]*-+(?: -+)+[ \t]*$")
 _ROW = re.compile(r"[ \t]*\d")
-# A job of these states did not go wrong, or not yet.
-_FINE = ("COMPLETED", "PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")
 
 
 class Pasted(NamedTuple):
@@ -42,7 +40,7 @@ def pasted_record(stream: BinaryIO, path: str, file: int) -> Pasted | None:
     if len({re.split(r"[._+]", account.job)[0] for _, _, account in accounts}) != 1:
         return None
     at, end, account = accounts[-1]
-    if not account.state or account.state.startswith(_FINE):
+    if not account.state or account.state.startswith(FINE):
         return None
     states = (f"JobState={account.state[:9]}", account.state[:9])
     row = next((row for state in states for row in range(at, end) if state in lines[row]), None)

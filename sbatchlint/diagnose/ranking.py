@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.making import makers
 from sbatchlint.diagnose.symptom import Event
+from sbatchlint.diagnose.traceback import FRAME
 from sbatchlint.job import Job
 
 CURED = "a later line says that it went well after all"
@@ -200,14 +201,13 @@ def _has_nothing_to_do_with(event: Event, ranked: Ranked) -> bool:
     return bool(later) and not any(_LACKS.search(each.text) or (named and named in each.text) for each in later)
 
 
-_FRAME = re.compile(r'\s*File "[^"]+", line \d+')
 # The lines of a traceback between a frame and its message.
 _TRACEBACK = 60
 
 
 def _quotes(event: Event, events: Collection[Event]) -> bool:
     """Whether an event is a line of a program, quoted in a traceback that has the same symptom in its message."""
-    if not event.above or not _FRAME.match(event.above[-1]):
+    if not event.above or not FRAME.match(event.above[-1]):
         return False
     return any(
         each is not event

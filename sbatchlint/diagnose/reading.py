@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from sbatchlint.diagnose.findings import Findings
-from sbatchlint.diagnose.lines import LONGEST, read_line, segments
+from sbatchlint.diagnose.lines import LONGEST, read_last, read_line
 from sbatchlint.diagnose.symptom import Event
 
 CHUNK = 4 << 20
@@ -106,7 +106,7 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
             event.output = last_output(before[:-1], event.row)
         above: list[str] = []
         for raw in reversed(before[:-1][-400:]):
-            line = read_line(segments(raw)[-1] if raw.strip(b"\r") else b"")
+            line = read_last(raw)
             event.time = event.time or line.time
             event.before = event.before or line.time
             if line.label == event.label and line.text:
@@ -122,7 +122,7 @@ def add_context(stream: BinaryIO, events: Sequence[Event]) -> None:
         if wanted is not None and not re.search(wanted.after, event.text):
             wanted = None
         for row, raw in enumerate(after[1:400], event.row + 1):
-            line = read_line(segments(raw)[-1] if raw.strip(b"\r") else b"")
+            line = read_last(raw)
             if line.label != event.label or not line.text:
                 continue
             if len(below) < CONTEXT_LINES:
@@ -147,7 +147,7 @@ def last_output(lines: Sequence[bytes], row: int, most: int = OUTPUT_LINES) -> t
     """The last lines of a log before a row, of whatever task: their rows, labels and texts."""
     found: list[tuple[int, str, str]] = []
     for back, raw in enumerate(reversed(lines[-100:]), 1):
-        line = read_line(segments(raw)[-1] if raw.strip(b"\r") else b"")
+        line = read_last(raw)
         if line.text.strip():
             found.append((row - back, line.label, line.text))
             if len(found) == most:
@@ -159,7 +159,7 @@ def _early(stream: BinaryIO) -> tuple[str, ...]:
     """The first lines of a log, of whatever task; a line that is cut is left out."""
     stream.seek(0)
     lines = stream.read(EARLY_BYTES).split(b"\n")[:-1]
-    return tuple(read_line(segments(raw)[-1] if raw.strip(b"\r") else b"").text for raw in lines[:EARLY_LINES])
+    return tuple(read_last(raw).text for raw in lines[:EARLY_LINES])
 
 
 def _goes_on(before: bytes, event: Event) -> bool:

@@ -9,14 +9,12 @@ from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.answers import Answer, Picture
-from sbatchlint.diagnose.evidence import options, step_options
+from sbatchlint.diagnose.answers import Answer, Picture, other_cause
+from sbatchlint.diagnose.evidence import asks_for_gpus, options, own_commands, variables
 from sbatchlint.diagnose.installed import bringing
 from sbatchlint.diagnose.subjects import variable_words
-from sbatchlint.diagnose.symptom import Cause
 from sbatchlint.diagnose.task_signs import copies_disturb, other_world
 from sbatchlint.job import Job
-from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.slurm.options import all_options
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -57,17 +55,6 @@ def script_signed(first: Answer, picture: Picture | None) -> Answer | None:
     return next((found for sign in _SIGNS if (found := sign(first, picture))), None)
 
 
-def _answer(first: Answer, key: str, says: str, advice: str, spans: tuple[Span, ...]) -> Answer:
-    cause = Cause(key, "script", says, advice)
-    return Answer(first.event, cause, "likely", says, advice, tuple(dict.fromkeys(spans)), proven=True)
-
-
-def _own(job: Job) -> list[Invocation]:
-    """The commands that are written in the script itself, in order."""
-    end = len(job.source.text)
-    return [each for each in job.invocations if each.span.end <= end]
-
-
 def _option_from_variable(first: Answer, picture: Picture) -> Answer | None:
     """A command of Slurm objects to an option, and the script sets the variable by which that command takes it."""
     event = first.event
@@ -76,21 +63,20 @@ def _option_from_variable(first: Answer, picture: Picture) -> Answer | None:
         return None
     command = refused["command"]
     names = {name for match in _NAMED.findall(event.text) for name in match if name}
-    for job in picture.jobs[:1]:
-        found = [each for each in job.assignments if _sets(each.name, command) & names or each.name in names]
-        found += [
-            each for each in job.assignments if each.name == "SLURM_HOSTFILE" and "hostfile" in map(str.lower, names)
-        ]
-        later = [each for each in _own(job) if each.name == command and found and each.span.start > found[0].span.start]
-        if found and later:
-            variable = found[-1].name
-            says = (
-                f"the script sets {variable}, which is still set when it calls {command}, and counts there as an option"
-            )
-            advice = f"`unset {variable}` before that {command}, or set it for the one command that needs it: {variable}=… COMMAND"
-            return _answer(
-                first, "option-from-variable", says, advice, (*(each.span for each in found), later[-1].span)
-            )
+    job = picture.jobs[0]
+    if "hostfile" in map(str.lower, names):
+        names.add("SLURM_HOSTFILE")
+    found = [each for each in job.assignments if _sets(each.name, command) & names or each.name in names]
+    later = [
+        each for each in own_commands(job) if each.name == command and found and each.span.start > found[0].span.start
+    ]
+    if found and later:
+        variable = found[-1].name
+        says = f"the script sets {variable}, which is still set when it calls {command}, and counts there as an option"
+        advice = f"`unset {variable}` before that {command}, or set it for the one command that needs it: {variable}=… COMMAND"
+        return other_cause(
+            first, "option-from-variable", "script", says, advice, (*(each.span for each in found), later[-1].span)
+        )
     return None
 
 
@@ -120,12 +106,12 @@ def beside_folder(first: Answer, picture: Picture) -> Answer | None:
     if not _MISSING.search(event.text) or _LINKED.search(event.text) or any("/" in each for each in _paths(event.text)):
         return None
     names = [each for each in _BARE.findall(event.text) if each not in ("ERROR", "FATAL", "ABORT", "WARNING")]
-    for job in picture.jobs[:1]:
-        moves = [each for each in _own(job) if each.name in ("cd", "pushd") and len(each.argv) == 2]
-        if names and moves and not any(name in job.source.text for name in names):
-            says = f"the script changes to {_written(job, moves[-1])}, and the program looks for {names[0]} there"
-            advice = "look whether that folder has it, and whether the cd is the right one"
-            return _answer(first, "not-in-folder", says, advice, (moves[-1].span,))
+    job = picture.jobs[0]
+    moves = [each for each in own_commands(job) if each.name in ("cd", "pushd") and len(each.argv) == 2]
+    if names and moves and not any(name in job.source.text for name in names):
+        says = f"the script changes to {_written(job, moves[-1])}, and the program looks for {names[0]} there"
+        advice = "look whether that folder has it, and whether the cd is the right one"
+        return other_cause(first, "not-in-folder", "script", says, advice, (moves[-1].span,))
     return None
 
 
@@ -138,18 +124,18 @@ def _folder_changed(first: Answer, picture: Picture) -> Answer | None:
     event = first.event
     if not _MISSING.search(event.text) or _LINKED.search(event.text):
         return None
-    for job in picture.jobs[:1]:
-        commands = _own(job)
-        moves = [each for each in commands if each.name in ("cd", "pushd") and len(each.argv) == 2]
-        if not moves:
-            continue
-        for path in dict.fromkeys(_paths(event.text)):
-            found = _named_after_move(job, path, commands, moves)
-            if found is not None:
-                move, command, word = found
-                says = f"{word} is a relative path, and is looked for in {_written(job, move)}, to which the script changed"
-                advice = "name it by its full path ($SLURM_SUBMIT_DIR/…), copy it there first, or leave the cd out"
-                return _answer(first, "folder-changed", says, advice, (move.span, command.span))
+    job = picture.jobs[0]
+    commands = own_commands(job)
+    moves = [each for each in commands if each.name in ("cd", "pushd") and len(each.argv) == 2]
+    if not moves:
+        return None
+    for path in dict.fromkeys(_paths(event.text)):
+        found = _named_after_move(job, path, commands, moves)
+        if found is not None:
+            move, command, word = found
+            says = f"{word} is a relative path, and is looked for in {_written(job, move)}, to which the script changed"
+            advice = "name it by its full path ($SLURM_SUBMIT_DIR/…), copy it there first, or leave the cd out"
+            return other_cause(first, "folder-changed", "script", says, advice, (move.span, command.span))
     return None
 
 
@@ -184,27 +170,28 @@ def _copied_apart(first: Answer, picture: Picture) -> Answer | None:
     near = " ".join((event.text, *event.above[-3:]))
     if not _MISSING.search(near):
         return None
-    for job in picture.jobs[:1]:
-        text = job.source.text
-        commands = _own(job)
-        moves = [each for each in commands if each.name == "cd" and not _HERE.search(_written(job, each))]
-        copies = [each for each in commands if each.name in ("cp", "rsync", "ln") and len(each.argv) > 2]
-        if not moves or not copies:
+    job = picture.jobs[0]
+    text = job.source.text
+    commands = own_commands(job)
+    moves = [each for each in commands if each.name == "cd" and not _HERE.search(_written(job, each))]
+    copies = [each for each in commands if each.name in ("cp", "rsync", "ln") and len(each.argv) > 2]
+    if not moves or not copies:
+        return None
+    names = [path.rstrip("/").rpartition("/")[2] for path in _paths(event.text)]
+    for name in dict.fromkeys(names):
+        if len(name) < 4 or re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text):
             continue
-        names = [path.rstrip("/").rpartition("/")[2] for path in _paths(event.text)]
-        for name in dict.fromkeys(names):
-            if len(name) < 4 or re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text):
-                continue
-            if any("*" in text[each.span.start : each.span.end] for each in copies):
-                continue
-            says = f"the program looks for {name} in the folder to which the script changed, and the script copies other files there"
-            return _answer(
-                first,
-                "not-copied",
-                says,
-                "copy it there too, before the program starts",
-                (*(each.span for each in copies[-2:]), moves[-1].span),
-            )
+        if any("*" in text[each.span.start : each.span.end] for each in copies):
+            continue
+        says = f"the program looks for {name} in the folder to which the script changed, and the script copies other files there"
+        return other_cause(
+            first,
+            "not-copied",
+            "script",
+            says,
+            "copy it there too, before the program starts",
+            (*(each.span for each in copies[-2:]), moves[-1].span),
+        )
     return None
 
 
@@ -238,7 +225,7 @@ def _below_folder(first: Answer, picture: Picture) -> Answer | None:
             )
             says = f"{name} of the script sends the program to {match['value']}, where {reason}"
             advice = f"set {name} to a folder with room that is the user's own ($SCRATCH, the job's TMPDIR), and make it before"
-            return _answer(first, "folder-of-script", says, advice, (span,))
+            return other_cause(first, "folder-of-script", "script", says, advice, (span,))
     return None
 
 
@@ -259,30 +246,30 @@ def _empty_value(first: Answer, picture: Picture) -> Answer | None:
     if match is None:
         return None
     option = match["option"] or match["other"]
-    for job in picture.jobs[:1]:
-        text = job.source.text
-        used = re.search(rf"(?<![\w-]){re.escape(option)}[= ]+[\"']?\$\{{?(?P<name>\w+)\}}?", text)
-        if used is None:
-            continue
-        name = used["name"]
-        spans = [Span(*used.span())]
-        made = [each for each in job.assignments if each.name == name and each.span.end <= len(text)]
-        says = f"{option} gets no value: ${name} is empty"
-        advice = f"stop where it is empty: ${{{name}:?not set}}, and look at what it is made of"
-        if name.isdigit() or any(_POSITIONAL.search(_value(text, each)) for each in made):
-            says += ", as the script was given no such argument"
-            advice = (
-                f"submit with it (sbatch job.sh VALUE), or give a default: {name}=${{1:-…}}"
-                if not name.isdigit()
-                else "submit with it: sbatch job.sh VALUE"
-            )
-        elif any("$(" in _value(text, each) or "`" in _value(text, each) for each in made):
-            says += ", as the command that makes it printed nothing"
-            if "SLURM_ARRAY_TASK_ID" in " ".join(_value(text, each) for each in made):
-                says += " for this element of the array"
-        elif not made:
-            says += ", as nothing in the script sets it"
-        return _answer(first, "empty-value", says, advice, (*spans, *(each.span for each in made[-1:])))
+    job = picture.jobs[0]
+    text = job.source.text
+    used = re.search(rf"(?<![\w-]){re.escape(option)}[= ]+[\"']?\$\{{?(?P<name>\w+)\}}?", text)
+    if used is None:
+        return None
+    name = used["name"]
+    spans = [Span(*used.span())]
+    made = [each for each in variables(job, name) if each.span.end <= len(text)]
+    says = f"{option} gets no value: ${name} is empty"
+    advice = f"stop where it is empty: ${{{name}:?not set}}, and look at what it is made of"
+    if name.isdigit() or any(_POSITIONAL.search(_value(text, each)) for each in made):
+        says += ", as the script was given no such argument"
+        advice = (
+            f"submit with it (sbatch job.sh VALUE), or give a default: {name}=${{1:-…}}"
+            if not name.isdigit()
+            else "submit with it: sbatch job.sh VALUE"
+        )
+    elif any("$(" in _value(text, each) or "`" in _value(text, each) for each in made):
+        says += ", as the command that makes it printed nothing"
+        if "SLURM_ARRAY_TASK_ID" in " ".join(_value(text, each) for each in made):
+            says += " for this element of the array"
+    elif not made:
+        says += ", as nothing in the script sets it"
+    return other_cause(first, "empty-value", "script", says, advice, (*spans, *(each.span for each in made[-1:])))
     return None
 
 
@@ -299,16 +286,16 @@ def _word_objected(first: Answer, picture: Picture) -> Answer | None:
     event = first.event
     if first.where != "code" or first.confidence != "possible" or not _OBJECTS.search(event.text):
         return None
-    for job in picture.jobs[:1]:
-        for command in _own(job):
-            for each in command.argv[1:]:
-                match = _WORD.match(text_of(each) or "")
-                if match is None or not (match["dashes"] or match["value"]):
-                    continue
-                if _names(event.text, match["name"]):
-                    says = f"the program objects to {match['dashes']}{match['name']}, which the script gives it"
-                    advice = "its message says what it wants; compare with its manual, in the release that the job uses"
-                    return _answer(first, "word-objected", says, advice, (each[0].span, command.span))
+    job = picture.jobs[0]
+    for command in own_commands(job):
+        for each in command.argv[1:]:
+            match = _WORD.match(text_of(each) or "")
+            if match is None or not (match["dashes"] or match["value"]):
+                continue
+            if _names(event.text, match["name"]):
+                says = f"the program objects to {match['dashes']}{match['name']}, which the script gives it"
+                advice = "its message says what it wants; compare with its manual, in the release that the job uses"
+                return other_cause(first, "word-objected", "script", says, advice, (each[0].span, command.span))
     return None
 
 
@@ -330,17 +317,15 @@ def _folder_elsewhere(first: Answer, picture: Picture) -> Answer | None:
     if match is None:
         return None
     path = match["path"].rstrip("/")
-    for job in picture.jobs[:1]:
-        text = job.source.text
-        below = re.compile(rf"(?<![\w.$}}/-]){re.escape(path)}/[^\s'\";|&]+")
-        makes = [each for each in _own(job) if each.name == "mkdir"]
-        found = next((each for each in below.finditer(text) if not _in_comment(text, each.start())), None)
-        if found is not None and makes:
-            says = (
-                f"the script works below {path}, which is not there on the node, or where the user may not make folders"
-            )
-            advice = "name a folder that this cluster has ($SCRATCH, $TMPDIR, /tmp), and stop where it cannot be made: mkdir -p … || exit 1"
-            return _answer(first, "folder-elsewhere", says, advice, (Span(*found.span()), makes[0].span))
+    job = picture.jobs[0]
+    text = job.source.text
+    below = re.compile(rf"(?<![\w.$}}/-]){re.escape(path)}/[^\s'\";|&]+")
+    makes = [each for each in own_commands(job) if each.name == "mkdir"]
+    found = next((each for each in below.finditer(text) if not _in_comment(text, each.start())), None)
+    if found is not None and makes:
+        says = f"the script works below {path}, which is not there on the node, or where the user may not make folders"
+        advice = "name a folder that this cluster has ($SCRATCH, $TMPDIR, /tmp), and stop where it cannot be made: mkdir -p … || exit 1"
+        return other_cause(first, "folder-elsewhere", "script", says, advice, (Span(*found.span()), makes[0].span))
     return None
 
 
@@ -357,19 +342,19 @@ def _empty_piece(first: Answer, picture: Picture) -> Answer | None:
     event = first.event
     if not _MISSING.search(event.text) or _LINKED.search(event.text):
         return None
-    for job in picture.jobs[:1]:
-        for path in dict.fromkeys(_paths(event.text)):
-            for word, values in variable_words(job, path):
-                used = re.findall(r"\$\{?(\w+)\}?", word[0])
-                name = next((each for each, value in zip(used, values, strict=False) if not value), None)
-                if name is not None:
-                    return _empty_in_path(first, job, path, word, name)
+    job = picture.jobs[0]
+    for path in dict.fromkeys(_paths(event.text)):
+        for word, values in variable_words(job, path):
+            used = re.findall(r"\$\{?(\w+)\}?", word[0])
+            name = next((each for each, value in zip(used, values, strict=False) if not value), None)
+            if name is not None:
+                return _empty_in_path(first, job, path, word, name)
     return None
 
 
 def _empty_in_path(first: Answer, job: Job, path: str, word: re.Match[str], name: str) -> Answer:
     """The answer for a variable that is empty in a path."""
-    made = [each for each in job.assignments if each.name == name and each.span.end <= len(job.source.text)]
+    made = [each for each in variables(job, name) if each.span.end <= len(job.source.text)]
     values = " ".join(_value(job.source.text, each) for each in made)
     says = f"${name} is empty where the script makes {path} of it"
     advice = f"stop where it is empty: ${{{name}:?not set}}, and look at what it is made of"
@@ -383,7 +368,9 @@ def _empty_in_path(first: Answer, job: Job, path: str, word: re.Match[str], name
         says += ": the command that makes it printed nothing"
     elif not made:
         says += ": nothing in the script sets it"
-    return _answer(first, "empty-in-path", says, advice, (*(each.span for each in made[-1:]), Span(*word.span())))
+    return other_cause(
+        first, "empty-in-path", "script", says, advice, (*(each.span for each in made[-1:]), Span(*word.span()))
+    )
 
 
 # Warnings by which a program says that it goes on without a GPU.
@@ -395,12 +382,11 @@ def _slow_without_gpu(first: Answer, picture: Picture) -> Answer | None:
     event = first.event
     if event.symptom.id != "time-limit" or not any(each in event.symptoms for each in _WITHOUT_GPU):
         return None
-    for job in picture.jobs[:1]:
-        gpus = (*options(job, *GPU_OPTIONS), *step_options(job, *GPU_OPTIONS))
-        if gpus:
-            says = "the program went on without the GPU that the job has, as it said above, and was too slow for the time limit"
-            advice = "load the CUDA (and cuDNN) that its build wants, or install a build for what the job loads, and let the job stop where it sees no GPU"
-            return _answer(first, "slow-without-gpu", says, advice, (*bringing(job), *options(job, "time")))
+    job = picture.jobs[0]
+    if asks_for_gpus(job):
+        says = "the program went on without the GPU that the job has, as it said above, and was too slow for the time limit"
+        advice = "load the CUDA (and cuDNN) that its build wants, or install a build for what the job loads, and let the job stop where it sees no GPU"
+        return other_cause(first, "slow-without-gpu", "script", says, advice, (*bringing(job), *options(job, "time")))
     return None
 
 

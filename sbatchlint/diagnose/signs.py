@@ -9,11 +9,10 @@ from collections.abc import Callable
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.answers import Answer, Picture
-from sbatchlint.diagnose.evidence import spans_of
+from sbatchlint.diagnose.answers import Answer, Picture, other_cause
+from sbatchlint.diagnose.evidence import commands
 from sbatchlint.diagnose.printed import before, found_by_shell, left_behind, shown_name
-from sbatchlint.diagnose.symptom import Cause, Confidence, Where
-from sbatchlint.programs import has_trait
+from sbatchlint.programs import programs_with
 from sbatchlint.source.text import Span
 
 # A path with a variable in it that should not be there any more, or a ~ before it.
@@ -49,18 +48,11 @@ def signed(first: Answer, picture: Picture | None) -> Answer | None:
     return next((found for sign in _SIGNS if (found := sign(first, picture))), None)
 
 
-def _answer(
-    first: Answer, key: str, where: Where, says: str, advice: str, spans: tuple[Span, ...] = (), sure: Confidence = "likely"
-) -> Answer:  # fmt: skip
-    cause = Cause(key, where, says, advice)
-    return Answer(first.event, cause, sure, says, advice, spans, proven=bool(spans))
-
-
 def _unseen_character(first: Answer, picture: Picture | None) -> Answer | None:
     text = first.event.text
     if _RETURN.search(text) and first.event.symptom.id != "shell-syntax":
         says = "what the program read has carriage returns: the file was written on Windows, and each line ends in one more character than is seen"
-        return _answer(
+        return other_cause(
             first,
             "carriage-return",
             "data",
@@ -69,7 +61,7 @@ def _unseen_character(first: Answer, picture: Picture | None) -> Answer | None:
         )
     if _MARK.search(text):
         says = "the file begins with a byte order mark, an unseen character that the program takes for part of the first name"
-        return _answer(
+        return other_cause(
             first,
             "byte-order-mark",
             "data",
@@ -95,17 +87,17 @@ def _not_expanded(first: Answer, picture: Picture | None) -> Answer | None:
             if name == "~":
                 says = "nobody expands ~: in quotes, and after `--option=`, the shell leaves it as it is"
                 advice = "write $HOME/… in double quotes"
-            return _answer(first, "not-expanded", "script", says, advice, spans)
+            return other_cause(first, "not-expanded", "script", says, advice, spans)
     said = f"the path has {name} as it is written: whoever set it did not expand it, and the program takes it for the name of a folder"
     if match and any(name in line for line in event.early):
-        return _answer(
+        return other_cause(
             first,
             "not-expanded-by-site",
             "cluster",
             said,
             "set the variable that has this value in the script, in full; tell the owner of the module, or of the image, that sets it",
         )
-    return _answer(
+    return other_cause(
         first,
         "not-expanded-in-settings",
         "code",
@@ -136,7 +128,7 @@ def _environment_lost(first: Answer, picture: Picture | None) -> Answer | None:
     if not path:
         return None
     says = f"the shell of the job finds {program} ({path}), and the step does not: it is started without the environment of the script (--export=NONE at the submission, or SBATCH_EXPORT, which srun inherits)"
-    return _answer(
+    return other_cause(
         first,
         "environment-lost",
         "submission",
@@ -153,7 +145,7 @@ def _left_behind(first: Answer, picture: Picture | None) -> Answer | None:
     if not line:
         return None
     says = f"a file that an earlier run left unfinished is taken for done: `{line.strip()[:120]}`"
-    return _answer(
+    return other_cause(
         first,
         "left-behind",
         "data",
@@ -172,18 +164,9 @@ def _user_site(first: Answer, picture: Picture | None) -> Answer | None:
     spans: tuple[Span, ...] = ()
     if picture is not None:
         job = picture.jobs[0]
-        spans = spans_of([each for each in job.invocations if has_trait(each.name, "container")])
-        spans = (
-            spans
-            or spans_of(
-                [
-                    each
-                    for each in job.invocations
-                    if each.name in ("conda", "mamba", "source", ".", "python", "python3")
-                ]
-            )[:1]
-        )
-    return _answer(first, "user-site", "script" if spans else "submission", says, advice, spans)
+        contained = commands(job, *programs_with("container"))
+        spans = contained or commands(job, "conda", "mamba", "source", ".", "python", "python3")[:1]
+    return other_cause(first, "user-site", "script" if spans else "submission", says, advice, spans)
 
 
 def _words_as_one(first: Answer, picture: Picture | None) -> Answer | None:
@@ -196,7 +179,7 @@ def _words_as_one(first: Answer, picture: Picture | None) -> Answer | None:
                 text = text_of(word) or ""
                 if text.startswith("-") and re.search(r"^-\S+\s\S+", text) and text in first.event.text:
                     says = f"the quotes hand the program `{text}` as one word"
-                    return _answer(
+                    return other_cause(
                         first,
                         "one-word",
                         "script",
@@ -212,21 +195,21 @@ def _parted(first: Answer, picture: Picture | None) -> Answer | None:
     if picture is None or first.event.symptom.id not in ("script-not-opened", "apptainer-image", "docker-refused"):
         return None
     text = picture.source.text
-    for job in picture.jobs[:1]:
-        for command in job.invocations:
-            if command.name in _TAKES_SCRIPT and command.span.end <= len(text):
-                found = _value_with_blank(job.source.own.text, command)
-                if found is not None:
-                    name, span = found
-                    says = f"the value of ${name} has a blank, and without quotes the shell makes two words of it: {command.name} takes the second for what comes next"
-                    return _answer(
-                        first,
-                        "parted",
-                        "script",
-                        says,
-                        f'write "${name}" in quotes, and no blank in the list',
-                        (span, command.span),
-                    )
+    job = picture.jobs[0]
+    for command in job.invocations:
+        if command.name in _TAKES_SCRIPT and command.span.end <= len(text):
+            found = _value_with_blank(job.source.own.text, command)
+            if found is not None:
+                name, span = found
+                says = f"the value of ${name} has a blank, and without quotes the shell makes two words of it: {command.name} takes the second for what comes next"
+                return other_cause(
+                    first,
+                    "parted",
+                    "script",
+                    says,
+                    f'write "${name}" in quotes, and no blank in the list',
+                    (span, command.span),
+                )
     return None
 
 
@@ -252,7 +235,7 @@ def _not_as_it_looks(first: Answer, picture: Picture | None) -> Answer | None:
         line = shown_name(event, name)
         if line:
             says = f"the program does not find {name}, which the file has as the log prints it: an unseen character stands beside it (line ends of Windows, a blank, a byte order mark)"
-            return _answer(
+            return other_cause(
                 first, "unseen-character", "data", says, "`cat -A FILE` shows it (^M, M-oM-;M-?); dos2unix removes it"
             )
     return None
@@ -288,7 +271,7 @@ def _other_release(first: Answer, picture: Picture | None) -> Answer | None:
                 advice = f"load {language} {wanted[1]} in the script, or install again with {language} {release}, in a folder of its own"
                 at = text.find(match[0])
                 spans = (Span(at, at + len(match[0])),) if at >= 0 else ()
-                return _answer(first, "other-release", "script" if spans else "submission", says, advice, spans)
+                return other_cause(first, "other-release", "script" if spans else "submission", says, advice, spans)
     return None
 
 

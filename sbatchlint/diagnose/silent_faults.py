@@ -3,7 +3,7 @@
 from typing import BinaryIO
 
 from sbatchlint.diagnose.answers import Answer, Picture, blaming
-from sbatchlint.diagnose.lines import read_line, segments
+from sbatchlint.diagnose.lines import read_last
 from sbatchlint.diagnose.reading import last_output
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom
 
@@ -46,7 +46,7 @@ def last_line(stream: BinaryIO, path: str, file: int, row: int) -> Event | None:
         lines.pop()
     for back, raw in enumerate(reversed(lines)):
         if raw.strip():
-            line = read_line(segments(raw)[-1])
+            line = read_last(raw)
             event = Event(SILENT, line.text, {}, path, max(row - back, 1), size, file, line.label)
             event.output = last_output(lines[: len(lines) - back], event.row + 1, _LAST)
             return event

@@ -11,12 +11,26 @@ from typing import Literal
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import text_of
-from sbatchlint.diagnose.clues import possible
-from sbatchlint.diagnose.evidence import CPUS, MEMORY, TASKS, lacks, options, shown, step_options
+from sbatchlint.diagnose.clues import matches, possible
+from sbatchlint.diagnose.evidence import (
+    CPUS,
+    MEMORY,
+    TASKS,
+    commands,
+    containing,
+    lacks,
+    options,
+    own_commands,
+    shown,
+    spans_of,
+    step_options,
+)
+from sbatchlint.diagnose.questions import asked
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -256,13 +270,8 @@ def _within(those: Iterable[Invocation | VariableAssignment], inside: re.Pattern
 
 def launches(job: Job, event: Event) -> Verdict:
     """The commands that start the processes, and the directives for their number."""
-    found = [
-        command.span
-        for command in job.invocations
-        if has_trait(command.name, "mpi", "joins") or command.name in ("srun", "deepspeed")
-    ]
-    if not found:
-        found = [each.span for _, each in working(job)][-1:]
+    found = commands(job, *programs_with("mpi", "joins"), "srun", "deepspeed")
+    found = found or spans_of(each for _, each in working(job))[-1:]
     directives = options(job, *related_options(event), "ntasks", "ntasks-per-node", "cpus-per-task", "nodes")
     return shown((*found[:2], *directives))
 
@@ -289,8 +298,8 @@ def fetching(job: Job, event: Event) -> Verdict:
     hosts = {host for match in _HOST.findall(event.text) for host in match if host}
     text = job.source.text
     found = []
-    for command in job.invocations:
-        if command.span.end > len(text) or command.kind:
+    for command in own_commands(job):
+        if command.kind:
             continue
         written = text[command.span.start : command.span.end]
         tool = next((name for name in _FETCHERS if re.search(rf"(?<![\w.-]){name}[\d.]{{0,5}}(?= )", written)), "")
@@ -338,37 +347,20 @@ def prepares_nothing(job: Job, event: Event) -> Verdict:
     return runs(job, event)
 
 
-def memory_asked(job: Job, event: Event) -> Verdict:
-    """The directives for memory; without any, that they certainly request none."""
-    names = ("mem", "mem-per-cpu", "mem-per-gpu")
-    spans = options(job, *names)
-    return shown(spans) or (Shown((), None, "likely") if lacks(job, *names) else None)
-
-
 def _of_gpu(event: Event) -> bool | None:
     """A message about the memory of a GPU."""
-    if subject(event) != "memory" or not re.search(
-        r"(?i)cuda|hip|gpu|device memory|hbm|RESOURCE_EXHAUSTED", event.text
-    ):
-        return False
-    return None
+    is_of_gpu = re.search(r"(?i)cuda|hip|gpu|device memory|hbm|RESOURCE_EXHAUSTED", event.text)
+    return possible(subject(event) == "memory" and is_of_gpu)
 
 
 def _of_environment(event: Event) -> bool | None:
     """A failed lookup of an environment variable in Python."""
-    if not event.groups.get("type", "").endswith("KeyError") or not any(
-        "raise KeyError(key) from None" in line for line in event.above[-2:]
-    ):
-        return False
-    return None
+    is_of_environment = any("raise KeyError(key) from None" in line for line in event.above[-2:])
+    return possible(event.groups.get("type", "").endswith("KeyError") and is_of_environment)
 
 
 # The folder in which slurmd stores the copy of a batch script.
 _SPOOL = re.compile(r"/(?:var|spool|slurm\w*)/\S*/job\d+/(?!slurm_script)([\w.+-]+)")
-
-
-def _in_spool(event: Event) -> bool | None:
-    return _SPOOL.search(event.text) is not None
 
 
 def _copied(job: Job, event: Event) -> Verdict:
@@ -388,30 +380,22 @@ def _in_network(event: Event) -> bool | None:
     return possible(ended and re.search(_FABRIC, near))
 
 
-def _of_slurm_list(event: Event) -> bool | None:
-    """A value of a Slurm variable in the short form `2(x3)`, 2 on each of 3 nodes, where a number was expected."""
-    return bool(re.search(r"""['"]\d+(?:,\d+)*\(x\d+\)""", event.text))
-
-
 def _inputs(event: Event) -> bool | None:
     """A file with data, not a program or its settings."""
     return possible(subject(event) == "file" and not WRITTEN.search(event.text))
 
 
-def _of_copies(event: Event) -> bool | None:
-    """A file that somebody else has made, removed or opened."""
-    return possible(_TAKEN.search(event.text))
+# A file that somebody else has made, removed or opened.
+_TAKEN = (
+    r"FileExistsError|(?i:file exists|already exists|directory not empty|(?:resource|device|file) (?:is )?busy|is locked"
+    r"|by another (?:process|program))"
+)
+_of_copies = matches(_TAKEN)
 
 
 def _of_several(event: Event) -> bool | None:
     """The same of several tasks, which therefore do it all."""
-    return possible(len(event.tasks) > 1 and _TAKEN.search(event.text))
-
-
-_TAKEN = Regex(
-    r"FileExistsError|(?i:file exists|already exists|directory not empty|(?:resource|device|file) (?:is )?busy|is locked"
-    r"|by another (?:process|program))"
-)
+    return possible(len(event.tasks) > 1 and _of_copies(event) is None)
 
 
 # An index by the rank in a line of Python.
@@ -446,30 +430,23 @@ def of_removed(event: Event) -> bool | None:
 def shares_folder(job: Job, event: Event) -> Verdict:
     """The array whose elements all work in the folder of submission, or the step whose tasks do."""
     array = options(job, "array")
-    own = [each for each in job.invocations if each.span.end <= len(job.source.text)]
-    if any(each.name in ("cd", "pushd") and "ARRAY" in job.source.slice(each.span) for each in own):
+    if containing(job, commands_named(job, "cd", "pushd"), "ARRAY"):
         return None
     return shown((*array, *[each.span for _, each in working(job)][:1])) if array else None
 
 
-def _of_missing_data(event: Event) -> bool | None:
-    """A program that has no data, where it expects some."""
-    return possible(_NO_DATA.search(event.text))
-
-
+# A program that has no data, where it expects some.
 _NO_DATA = Regex(
     r"'NoneType' object|StopIteration|num_samples=0|(?i:no such file|not (?:be )?found|does not exist|empty (?:dataset|file)"
     r"|no (?:data|samples|files))"
 )
 
+# A value that is empty.
 _EMPTY = Regex(r"""(?::|\bvalue|\bliteral|\bfloat|\bint|=) *(?:''|\"\")|(?<![\w-])--[\w-]+=: """)
+# A value of a Slurm variable in the short form `2(x3)`, 2 on each of 3 nodes, where a number was expected.
+_SLURM_LIST = Regex(r"""['"]\d+(?:,\d+)*\(x\d+\)""")
 _OPTION = Regex(r"(?<![\w-])(--?[A-Za-z][\w-]*)")
 _INDEX = Regex(r"""(?:(?<![\w-])(--?[A-Za-z][\w-]*)[= ])?['"]?\$(?:SLURM_ARRAY_TASK_ID\b|\{SLURM_ARRAY_TASK_ID\})""")
-
-
-def _of_empty(event: Event) -> bool | None:
-    """A value that is empty."""
-    return possible(_EMPTY.search(event.text))
 
 
 def _array_index(job: Job, event: Event) -> Verdict:
@@ -477,7 +454,7 @@ def _array_index(job: Job, event: Event) -> Verdict:
     if not lacks(job, "array") or any(each.name == "SLURM_ARRAY_TASK_ID" for each in job.assignments):
         return None
     text, options_named = job.source.text, _OPTION.findall(event.text)
-    own = dict.fromkeys(each.span for each in job.invocations if not each.kind and each.span.end <= len(text))
+    own = dict.fromkeys(each.span for each in own_commands(job) if not each.kind)
     found = (match for each in own for match in _INDEX.finditer(text, each.start, each.end))
     spans = (Span(*match.span()) for match in found if not options_named or match[1] in options_named)
     return shown(tuple(dict.fromkeys(spans)), "likely" if options_named else "possible")
@@ -492,21 +469,21 @@ GENERAL_CAUSES = (
     Cause("there-already", "code", "the program wants to make what is there already: from an earlier run, from this job before it was requeued, or by another of its processes just now", "let one process make it where several do; remove it (delete) or move it before the job starts again, name it after the job (SLURM_JOB_ID), or tell the program to overwrite or to resume", script=named, log=about("exists")),
     Cause("port", "submission", "the port that the program wants is taken by another program on the node", "take one from the number of the job: PORT=$((20000 + SLURM_JOB_ID % 20000))", script=named, log=about("port")),
     Cause("unlike", "data", "files that the program reads together are not of the same reference, release or size", "compare their headers, their order and their indexes; sort them alike, and make or fetch them from the same reference", log=about("unlike")),
-    Cause("data-of-one-node", "script", "what one node prepared is not there on the others: its folder is a different one on each node, or in each container", "see the finding: keep it in a folder that all nodes see", codes=("SB602", "SB817"), log=_of_missing_data, told="datasets|^(?!.*UV_CACHE)(?!.*MODELSCOPE)"),
+    Cause("data-of-one-node", "script", "what one node prepared is not there on the others: its folder is a different one on each node, or in each container", "see the finding: keep it in a folder that all nodes see", codes=("SB602", "SB817"), log=matches(_NO_DATA), told="datasets|^(?!.*UV_CACHE)(?!.*MODELSCOPE)"),
     Cause("in-network", "cluster", "the program ended within the library of the network", "look at the fabric of the nodes, or set its library to another provider", log=_in_network),
     Cause("slurm", "cluster", "Slurm reports an error of its own", "see its text; tell your administrators if it persists", log=about("slurm")),
     Cause("program-submits", "submission", "a program calls Slurm's commands itself, and that went wrong", "look at the settings of that program, and try its command by hand", log=about("submitting")),
-    Cause("beside-the-script", "script", "a file is looked for beside the script, and Slurm runs a copy of the script in a folder of its own", "name the file by its full path, or from SLURM_SUBMIT_DIR", codes=("SB808",), script=_copied, log=_in_spool),
+    Cause("beside-the-script", "script", "a file is looked for beside the script, and Slurm runs a copy of the script in a folder of its own", "name the file by its full path, or from SLURM_SUBMIT_DIR", codes=("SB808",), script=_copied, log=lambda event: _SPOOL.search(event.text) is not None),
     Cause("built-without", "code", "the program was built without a part that it is asked to use", "load or build one that has it (another module of the same program, often), or leave the option out that needs it", log=about("built")),
-    Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=memory_asked, log=about("memory"), unproven="possible"),
+    Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=asked(*MEMORY), log=about("memory"), unproven="possible"),
     Cause("gpu-memory", "code", "the memory of the GPU is used up", "smaller batches, or more GPUs", log=_of_gpu),
     Cause("memory", "submission", "the program needs more memory than the job has", "ask for more with --mem, or let the program take less", log=about("memory")),
     Cause("words-broken", "script", "a command of the script does not get the words that are meant for it", "see the finding", codes=("SB411", "SB412", "SB414", "SB419", "SB421", "SB424", "SB425", "SB427", "SB409", "SB613", "SB708", "SB431"), log=about("words", "file", "command"), unproven="possible"),
     Cause("geometry-of-script", "script", "the program cannot work with so many processes, threads or nodes", "compare what the script starts and asks for with what the message wants", script=launches, log=about("geometry"), unproven="possible"),
     Cause("geometry", "submission", "the program cannot work with so many processes, threads or nodes", "start as many as the message wants", log=about("geometry")),
     Cause("variable", "submission", "the program needs an environment variable that nothing sets", "export it in the script, and pass it to the container", log=_of_environment),
-    Cause("slurm-list", "code", "the program takes a variable of Slurm for a number, and it is a list: `2(x3)` stands for 2 on each of 3 nodes", "let the program read such a list (SLURM_TASKS_PER_NODE), or a variable that is one number (SLURM_NTASKS)", log=_of_slurm_list),
-    Cause("index-of-no-array", "script", "SLURM_ARRAY_TASK_ID is empty, as the job is no array, and the program wants a value", "add `#SBATCH --array=FIRST-LAST`, or submit with --array", script=_array_index, log=_of_empty),
+    Cause("slurm-list", "code", "the program takes a variable of Slurm for a number, and it is a list: `2(x3)` stands for 2 on each of 3 nodes", "let the program read such a list (SLURM_TASKS_PER_NODE), or a variable that is one number (SLURM_NTASKS)", log=lambda event: _SLURM_LIST.search(event.text) is not None),
+    Cause("index-of-no-array", "script", "SLURM_ARRAY_TASK_ID is empty, as the job is no array, and the program wants a value", "add `#SBATCH --array=FIRST-LAST`, or submit with --array", script=_array_index, log=matches(_EMPTY)),
     Cause("words-of-script", "script", "the program does not take a word that the script gives it", "compare it with the program's manual, in the release that the job uses", script=named, log=about("words"), unproven="possible"),
     Cause("words", "submission", "the program does not take an option or a setting that it was given", "compare it with the program's manual, in the release that the job uses", log=about("words")),
     Cause("file-of-script", "script", "a file that the script names cannot be used on the node", "correct the path; a relative one is looked for where sbatch was called", script=named, log=about("file", "rights"), unproven="possible"),

@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 
 _FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line (?P<row>\d+), in (?P<function>\S+)')
+# The line of a frame.
+FRAME = re.compile(r'\s*File "[^"]+", line \d+')
 _LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python", "<frozen", "<string>", "<stdin>")
 
 

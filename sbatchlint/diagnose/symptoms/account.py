@@ -5,20 +5,12 @@ JOB_STATE_FLAGS and enum job_states, slurm/slurm.h; the names are those of src/c
 
 from collections.abc import Callable
 
-from sbatchlint.diagnose.evidence import MEMORY, Question, lacks, options, sets, shown
-from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
+from sbatchlint.diagnose.evidence import MEMORY, lacks
+from sbatchlint.diagnose.questions import asked, sets
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 
 _LITERALS = ("JobState=",)
-
-
-def _asked(*names: str) -> Question:
-    """The directives set one of these options, or certainly none of them."""
-
-    def question(job: Job, event: Event) -> Verdict:
-        return shown(options(job, *names), "certain") or (Shown(()) if lacks(job, *names) else None)
-
-    return question
 
 
 def _ended_by(codes: tuple[str, ...], signals: tuple[str, ...]) -> Callable[[Event], bool | None]:
@@ -55,7 +47,7 @@ is a hang, not a long run.
                 "script",
                 "the job needed more time than it asked for, or it hung",
                 "look at the end of the log: where it was silent for long, find what the job waited for; else ask for more",
-                script=_asked("time"),
+                script=asked("time", confidence="certain"),
             ),
         ),
         matches="JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15",
@@ -77,7 +69,7 @@ The state that accounting keeps where the kernel ended a process of the job for 
                 "script",
                 "the processes of the job needed more memory than it has",
                 "ask for more with --mem or --mem-per-cpu, or look whether every rank loads what one could",
-                script=_asked(*MEMORY),
+                script=asked(*MEMORY, confidence="certain"),
             ),
         ),
         matches="JobState=OUT_OF_MEMORY Reason=OutOfMemory ExitCode=0:125",
@@ -240,7 +232,7 @@ The exit code is that of the script's last command, or of `exit`. What failed is
                 "script",
                 "a program of the job was killed, as where the memory that the script asks for ran out",
                 "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`",
-                script=_asked(*MEMORY),
+                script=asked(*MEMORY, confidence="certain"),
                 log=_ended_by(("137",), ("9",)),
                 unproven="possible",
             ),

@@ -4,7 +4,8 @@ import re
 
 from sbatchlint.bash.values import span_of, text_of
 from sbatchlint.diagnose.clues import matches, possible, says
-from sbatchlint.diagnose.evidence import assigned, assigns, commands, containing, shown, spans_of, variables, worded
+from sbatchlint.diagnose.evidence import assigned, commands, containing, shown, spans_of, variables, worded
+from sbatchlint.diagnose.questions import assigns
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.diagnose.symptoms.files import unpacks
 from sbatchlint.job import Job

@@ -3,7 +3,8 @@
 import re
 
 from sbatchlint.diagnose.clues import matches, possible, says, says_not
-from sbatchlint.diagnose.evidence import assigns, containing, options, shown, step_options, steps
+from sbatchlint.diagnose.evidence import containing, options, shown, step_options
+from sbatchlint.diagnose.questions import assigns, steps
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.programs import commands_named

@@ -4,19 +4,18 @@ import re
 
 from sbatchlint.diagnose.clues import matches, possible, says, says_not
 from sbatchlint.diagnose.evidence import (
-    assigns,
+    asks_for_gpus,
     lacks,
     matching,
     names_kind,
-    not_set,
     options,
-    sets,
     settings,
     shown,
     spans_of,
     step_options,
 )
 from sbatchlint.diagnose.installed import module_for_gpu, module_without_gpu
+from sbatchlint.diagnose.questions import assigns, not_set, sets
 from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -76,7 +75,7 @@ def _experts(job: Job, event: Event) -> Verdict:
 
 def _not_asked(job: Job, event: Event) -> Verdict:
     """The directives ask for no GPU, and no step does."""
-    if options(job, *GPU_OPTIONS) or step_options(job, *GPU_OPTIONS):
+    if asks_for_gpus(job):
         return RULED_OUT
     return Shown(options(job, "partition")) if lacks(job, *GPU_OPTIONS) else None
 

@@ -9,12 +9,12 @@ from sbatchlint.diagnose.evidence import (
     containers,
     containing,
     options,
-    requests,
     shown,
     spans_of,
     step_options,
     worded,
 )
+from sbatchlint.diagnose.questions import requests
 from sbatchlint.diagnose.subjects import WRITTEN, of_removed, shares_folder
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job

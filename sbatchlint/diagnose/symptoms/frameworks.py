@@ -2,7 +2,8 @@
 
 from sbatchlint.bash.values import Phase
 from sbatchlint.diagnose.clues import begins, group_matches, number, possible, says, says_not
-from sbatchlint.diagnose.evidence import TASKS, assigned, options, requests, shown, spans_of, step_options
+from sbatchlint.diagnose.evidence import TASKS, assigned, options, shown, spans_of, step_options
+from sbatchlint.diagnose.questions import requests
 from sbatchlint.diagnose.subjects import working
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job

@@ -3,7 +3,8 @@
 import re
 
 from sbatchlint.diagnose.clues import begins, group_matches, matches, possible, says
-from sbatchlint.diagnose.evidence import assigned, commands, containing, matching, options, requests, shown, steps
+from sbatchlint.diagnose.evidence import assigned, commands, containing, matching, options, shown
+from sbatchlint.diagnose.questions import requests, steps
 from sbatchlint.diagnose.subjects import GENERAL_CAUSES
 from sbatchlint.diagnose.symptom import Below, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job

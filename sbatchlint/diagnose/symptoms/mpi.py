@@ -7,17 +7,16 @@ from sbatchlint.diagnose.clues import matches, possible, says
 from sbatchlint.diagnose.evidence import (
     TASKS,
     assigned,
-    assigns,
-    calls,
     commands,
     containing,
     options,
+    own_commands,
     settings,
     shown,
     spans_of,
     step_options,
-    steps,
 )
+from sbatchlint.diagnose.questions import assigns, calls, steps
 from sbatchlint.diagnose.subjects import named
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -58,7 +57,7 @@ def _logs_in(job: Job, event: Event) -> Verdict:
     """The commands that go to another machine by ssh, in a script without mpirun."""
     if any(has_trait(each.name, "mpi") for each in job.invocations):
         return None
-    own = [each for each in commands_named(job, *_BY_SSH) if each.span.end <= len(job.source.text)]
+    own = [each for each in own_commands(job) if each.name in _BY_SSH]
     return shown(containing(job, own, event.groups.get("host", "")) or spans_of(own))
 
 

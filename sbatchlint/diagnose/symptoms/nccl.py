@@ -1,7 +1,8 @@
 """NCCL (and RCCL, which is made from it): how the GPUs of a job reach each other."""
 
 from sbatchlint.diagnose.clues import matches, says, says_not
-from sbatchlint.diagnose.evidence import assigns, commands, shown, small_shm, spans_of
+from sbatchlint.diagnose.evidence import commands, shown, spans_of
+from sbatchlint.diagnose.questions import assigns, small_shm
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds

@@ -3,7 +3,8 @@
 import re
 
 from sbatchlint.diagnose.clues import says
-from sbatchlint.diagnose.evidence import assigns, calls, matching, options, shown, spans_of
+from sbatchlint.diagnose.evidence import matching, options, shown, spans_of
+from sbatchlint.diagnose.questions import assigns, calls
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -15,8 +16,8 @@ _PORT_OR_FOLDER = re.compile("--(?:port|temp-dir)")
 
 def _ray_port(job: Job, event: Event) -> Verdict:
     """A head with a port of its own, or a folder that is named."""
-    started = commands_named(job, "ray")
-    return shown(spans_of(each for each in started if any(map(_PORT_OR_FOLDER.match, each.words))))
+    named = [each for each in commands_named(job, "ray") if any(map(_PORT_OR_FOLDER.match, each.words))]
+    return shown(spans_of(named))
 
 
 def _plain_programs(job: Job, event: Event) -> Verdict:

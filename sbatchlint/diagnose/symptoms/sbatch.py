@@ -3,18 +3,8 @@
 import re
 
 from sbatchlint.diagnose.clues import begins, matches, possible, says
-from sbatchlint.diagnose.evidence import (
-    assigned,
-    assigns,
-    certainly,
-    lacks,
-    options,
-    sets,
-    shown,
-    spans_of,
-    step_options,
-    submits,
-)
+from sbatchlint.diagnose.evidence import assigned, certainly, lacks, options, shown, spans_of, step_options
+from sbatchlint.diagnose.questions import assigns, sets, submits
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.source.text import Span

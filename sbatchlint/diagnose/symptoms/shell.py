@@ -4,16 +4,8 @@ import re
 
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.clues import group_matches, matches, number, possible, says, says_not
-from sbatchlint.diagnose.evidence import (
-    assigns,
-    calls,
-    commands,
-    containing,
-    options,
-    shown,
-    spans_of,
-    worded,
-)
+from sbatchlint.diagnose.evidence import commands, containing, options, shown, spans_of, worded
+from sbatchlint.diagnose.questions import assigns, calls
 from sbatchlint.diagnose.symptom import Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.programs import commands_named

@@ -1,7 +1,7 @@
 """The logs of slurmctld and slurmd, and what squeue, sacct and scontrol say of a job."""
 
 from sbatchlint.diagnose.clues import begins
-from sbatchlint.diagnose.evidence import requests, sets, submits
+from sbatchlint.diagnose.questions import requests, sets, submits
 from sbatchlint.diagnose.symptom import Cause, Example, Symptom
 
 # fmt: off

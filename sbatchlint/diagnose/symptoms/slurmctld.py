@@ -11,16 +11,14 @@ from sbatchlint.diagnose.evidence import (
     captured_submissions,
     certainly,
     lacks,
-    not_set,
     options,
-    sets,
     settings,
     several_tasks,
     shown,
     spans_of,
     step_options,
-    submits,
 )
+from sbatchlint.diagnose.questions import not_set, sets, submits
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Role, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS

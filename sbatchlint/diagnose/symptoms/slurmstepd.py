@@ -3,21 +3,10 @@
 import re
 
 from sbatchlint.diagnose.clues import possible, says
-from sbatchlint.diagnose.evidence import (
-    MEMORY,
-    has_word,
-    lacks,
-    matching,
-    not_set,
-    options,
-    sets,
-    settings,
-    shown,
-    spans_of,
-    step_options,
-)
+from sbatchlint.diagnose.evidence import MEMORY, lacks, matching, options, settings, shown, spans_of, step_options
 from sbatchlint.diagnose.heaps import heap_of_script
 from sbatchlint.diagnose.printed import release_named
+from sbatchlint.diagnose.questions import has_word, not_set, sets
 from sbatchlint.diagnose.silence import not_silent, silent
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from sbatchlint.diagnose.clues import group_matches, possible
-from sbatchlint.diagnose.evidence import options, shown, step_options, submits
+from sbatchlint.diagnose.evidence import options, shown, step_options
+from sbatchlint.diagnose.questions import submits
 from sbatchlint.diagnose.subjects import related_options
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job

@@ -2,7 +2,8 @@
 
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.clues import says
-from sbatchlint.diagnose.evidence import assigned, calls, names_kind, options, requests, settings, shown, spans_of
+from sbatchlint.diagnose.evidence import assigned, names_kind, options, settings, shown, spans_of
+from sbatchlint.diagnose.questions import calls, requests
 from sbatchlint.diagnose.symptom import Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS

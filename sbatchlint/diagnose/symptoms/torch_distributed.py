@@ -4,23 +4,15 @@ import re
 
 from sbatchlint.analysis.containers.container_starts import container_starts
 from sbatchlint.diagnose.clues import begins, matches, number, possible, says
-from sbatchlint.diagnose.evidence import (
-    assigns,
-    containing,
-    matching,
-    settings,
-    several_tasks,
-    shown,
-    spans_of,
-    steps,
-    variables,
-)
+from sbatchlint.diagnose.evidence import containing, matching, settings, several_tasks, shown, spans_of, variables
 from sbatchlint.diagnose.printed import before
+from sbatchlint.diagnose.questions import assigns, steps
 from sbatchlint.diagnose.subjects import working
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.worlds import find_worlds
 from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.regex import Regex
 
 
 def _fixed_port(job: Job, event: Event) -> Verdict:
@@ -69,7 +61,7 @@ def _no_launcher(job: Job, event: Event) -> Verdict:
     return shown(tuple(command.span for _, command in working(job))[-1:])
 
 
-_IN_LAUNCHER = re.compile(r"/bin/torchrun|torch/distributed/run\.py|/bin/accelerate|/bin/deepspeed")
+_IN_LAUNCHER = Regex(r"/bin/torchrun|torch/distributed/run\.py|/bin/accelerate|/bin/deepspeed")
 
 
 def _in_launcher(event: Event) -> bool | None:
