@@ -24,7 +24,12 @@ VERBS = (
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are `InputError`, with a suggestion for an unknown option."""
+    """The parser of a verb, "" for that of the program; its errors are `InputError`, and suggest a known option."""
+
+    def __init__(self, verb: str, description: str, usage: str | None = None, epilog: str | None = None) -> None:
+        super().__init__(
+            f"sbatchlint {verb}".rstrip(), usage, description, epilog, formatter_class=_formatter, allow_abbrev=False
+        )
 
     def error(self, message: str) -> NoReturn:
         unknown = message.removeprefix("unrecognized arguments: ")
@@ -51,7 +56,7 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
 
-def formatter(prog: str) -> argparse.HelpFormatter:
+def _formatter(prog: str) -> argparse.HelpFormatter:
     """The help formatter. argparse makes one for each option, and without a width each would query the terminal."""
     return argparse.HelpFormatter(prog, width=100)
 
@@ -172,7 +177,7 @@ def _jobs(text: str) -> int:
 
 def lint_parser() -> Parser:
     parser = Parser(
-        prog="sbatchlint",
+        "",
         usage="sbatchlint [lint|check] [OPTIONS] [PATH|-]...\n       sbatchlint plan [OPTIONS] PATH...\n"
         "       sbatchlint diagnose [OPTIONS] LOG...\n"
         "       sbatchlint convert --nodes N [OPTIONS] SCRIPT|-- COMMAND...\n"
@@ -184,8 +189,6 @@ def lint_parser() -> Parser:
         "       sbatchlint completions bash|zsh|fish",
         description="Finds, explains and repairs mistakes in Slurm batch scripts, without running anything.",
         epilog="Exit codes: 0 nothing is left, 1 something is, 2 wrong usage or input, 3 a bug in sbatchlint.",
-        allow_abbrev=False,
-        formatter_class=formatter,
     )
     add = parser.add_argument
     add("paths", nargs="*", metavar="PATH", help="files and folders (default: the current folder); - is standard input")

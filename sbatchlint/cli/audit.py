@@ -23,7 +23,6 @@ from sbatchlint.cli.arguments import (
     add_site_option,
     add_version_option,
     count_argument,
-    formatter,
     overrides,
 )
 from sbatchlint.cli.outcome import Outcome
@@ -60,11 +59,9 @@ class Item(NamedTuple):
 
 def parser() -> Parser:
     made = Parser(
-        prog="sbatchlint audit",
+        "audit",
         usage="sbatchlint audit [OPTIONS] PATH...\n       sbatchlint audit --queue [OPTIONS]",
         description="Counts the findings of many scripts, or of a queue, by check, user and partition.",
-        allow_abbrev=False,
-        formatter_class=formatter,
     )
     add = made.add_argument
     add("paths", nargs="*", metavar="PATH", help="files and folders")
@@ -81,10 +78,8 @@ def parser() -> Parser:
 
 def merge_parser() -> Parser:
     made = Parser(
-        prog="sbatchlint merge",
-        description="Prints the report of an audit from its state files, one for each shard.",
-        allow_abbrev=False,
-        formatter_class=formatter,
+        "merge",
+        "Prints the report of an audit from its state files, one for each shard.",
     )
     made.add_argument("files", nargs="+", metavar="FILE", help="state files")
     made.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from sbatchlint.cli import audit, config, convert, diagnose, explain, mcp, plan, schema, server, site, submit
-from sbatchlint.cli.arguments import VERBS, Parser, formatter, lint_parser
+from sbatchlint.cli.arguments import VERBS, Parser, lint_parser
 from sbatchlint.registry import GROUPS, registry
 from sbatchlint.slurm.versions import MAJORS
 
@@ -43,10 +43,8 @@ class Verb(NamedTuple):
 
 def parser() -> Parser:
     made = Parser(
-        prog="sbatchlint completions",
-        description="Prints the completions for a shell; docs/usage.md says where to put them.",
-        allow_abbrev=False,
-        formatter_class=formatter,
+        "completions",
+        "Prints the completions for a shell; docs/usage.md says where to put them.",
     )
     made.add_argument("shell", choices=SHELLS)
     return made

@@ -12,7 +12,6 @@ from sbatchlint.cli.arguments import (
     add_configuration_options,
     add_site_option,
     add_version_option,
-    formatter,
     overrides,
 )
 from sbatchlint.configuration import Layer, joins, merge_tables, read_layers
@@ -52,10 +51,8 @@ class Setting(NamedTuple):
 
 def parser() -> Parser:
     made = Parser(
-        prog="sbatchlint config",
-        description="Prints the settings for a file or folder, and where each of them comes from.",
-        allow_abbrev=False,
-        formatter_class=formatter,
+        "config",
+        "Prints the settings for a file or folder, and where each of them comes from.",
     )
     made.add_argument("path", nargs="?", default=".", metavar="PATH", help="a file or folder (default: this folder)")
     add_version_option(made)

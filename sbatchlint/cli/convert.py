@@ -12,7 +12,6 @@ from sbatchlint.cli.arguments import (
     add_version_option,
     command_after_dashes,
     count_argument,
-    formatter,
     gpus_argument,
     overrides,
     script_of,
@@ -58,15 +57,13 @@ def convert(arguments: list[str]) -> int:
 
 def parser() -> Parser:
     made = Parser(
-        prog="sbatchlint convert",
+        "convert",
         usage="sbatchlint convert --nodes N [OPTIONS] SCRIPT|-\n"
         "       sbatchlint convert --nodes N [OPTIONS] -- COMMAND...",
         description="Prints a batch script that starts on many nodes what a script or a command starts on one, proven "
         "by its plan. No file is changed.",
         epilog="Exit codes: 0 proven, 1 something is left to fill in, 2 wrong usage or input, 3 a bug in "
         "sbatchlint, 4 it cannot be converted (the reason is printed).",
-        allow_abbrev=False,
-        formatter_class=formatter,
     )
     add = made.add_argument
     add("script", nargs="?", metavar="SCRIPT", help="a script that starts one launcher; - is standard input")

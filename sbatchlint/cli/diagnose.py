@@ -2,7 +2,7 @@
 
 import sys
 
-from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, formatter, overrides
+from sbatchlint.cli.arguments import Parser, add_configuration_options, add_version_option, overrides
 from sbatchlint.diagnose.answers import codes_of
 from sbatchlint.diagnose.jobs import judged_jobs
 from sbatchlint.diagnose.repair import repaired
@@ -70,12 +70,10 @@ def _fix(run: Run) -> None:
 
 def parser() -> Parser:
     made = Parser(
-        prog="sbatchlint diagnose",
+        "diagnose",
         usage="sbatchlint diagnose [OPTIONS] LOG...\n",
         description="Says from the log of a job what went wrong, and which lines of the script caused it.",
         epilog="Exit codes: 0 the log shows nothing wrong, 1 it does, 2 wrong usage or input, 3 a bug in sbatchlint.",
-        allow_abbrev=False,
-        formatter_class=formatter,
     )
     add = made.add_argument
     add("logs", nargs="*", metavar="LOG", help="logs of one or more jobs, or folders of logs; - is standard input")

@@ -3,7 +3,7 @@
 import json
 import sys
 
-from sbatchlint.cli.arguments import Parser, formatter
+from sbatchlint.cli.arguments import Parser
 from sbatchlint.registry import GROUPS, Check, registry
 from sbatchlint.report.pages import as_markdown, as_text, as_value, card_value, markdown_table
 from sbatchlint.report.terminal import Terminal
@@ -32,7 +32,7 @@ def checks_parser() -> Parser:
 
 
 def _parser(verb: str, description: str) -> Parser:
-    made = Parser(prog=f"sbatchlint {verb}", description=description, allow_abbrev=False, formatter_class=formatter)
+    made = Parser(verb, description)
     made.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
     made.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     return made

@@ -2,7 +2,7 @@
 
 import os
 
-from sbatchlint.cli.arguments import Parser, formatter
+from sbatchlint.cli.arguments import Parser
 from sbatchlint.cli.output import input_of_server, output_of_server
 from sbatchlint.source.files import InputError, standard_input
 
@@ -28,10 +28,8 @@ def mcp(arguments: list[str]) -> int:
 
 def parser() -> Parser:
     made = Parser(
-        prog="sbatchlint mcp",
-        description="A server for coding agents over standard input and output; docs/agents.md says how to start it.",
-        allow_abbrev=False,
-        formatter_class=formatter,
+        "mcp",
+        "A server for coding agents over standard input and output; docs/agents.md says how to start it.",
     )
     made.add_argument("--root", metavar="FOLDER", help="files below this folder may be read (default: none)")
     return made

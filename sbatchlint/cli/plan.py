@@ -14,7 +14,6 @@ from sbatchlint.cli.arguments import (
     add_version_option,
     command_after_dashes,
     count_argument,
-    formatter,
     gpus_argument,
     overrides,
     script_of,
@@ -77,12 +76,10 @@ def _read(options: Namespace, name: str) -> Source:
 
 def parser() -> Parser:
     made = Parser(
-        prog="sbatchlint plan",
+        "plan",
         usage="sbatchlint plan [OPTIONS] PATH...\n"
         "       sbatchlint plan --as-job NODES [OPTIONS] PATH...|-- COMMAND...",
         description="Shows what a job requests, whether sbatch accepts it, and which tasks and processes run where.",
-        allow_abbrev=False,
-        formatter_class=formatter,
     )
     made.add_argument("paths", nargs="*", metavar="PATH", help="batch scripts; - is standard input")
     made.add_argument(

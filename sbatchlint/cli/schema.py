@@ -7,7 +7,7 @@ from msgspec.json import schema_components
 
 from sbatchlint import __version__
 from sbatchlint.check import Option
-from sbatchlint.cli.arguments import Parser, formatter
+from sbatchlint.cli.arguments import Parser
 from sbatchlint.cli.explain import plain
 from sbatchlint.keys import Configuration
 from sbatchlint.registry import GROUPS, Registry, registry
@@ -19,10 +19,8 @@ _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", tuple
 
 def parser() -> Parser:
     return Parser(
-        prog="sbatchlint schema",
-        description="Prints the JSON schema of sbatchlint.toml, for editors.",
-        allow_abbrev=False,
-        formatter_class=formatter,
+        "schema",
+        "Prints the JSON schema of sbatchlint.toml, for editors.",
     )
 
 

@@ -1,6 +1,6 @@
 """`server`: speaks with an editor by the Language Server Protocol."""
 
-from sbatchlint.cli.arguments import Parser, formatter
+from sbatchlint.cli.arguments import Parser
 from sbatchlint.cli.output import input_of_server, output_of_server
 from sbatchlint.source.files import InputError, standard_input
 
@@ -21,10 +21,8 @@ def server(arguments: list[str]) -> int:
 
 def parser() -> Parser:
     made = Parser(
-        prog="sbatchlint server",
-        description="A language server over standard input and output; docs/editors.md says how editors start it.",
-        allow_abbrev=False,
-        formatter_class=formatter,
+        "server",
+        "A language server over standard input and output; docs/editors.md says how editors start it.",
     )
     made.add_argument("--stdio", action="store_true", help="accepted, but changes nothing: it is the only way")
     return made

@@ -5,7 +5,7 @@ import sys
 from argparse import Namespace
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 
-from sbatchlint.cli.arguments import Parser, formatter
+from sbatchlint.cli.arguments import Parser
 from sbatchlint.report.cells import escape
 from sbatchlint.site.collecting import COMMANDS, Output, carried_over, printed, profile_of
 from sbatchlint.site.reading import examples, path_of, read_profile
@@ -16,13 +16,11 @@ from sbatchlint.source.numbers import counted
 
 def parser() -> Parser:
     made = Parser(
-        prog="sbatchlint site",
-        description="Writes the profile of a cluster: its partitions, nodes and limits, against which scripts are "
+        "site",
+        "Writes the profile of a cluster: its partitions, nodes and limits, against which scripts are "
         "checked.",
         epilog="Without --from, these commands are run here; with it, their saved outputs are read: "
         + "; ".join(COMMANDS) + ".",
-        allow_abbrev=False,
-        formatter_class=formatter,
     )  # fmt: skip
     made.add_argument(
         "--from",

@@ -14,7 +14,7 @@ from shlex import join
 from typing import NamedTuple, NoReturn
 
 from sbatchlint import ISSUES, slurm
-from sbatchlint.cli.arguments import Parser, add_site_option, add_version_option, formatter, overrides
+from sbatchlint.cli.arguments import Parser, add_site_option, add_version_option, overrides
 from sbatchlint.cli.output import is_lost
 from sbatchlint.configuration import LEVELS
 from sbatchlint.diagnostics import Diagnostic
@@ -63,13 +63,11 @@ class Script(NamedTuple):
 
 def parser() -> Parser:
     made = Parser(
-        prog="sbatchlint submit",
+        "submit",
         usage="sbatchlint submit [OPTIONS] [SBATCH OPTIONS] SCRIPT [ARGUMENT...]",
         description="Lints a script with the options it is submitted with, and calls sbatch unless there is an error.",
         epilog="OPTIONS come first; all that follows is passed to sbatch. Findings go to"
         f" standard error. {FORCED}=1 in the environment does what --force does.",
-        allow_abbrev=False,
-        formatter_class=formatter,
     )
     add = made.add_argument
     add("--force", action="store_true", help="submit even if there are errors")

@@ -168,8 +168,8 @@ class Symptom(NamedTuple):
     printed_by: str
     literals: tuple[str, ...]
     patterns: tuple[str, ...]
-    causes: tuple[Cause, ...]
     matches: str
+    causes: tuple[Cause, ...] = ()
     releases: str = "all releases"
     role: Role = "cause"
     others: str = ""

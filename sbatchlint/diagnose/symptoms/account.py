@@ -7,10 +7,8 @@ from collections.abc import Callable
 
 from sbatchlint.diagnose.evidence import MEMORY, lacks
 from sbatchlint.diagnose.questions import asked, sets
-from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Symptom, Verdict
+from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Role, Symptom, Verdict
 from sbatchlint.job import Job
-
-_LITERALS = ("JobState=",)
 
 
 def _ended_by(codes: tuple[str, ...], signals: tuple[str, ...]) -> Callable[[Event], bool | None]:
@@ -29,18 +27,26 @@ def _log_folder(job: Job, event: Event) -> Verdict:
     return RULED_OUT if lacks(job, "output", "error") else None
 
 
+def _ended(
+    name: str, title: str, docs: str, state: str, causes: tuple[Cause, ...], matches: str,
+    releases: str = "all releases", role: Role = "consequence",
+) -> Symptom:  # fmt: skip
+    """A state in which a job ended; `state`: an expression for what the record says after `JobState=`."""
+    pattern = f"^JobState={state}"
+    return Symptom(
+        name, title, docs, "sacct, scontrol", ("JobState=",), (pattern,), matches, causes, releases, role
+    )  # fmt: skip
+
+
 SYMPTOMS = (
-    Symptom(
-        id="job-timeout",
+    _ended(
+        name="job-timeout",
         title="the job reached its time limit",
         docs="""\
 The state that accounting keeps. What the job did in its last minutes is in the log: a long silence before the end
 is a hang, not a long run.
 """,
-        printed_by="sacct, scontrol",
-        role="consequence",
-        literals=_LITERALS,
-        patterns=(r"^JobState=TIMEOUT",),
+        state=r"TIMEOUT",
         causes=(
             Cause(
                 "time-limit",
@@ -52,17 +58,14 @@ is a hang, not a long run.
         ),
         matches="JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15",
     ),
-    Symptom(
-        id="job-out-of-memory",
+    _ended(
+        name="job-out-of-memory",
         title="the job passed its memory limit",
         docs="""\
 The state that accounting keeps where the kernel ended a process of the job for its memory.
 """,
-        printed_by="sacct, scontrol",
         releases="17.11 on (OUT_OF_MEMORY); before that FAILED with signal 9",
-        role="consequence",
-        literals=_LITERALS,
-        patterns=(r"^JobState=OUT_OF_ME",),
+        state=r"OUT_OF_ME",
         causes=(
             Cause(
                 "memory",
@@ -74,16 +77,13 @@ The state that accounting keeps where the kernel ended a process of the job for 
         ),
         matches="JobState=OUT_OF_MEMORY Reason=OutOfMemory ExitCode=0:125",
     ),
-    Symptom(
-        id="job-preempted",
+    _ended(
+        name="job-preempted",
         title="the job was preempted",
         docs="""\
 A job of a higher priority took its nodes.
 """,
-        printed_by="sacct, scontrol",
-        role="consequence",
-        literals=_LITERALS,
-        patterns=(r"^JobState=PREEMPTED",),
+        state=r"PREEMPTED",
         causes=(
             Cause(
                 "preempted",
@@ -95,16 +95,13 @@ A job of a higher priority took its nodes.
         ),
         matches="JobState=PREEMPTED Reason=None ExitCode=0:15",
     ),
-    Symptom(
-        id="job-deadline",
+    _ended(
+        name="job-deadline",
         title="the job did not end before its deadline",
         docs="""\
 Slurm ends a job at the time that `--deadline` names, or when it can no longer end before it.
 """,
-        printed_by="sacct, scontrol",
-        role="consequence",
-        literals=_LITERALS,
-        patterns=(r"^JobState=DEADLINE",),
+        state=r"DEADLINE",
         causes=(
             Cause(
                 "deadline",
@@ -116,18 +113,15 @@ Slurm ends a job at the time that `--deadline` names, or when it can no longer e
         ),
         matches="JobState=DEADLINE Reason=DeadLine ExitCode=0:0",
     ),
-    Symptom(
-        id="job-revoked",
+    _ended(
+        name="job-revoked",
         title="another cluster of the federation started the job",
         docs="""\
 A job of a federation waits in several clusters; when one starts it, its siblings in the others are revoked. Its log and
 its state are with the cluster that started it: `sacct --federation`.
 """,
-        printed_by="sacct, scontrol",
         releases="17.11 and later",
-        role="consequence",
-        literals=_LITERALS,
-        patterns=(r"^JobState=REVOKED",),
+        state=r"REVOKED",
         causes=(
             Cause(
                 "sibling",
@@ -139,16 +133,14 @@ its state are with the cluster that started it: `sacct --federation`.
         ),
         matches="JobState=REVOKED Reason=None ExitCode=0:0",
     ),
-    Symptom(
-        id="job-cancelled",
+    _ended(
+        name="job-cancelled",
         title="the job was cancelled",
         docs="""\
 By its user, an administrator, or a program of theirs (scancel); or because a job that it depends on failed.
 """,
-        printed_by="sacct, scontrol",
         role="teardown",
-        literals=_LITERALS,
-        patterns=(r"^JobState=CANCELLED(?: by (?P<uid>\d+))?",),
+        state=r"CANCELLED(?: by (?P<uid>\d+))?",
         causes=(
             Cause(
                 "cancelled",
@@ -159,16 +151,13 @@ By its user, an administrator, or a program of theirs (scancel); or because a jo
         ),
         matches="JobState=CANCELLED by 1000 Reason=None ExitCode=0:0",
     ),
-    Symptom(
-        id="job-node-fail",
+    _ended(
+        name="job-node-fail",
         title="a node of the job failed",
         docs="""\
 A node stopped answering, or could not be started. Slurm starts the job again if it may be requeued.
 """,
-        printed_by="sacct, scontrol",
-        role="consequence",
-        literals=_LITERALS,
-        patterns=(r"^JobState=(?:NODE_FAIL|BOOT_FAIL|LAUNCH_FAILED)",),
+        state=r"(?:NODE_FAIL|BOOT_FAIL|LAUNCH_FAILED)",
         causes=(
             Cause(
                 "node",
@@ -180,17 +169,16 @@ A node stopped answering, or could not be started. Slurm starts the job again if
         ),
         matches="JobState=NODE_FAIL Reason=None ExitCode=1:0",
     ),
-    Symptom(
-        id="job-log-not-writable",
+    _ended(
+        name="job-log-not-writable",
         title="slurmstepd could not open the job's log",
         docs="""\
 The job ends before its first command, with exit code 0:53, and there is no log: the folder of `--output` or `--error` does
 not exist, or may not be written by the user on that node.
 """,
-        printed_by="sacct, scontrol",
         releases="all: ESLURMD_IO_ERROR 4021 & 127 = 53",
-        literals=_LITERALS,
-        patterns=(r"^JobState=FAILED .*(?:RaisedSignal:53|ExitCode=0:53)",),
+        role="cause",
+        state=r"FAILED .*(?:RaisedSignal:53|ExitCode=0:53)",
         causes=(
             Cause(
                 "no-folder",
@@ -209,16 +197,14 @@ not exist, or may not be written by the user on that node.
         ),
         matches="JobState=FAILED Reason=RaisedSignal:53(Real-time_signal_19) ExitCode=0:53\n",
     ),
-    Symptom(
-        id="job-failed",
+    _ended(
+        name="job-failed",
         title="the job ended with an error",
         docs="""\
 The exit code is that of the script's last command, or of `exit`. What failed is in the log.
 """,
-        printed_by="sacct, scontrol",
         role="teardown",
-        literals=_LITERALS,
-        patterns=(r"^JobState=FAILED Reason=\S* ExitCode=(?P<code>\d+):(?P<signal>\d+)",),
+        state=r"FAILED Reason=\S* ExitCode=(?P<code>\d+):(?P<signal>\d+)",
         causes=(
             Cause(
                 "not-found",

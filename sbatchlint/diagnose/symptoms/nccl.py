@@ -254,7 +254,6 @@ ncclRemoteError: A call failed possibly due to a network error or a remote proce
         role="harmless",
         literals=("NET/Plugin", "TUNER/Plugin", "PROFILER/Plugin", "No plugin found", "libnccl-net"),
         patterns=(r"NCCL (?:INFO|WARN) .*(?:NET|TUNER|PROFILER|ENV)/Plugin",),
-        causes=(),
         matches="node1:1:1 [0] NCCL INFO NET/Plugin: Could not find: libnccl-net.so. Using internal network plugin.\n",
     ),
 )

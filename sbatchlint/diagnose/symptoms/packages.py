@@ -216,7 +216,6 @@ error: subprocess-exited-with-error
         role="harmless",
         literals=("Failed to hardlink files", "Failed to clone files", "does not match the project environment path"),
         patterns=(r"Failed to (?:hardlink|clone|reflink) files; falling back|does not match the project environment path",),
-        causes=(),
         matches="warning: Failed to hardlink files; falling back to full copy. This may lead to degraded performance.\n",
     ),
     Symptom(

@@ -408,7 +408,6 @@ slurmstepd: error: cgroup_p_task_addto: could not join
         role="harmless",
         literals=("Can't propagate RLIMIT", "can't propagate RLIMIT"),
         patterns=(r"[Cc]an't propagate RLIMIT_(?P<limit>\w+)",),
-        causes=(),
         matches="slurmstepd: error: Can't propagate RLIMIT_NOFILE of 65536 from submit host: Operation not permitted\n",
     ),
     Symptom(
@@ -419,7 +418,6 @@ slurmstepd: error: cgroup_p_task_addto: could not join
         role="harmless",
         literals=("Failed to send MESSAGE_TASK_EXIT", "to unblock task", "error from srun", "Retrying job complete RPC"),
         patterns=(r"Failed to send MESSAGE_TASK_EXIT|to unblock task \d+ failed|Retrying job complete RPC",),
-        causes=(),
         matches="slurmstepd: error: Failed to send MESSAGE_TASK_EXIT: Connection refused\nslurmstepd: error: write to unblock task 0 failed: Broken pipe\n",
     ),
     Symptom(

@@ -335,7 +335,6 @@ Exception: process 0 terminated with signal SIGKILL
         role="teardown",
         literals=("Job step aborted", "Terminating StepId", "Terminating job step", "forcing job termination", "Force Terminated", "got SIGCONT", "sending Ctrl-C", "job abort in progress", "Timed out waiting for job step", "Job allocation ", "interrupt (one more", "Job has been cancelled", "*** STEP"),
         patterns=(r"srun: (?:error: )?(?:Job step aborted|Terminating (?:StepId|job step)|forcing job termination|Force Terminated|got SIGCONT|sending Ctrl-C|job abort in progress|Timed out waiting for job step|interrupt \(one more|Job has been cancelled)", r"(?:srun|salloc): (?:error: )?Job allocation \d+ has been revoked", r"\*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ (?:DUE to SIGNAL .*)?\*\*\*"),
-        causes=(),
         matches="""\
 srun: Job step aborted: Waiting up to 32 seconds for job step to finish.
 srun: Terminating StepId=7.0
@@ -392,7 +391,6 @@ srun: error: Plugin stack post-option processing failed
         role="harmless",
         literals=("Plugin file not found", "no SPANK plugin found"),
         patterns=(r"spank: \S+: Plugin file not found", r"no SPANK plugin found to process option"),
-        causes=(),
         matches="sbatch: error: spank: x11.so: Plugin file not found\nslurmstepd: no SPANK plugin found to process option \"foo\"\n",
     ),
 )

@@ -176,7 +176,6 @@ W0512 Sending process 4712 closing signal SIGTERM
         role="harmless",
         literals=("OMP_NUM_THREADS environment variable", "master_addr is only used for static", "barrier will use", "destroy_process_group() was not called", "no error file defined for parent"),
         patterns=(r"no error file defined for parent|Setting OMP_NUM_THREADS environment variable|master_addr is only used for static|destroy_process_group\(\) was not called",),
-        causes=(),
         matches="Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid your system being overloaded\nmaster_addr is only used for static rdzv_backend and when rdzv_endpoint is not specified.\n",
     ),
 )
