@@ -9,14 +9,13 @@ from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.bash.interpreter.programs import SHELLS
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import shown_text
-from sbatchlint.convert.allocation import asked_by_steps
 from sbatchlint.convert.container_differences import containers_of_starts, differences
 from sbatchlint.convert.containers import contain, has_container
 from sbatchlint.convert.dependents import names_of_counts, of_one_node
-from sbatchlint.convert.disowned import keep_disowned
+from sbatchlint.convert.detached import keep_disowned, leave_out_sessions
 from sbatchlint.convert.draft import Draft, as_job
 from sbatchlint.convert.goal import Goal, NotConvertible, at_line
-from sbatchlint.convert.header import changes, chosen_nodes, gpus_of, header, tasks_of, unbound
+from sbatchlint.convert.header import asked_by_steps, changes, chosen_nodes, gpus_of, header, tasks_of, unbound
 from sbatchlint.convert.launcher import is_standalone, read_by_others, start_by_variables, start_everywhere
 from sbatchlint.convert.launcher_in_file import LauncherInFile
 from sbatchlint.convert.launcher_in_string import is_in_other_file, on_every_node
@@ -25,7 +24,6 @@ from sbatchlint.convert.merging import merge
 from sbatchlint.convert.misfits import uneven_batches
 from sbatchlint.convert.names import write_names
 from sbatchlint.convert.once import branches_without, commands_once, single_steps
-from sbatchlint.convert.outside import by_argument, by_count, counted_by
 from sbatchlint.convert.processors import hidden_gpus, other_devices, processor_sign, undecided
 from sbatchlint.convert.program_words import IMPLIED_MODULES, words_of_starts
 from sbatchlint.convert.programs import program_of, start_program, todos_of
@@ -33,7 +31,6 @@ from sbatchlint.convert.proof import Proof, groups, without_variables
 from sbatchlint.convert.removal import without_assignments
 from sbatchlint.convert.repair import proven
 from sbatchlint.convert.replacing import module_of, start_module, start_other
-from sbatchlint.convert.sessions import leave_out_sessions
 from sbatchlint.convert.sizes import (
     devices_of_node,
     follow_nodes,
@@ -43,7 +40,18 @@ from sbatchlint.convert.sizes import (
     says_nodes,
     stale_meeting,
 )
-from sbatchlint.convert.starts import Start, count_by_slurm, places_of, read_whole, start_again, starts_of, workers_of
+from sbatchlint.convert.starts import (
+    Start,
+    by_argument,
+    by_count,
+    count_by_slurm,
+    counted_by,
+    places_of,
+    read_whole,
+    start_again,
+    starts_of,
+    workers_of,
+)
 from sbatchlint.convert.tasks import shared_address, start_launcher, start_ranks, start_tasks
 from sbatchlint.convert.unfollowed import unfollowed
 from sbatchlint.convert.words import without_geometry

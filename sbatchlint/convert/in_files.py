@@ -14,7 +14,7 @@ from sbatchlint.source.yaml_files import Value, read_yaml
 
 SETTINGS_FILE = Regex(r".+\.(?:ya?ml|json)")
 # The samples of one process at a time: of transformers and LLaMA-Factory, and of axolotl.
-_SAMPLES, _OF_AXOLOTL, _STEPS = "per_device_train_batch_size", "micro_batch_size", "gradient_accumulation_steps"
+SAMPLES, _OF_AXOLOTL, STEPS = "per_device_train_batch_size", "micro_batch_size", "gradient_accumulation_steps"
 
 
 class Batch(NamedTuple):
@@ -57,7 +57,7 @@ def batch_in_file(job: Job, command: Invocation, words: Argv) -> Batch | None:
 
 
 def _batch(name: str, values: Mapping[str, Value]) -> Batch | None:
-    is_axolotl = _SAMPLES not in values and "global_batch_size" not in values and _STEPS in values
-    samples, steps = values.get(_OF_AXOLOTL if is_axolotl else _SAMPLES), values.get(_STEPS, "1")
+    is_axolotl = SAMPLES not in values and "global_batch_size" not in values and STEPS in values
+    samples, steps = values.get(_OF_AXOLOTL if is_axolotl else SAMPLES), values.get(STEPS, "1")
     number, times = positive(samples), positive(steps)
     return None if number is None or times is None else Batch(number, times, name.rpartition("/")[2])

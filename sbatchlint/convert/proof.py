@@ -8,14 +8,13 @@ from typing import Any
 from sbatchlint.analysis.expansion.reads import assigned_names
 from sbatchlint.analysis.planning.plan import Plan, plan_of
 from sbatchlint.convert.container_differences import containers_of_starts, differences
-from sbatchlint.convert.disowned import still_disowned
+from sbatchlint.convert.detached import returning, still_disowned
 from sbatchlint.convert.first_node import endless, of_first_node
 from sbatchlint.convert.goal import Goal
 from sbatchlint.convert.launcher import is_standalone, unread_configuration
 from sbatchlint.convert.lightning import untold_nodes
 from sbatchlint.convert.once import spread
 from sbatchlint.convert.program_words import word_differences, words_of_starts
-from sbatchlint.convert.sessions import returning
 from sbatchlint.convert.sizes import stale_counts, stale_devices, stale_interfaces
 from sbatchlint.convert.starts import places_of
 from sbatchlint.convert.words import LOOPBACK

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator
 from sbatchlint.analysis.launch.rank_signs import LIGHTNING_DEVICES
 from sbatchlint.bash.trace import Invocation, exported, values_of
 from sbatchlint.bash.values import Pieces, span_of, text_of
-from sbatchlint.convert.in_files import batch_in_file, stale_in_files
+from sbatchlint.convert.in_files import SAMPLES, STEPS, batch_in_file, stale_in_files
 from sbatchlint.convert.words import LOOPBACK
 from sbatchlint.job import Job, Launch
 from sbatchlint.job.argv import Argv, integer, program_options
@@ -33,7 +33,6 @@ _OF_MEETING = {
     "MASTER_PORT": ("export MASTER_PORT=",),
     "NODE_RANK": ("export NODE_RANK=", "node_rank=", "node-rank=", "machine_rank="),
 }
-_SAMPLES, _STEPS = "per_device_train_batch_size", "gradient_accumulation_steps"
 
 
 def says_nodes(word: str) -> bool:
@@ -203,15 +202,15 @@ def grown_batch(job: Job, command: Invocation, words: Argv, before: int | None, 
             return ""
         found[option.lstrip("-")] = parse_integer(text)
     file = batch_in_file(job, command, words)
-    size = found.get(_SAMPLES, 0 if file is None else file.samples)
-    steps = found.get(_STEPS, 1 if file is None else file.steps)
+    size = found.get(SAMPLES, 0 if file is None else file.samples)
+    steps = found.get(STEPS, 1 if file is None else file.steps)
     if not size or not before or before == after:
         return ""
     kept, rest = divmod(steps * before, after)
-    advice = f"--{_STEPS} {kept}" if _STEPS in found or file is None else f"{_STEPS}: {kept} in {file.name}"
+    advice = f"--{STEPS} {kept}" if STEPS in found or file is None else f"{STEPS}: {kept} in {file.name}"
     advice = f"; {advice} keeps it" if kept and not rest else ""
     return f", so that the batch of a step grows from {size * steps * before} to {size * steps * after}{advice}"
 
 
 def _is_batch(option: str) -> bool:
-    return option in (f"--{_SAMPLES}", f"--{_STEPS}")
+    return option in (f"--{SAMPLES}", f"--{STEPS}")

@@ -10,9 +10,19 @@ from sbatchlint.diagnose.complaints import FAILURE, last_complaint
 from sbatchlint.diagnose.findings import Findings
 from sbatchlint.diagnose.nodes import node_of, only_node
 from sbatchlint.diagnose.printed import own_advice
-from sbatchlint.diagnose.ranking import FOLLOWS, LATER, TEARDOWN, WENT_ON, Noise, announces_nothing, points, rank
+from sbatchlint.diagnose.ranking import (
+    EARLIER,
+    FOLLOWS,
+    LATER,
+    TEARDOWN,
+    WENT_ON,
+    Noise,
+    announces_nothing,
+    of_earlier_runs,
+    points,
+    rank,
+)
 from sbatchlint.diagnose.related import related_places
-from sbatchlint.diagnose.restarts import EARLIER, of_earlier_runs
 from sbatchlint.diagnose.script_signs import beside_folder, script_signed
 from sbatchlint.diagnose.signs import signed
 from sbatchlint.diagnose.silent_faults import silent_answers

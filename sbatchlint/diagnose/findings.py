@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 from sbatchlint.diagnose.lines import LONGEST, Line, read_line, segments
 from sbatchlint.diagnose.pasted import Pasted
@@ -80,20 +79,14 @@ class Shape:
         self.last: tuple[bytes, int, int] | None = None
 
 
-class Recovery(NamedTuple):
-    """A line that cancels a symptom."""
-
-    file: int
-    offset: int
-
-
 class Findings:
     """The events in all logs, by symptom and text, in the order in which they were found."""
 
     def __init__(self, symptoms: Symptoms) -> None:
         self.symptoms = symptoms
         self.events: dict[tuple[str, str], Event] = {}
-        self.recoveries: dict[str, Recovery] = {}
+        # By symptom, the number of the log and the offset of the last line that cancels it.
+        self.recoveries: dict[str, tuple[int, int]] = {}
         self.variants: dict[str, int] = {}
         self.known: dict[bytes, Event | None] = {}
         self.by_number: set[bytes] = set()  # lines that are remembered with their numbers
@@ -159,7 +152,7 @@ class Findings:
                 key = raw
             for symptom in near:
                 if symptom.recovered_by and re.search(symptom.recovered_by, line.text):
-                    self.recoveries[symptom.id] = Recovery(file, offset)
+                    self.recoveries[symptom.id] = file, offset
                     recovered = True
             found = self._found(near, line, path, file, row, offset) or found
         if key and not recovered:

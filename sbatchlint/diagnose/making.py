@@ -6,7 +6,6 @@ should have made.
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import known_prefix, text_of
@@ -47,18 +46,10 @@ _ARCHIVE = re.compile(r"(?:\.tar)?\.(?:tgz|tbz2?|txz|zip|gz|bz2|xz|zst|git|tar)$
 _SHORTEST = 3
 
 
-class Made(NamedTuple):
-    """A failure to make something, and the later events of the same log that miss it."""
-
-    event: Event
-    missed: list[Event]
-
-
-def makers(failed: Iterable[Event], job: Job | None) -> list[Made]:
-    """Those events that say that something was not made which a later event of the same log misses."""
+def makers(failed: Iterable[Event], job: Job | None) -> Iterator[tuple[Event, list[Event]]]:
+    """Those events that say that something was not made, each with the later ones of the same log that miss it."""
     events = sorted(failed, key=lambda each: (each.file, each.offset))
     later = [each for each in events if _MISSES.search(each.text)]
-    found: list[Made] = []
     for event in events:
         after = [each for each in later if each.file == event.file and each.row > event.last]
         if not after or _THERE.search(event.text):
@@ -66,8 +57,7 @@ def makers(failed: Iterable[Event], job: Job | None) -> list[Made]:
         names = _unmade(event, job)
         missed = [each for each in after if _names(each, names)]
         if missed:
-            found.append(Made(event, missed))
-    return found
+            yield event, missed
 
 
 def _unmade(event: Event, job: Job | None) -> set[str]:

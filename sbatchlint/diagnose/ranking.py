@@ -1,7 +1,7 @@
 """Ranking of events: which came first, and which only follow from it."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from sbatchlint.diagnose.findings import Findings
@@ -98,7 +98,7 @@ def rank(events: Collection[Event], findings: Findings, job: Job | None = None) 
         if _quotes(event, events):
             continue
         recovery = findings.recoveries.get(event.symptom.id)
-        if recovery is not None and (recovery.file, recovery.offset) >= (event.file, event.offset):
+        if recovery is not None and recovery >= (event.file, event.offset):
             ranked.noise.append(Noise(event, CURED))
         elif event.symptom.role == "harmless":
             ranked.noise.append(Noise(event, event.symptom.title))
@@ -287,3 +287,20 @@ def _ended_well(event: Event, failed: list[Event], lines: int) -> bool:
     if event.symptom.role == "teardown" or lines - event.last <= OUTLIVED_LINES:
         return False
     return not any(each.last > lines - OUTLIVED_LINES for each in failed if each.file == event.file)
+
+
+EARLIER = "of an earlier run: the job was requeued after it"
+# How slurmstepd says that a run of the whole job ended and another may follow (src/slurmd/slurmstepd/req.c).
+_ENDED = re.compile(r"\*\*\* JOB \S+ .*DUE TO (?:JOB REQUEUE|PREEMPTION|NODE ?FAIL)")
+
+
+def of_earlier_runs(events: Iterable[Event], lines: Mapping[str, int]) -> list[Event]:
+    """The events of all runs but the last one of each log; empty where the last run shows no failure of its own."""
+    found = list(events)
+    ends: dict[int, int] = {}
+    for event in found:
+        if _ENDED.search(event.text) and event.last < lines.get(event.path, 0):
+            ends[event.file] = max(ends.get(event.file, 0), event.last)
+    earlier = [each for each in found if each.files == {each.file} and each.last <= ends.get(each.file, 0)]
+    later = [each for each in found if each not in earlier and each.symptom.role in ("cause", "consequence")]
+    return earlier if any(each.file in ends for each in later) else []
