@@ -48,7 +48,7 @@ def calls(*names: str, confidence: Confidence = "likely") -> Question:
     return lambda job, event: shown(commands(job, *names), confidence)
 
 
-def asked(*names: str, confidence: Confidence = "likely") -> Question:
+def sets_or_lacks(*names: str, confidence: Confidence = "likely") -> Question:
     """The directives set one of these options, or certainly none of them."""
 
     def question(job: Job, event: Event) -> Verdict:

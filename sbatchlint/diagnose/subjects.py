@@ -25,7 +25,7 @@ from sbatchlint.diagnose.evidence import (
     spans_of,
     step_options,
 )
-from sbatchlint.diagnose.questions import asked
+from sbatchlint.diagnose.questions import sets_or_lacks
 from sbatchlint.diagnose.symptom import Cause, Event, Shown, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.environment import GPU_OPTIONS
@@ -475,7 +475,7 @@ GENERAL_CAUSES = (
     Cause("program-submits", "submission", "a program calls Slurm's commands itself, and that went wrong", "look at the settings of that program, and try its command by hand", log=about("submitting")),
     Cause("beside-the-script", "script", "a file is looked for beside the script, and Slurm runs a copy of the script in a folder of its own", "name the file by its full path, or from SLURM_SUBMIT_DIR", codes=("SB808",), script=_copied, log=lambda event: _SPOOL.search(event.text) is not None),
     Cause("built-without", "code", "the program was built without a part that it is asked to use", "load or build one that has it (another module of the same program, often), or leave the option out that needs it", log=about("built")),
-    Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=asked(*MEMORY), log=about("memory"), unproven="possible"),
+    Cause("memory-of-script", "script", "the program ran out of memory, and the script says how much there is", "ask for more with --mem, or let the program take less", script=sets_or_lacks(*MEMORY), log=about("memory"), unproven="possible"),
     Cause("gpu-memory", "code", "the memory of the GPU is used up", "smaller batches, or more GPUs", log=_of_gpu),
     Cause("memory", "submission", "the program needs more memory than the job has", "ask for more with --mem, or let the program take less", log=about("memory")),
     Cause("words-broken", "script", "a command of the script does not get the words that are meant for it", "see the finding", codes=("SB411", "SB412", "SB414", "SB419", "SB421", "SB424", "SB425", "SB427", "SB409", "SB613", "SB708", "SB431"), log=about("words", "file", "command"), unproven="possible"),

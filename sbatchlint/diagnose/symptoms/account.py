@@ -6,7 +6,7 @@ JOB_STATE_FLAGS and enum job_states, slurm/slurm.h; the names are those of src/c
 from collections.abc import Callable
 
 from sbatchlint.diagnose.evidence import MEMORY, lacks
-from sbatchlint.diagnose.questions import asked, sets
+from sbatchlint.diagnose.questions import sets, sets_or_lacks
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Role, Symptom, Verdict
 from sbatchlint.job import Job
 
@@ -53,7 +53,7 @@ is a hang, not a long run.
                 "script",
                 "the job needed more time than it asked for, or it hung",
                 "look at the end of the log: where it was silent for long, find what the job waited for; else ask for more",
-                script=asked("time", confidence="certain"),
+                script=sets_or_lacks("time", confidence="certain"),
             ),
         ),
         matches="JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15",
@@ -72,7 +72,7 @@ The state that accounting keeps where the kernel ended a process of the job for 
                 "script",
                 "the processes of the job needed more memory than it has",
                 "ask for more with --mem or --mem-per-cpu, or look whether every rank loads what one could",
-                script=asked(*MEMORY, confidence="certain"),
+                script=sets_or_lacks(*MEMORY, confidence="certain"),
             ),
         ),
         matches="JobState=OUT_OF_MEMORY Reason=OutOfMemory ExitCode=0:125",
@@ -218,7 +218,7 @@ The exit code is that of the script's last command, or of `exit`. What failed is
                 "script",
                 "a program of the job was killed, as where the memory that the script asks for ran out",
                 "look at `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem`",
-                script=asked(*MEMORY, confidence="certain"),
+                script=sets_or_lacks(*MEMORY, confidence="certain"),
                 log=_ended_by(("137",), ("9",)),
                 unproven="possible",
             ),

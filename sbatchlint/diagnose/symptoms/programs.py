@@ -6,7 +6,7 @@ from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.clues import group_matches, matches, possible, says
 from sbatchlint.diagnose.evidence import MEMORY, assigned, commands, contained_steps, containing, shown
 from sbatchlint.diagnose.installed import environments, modules
-from sbatchlint.diagnose.questions import asked, assigns
+from sbatchlint.diagnose.questions import assigns, sets_or_lacks
 from sbatchlint.diagnose.subjects import fetching, prepares_nothing, runs
 from sbatchlint.diagnose.symptom import RULED_OUT, Below, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
@@ -272,7 +272,7 @@ ValueError: Some specified arguments are not used by the HfArgumentParser: ['--d
         causes=(
             Cause("shared-memory", "script", "the container's /dev/shm is too small for the workers", "docker: --ipc=host or --shm-size=16g", codes=("SB511",)),
             Cause("few-cpus", "script", "the job has fewer CPUs or less memory than its workers need", "ask for --cpus-per-task and --mem", codes=("SB213", "SB616", "SB124")),
-            Cause("memory-of-script", "script", "a process ran out of memory on the node, and the script says how much there is", "fewer workers, or more memory (--mem)", script=asked(*MEMORY)),
+            Cause("memory-of-script", "script", "a process ran out of memory on the node, and the script says how much there is", "fewer workers, or more memory (--mem)", script=sets_or_lacks(*MEMORY)),
             Cause("memory", "code", "a process ran out of memory on the node", "fewer workers, or more memory (--mem)"),
         ),
         matches="""\

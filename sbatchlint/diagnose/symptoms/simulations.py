@@ -5,7 +5,7 @@ import re
 from sbatchlint.bash.values import text_of
 from sbatchlint.diagnose.clues import matches, possible, says
 from sbatchlint.diagnose.evidence import MEMORY, assigned, options, shown, spans_of, worded
-from sbatchlint.diagnose.questions import asked, calls
+from sbatchlint.diagnose.questions import calls, sets_or_lacks
 from sbatchlint.diagnose.subjects import launches, named
 from sbatchlint.diagnose.symptom import Below, Cause, Event, Symptom, Verdict
 from sbatchlint.job import Job
@@ -137,7 +137,7 @@ Too many LINCS warnings (1001)
         literals=("could not allocate memory", "insufficient virtual memory", "Out-of-memory error in routine", "not enough memory", "MaxCore", "ga_create failed", "insufficient memory", "Error allocating"),
         patterns=(r"galloc:\s+could not allocate memory|Out-of-memory error in routine|insufficient virtual memory", r"(?i)(?:increase|exceed\w*|please|larger|more) .{0,40}maxcore\b|\bga_create failed"),
         causes=(
-            Cause("memory-of-script", "script", "the program takes more memory, by its input, than the job has", "ask for some gigabytes more with --mem than the input names (%mem, %maxcore times processes), or name less there", script=asked(*MEMORY), unproven="possible"),
+            Cause("memory-of-script", "script", "the program takes more memory, by its input, than the job has", "ask for some gigabytes more with --mem than the input names (%mem, %maxcore times processes), or name less there", script=sets_or_lacks(*MEMORY), unproven="possible"),
             Cause("memory", "submission", "the program takes more memory, by its input, than the job has", "ask for some gigabytes more with --mem than the input names (%mem, %maxcore times processes), or name less there"),
         ),
         matches="galloc:  could not allocate memory.\nforrtl: severe (41): insufficient virtual memory\nPlease increase MaxCore\n",

@@ -4,7 +4,7 @@ import re
 
 from sbatchlint.diagnose.clues import group_matches, possible, says, says_not
 from sbatchlint.diagnose.evidence import MEMORY, assigned, shown, spans_of
-from sbatchlint.diagnose.questions import asked, has_word, sets, steps
+from sbatchlint.diagnose.questions import has_word, sets, sets_or_lacks, steps
 from sbatchlint.diagnose.symptom import RULED_OUT, Cause, Event, Example, Shown, Symptom, Verdict
 from sbatchlint.job import Job
 from sbatchlint.job.steps import enclosing_step
@@ -277,7 +277,7 @@ double free or corruption (!prev)
         literals=("Killed", "Terminated", "Exited with exit code", "WTERMSIG", "SIGKILL", "illed by signal", "ed by signal"),
         patterns=(r"tasks? [\d,-]+: (?:Killed|Terminated)", r"Exited with exit code (?:137|143|130)\b", r"line \d+: +\d+ (?:Killed|Terminated)", r"^(?:Killed|Terminated)$", r"JobId=\d+ WTERMSIG 9\b", r"terminated (?:with|by) signal (?:SIGKILL|9\b)|died with <Signals\.SIGKILL|[Kk]illed by signal 9\b"),
         causes=(
-            Cause("memory-of-script", "script", "a process was killed, and nothing in the log says why: usually the memory that the script asks for ran out", "ask for more with --mem where `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem` shows that it ran out", script=asked(*MEMORY), log=_killed, unproven="possible"),
+            Cause("memory-of-script", "script", "a process was killed, and nothing in the log says why: usually the memory that the script asks for ran out", "ask for more with --mem where `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem` shows that it ran out", script=sets_or_lacks(*MEMORY), log=_killed, unproven="possible"),
             Cause("memory", "submission", "a process was killed; nothing in the log says why (memory that ran out, or the end of its step)", "ask for more with --mem where `sacct -j JOB --format=JobID,State,ExitCode,MaxRSS,ReqMem` shows that it ran out", log=_killed, unproven="possible"),
             Cause("terminated", "submission", "a process was told to end (SIGTERM): by scancel, at the time limit, or by srun after another task failed", "look at the state of the job (sacct), and at what ended first", unproven="possible"),
         ),
