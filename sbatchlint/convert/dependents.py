@@ -151,11 +151,11 @@ def _what(key: Key, told: _Told | None) -> str:
 def _of_other_nodes(job: Job, nodes: int) -> dict[Key, str]:
     """To-dos for what counts with another number of nodes, which a variable of the script still holds."""
     text, held, todos = job.source.own.text, dict[str, dict[Span, str]](), dict[Key, str]()
-    for each in job.assignments:
-        span = _value_span(text, each.name, each.span) if counts_nodes(each.name) else None
+    for assignment in job.assignments:
+        span = _value_span(text, assignment.name, assignment.span) if counts_nodes(assignment.name) else None
         number = "" if span is None else text[span.start : span.end].strip("\"'")
         if span is not None and _LITERAL.fullmatch(number):
-            held.setdefault(each.name, {})[span] = number
+            held.setdefault(assignment.name, {})[span] = number
     held = {name: spans for name, spans in held.items() if str(nodes) not in spans.values()}
     if not held:
         return todos
@@ -179,20 +179,20 @@ def _of_other_nodes(job: Job, nodes: int) -> dict[Key, str]:
 def _sources(job: Job, names: Collection[str]) -> Iterator[_Source]:
     """The places where the script says or measures how many devices there are, in order, none inside of another."""
     text, found = job.source.own.text, dict[Span, tuple[str, str]]()
-    for each in job.assignments:
-        devices = lists_devices(each.name)
-        if each.name not in names and not devices and not counts_devices(each.name) or counts_nodes(each.name):
+    for assignment in job.assignments:
+        name, devices = assignment.name, lists_devices(assignment.name)
+        if name not in names and not devices and not counts_devices(name) or counts_nodes(name):
             continue
-        span = _value_span(text, each.name, each.span)
+        span = _value_span(text, name, assignment.span)
         if span is None:
             continue
-        counts, written = each.name in names or counts_devices(each.name), text[span.start : span.end]
+        counts, written = name in names or counts_devices(name), text[span.start : span.end]
         kind = _kind(written, devices, counts)
-        unknown = not any(one.fields and None not in map(text_of, one.fields) for one in each.alternatives)
+        unknown = not any(one.fields and None not in map(text_of, one.fields) for one in assignment.alternatives)
         if not kind and counts and unknown and not any(map(counts_nodes, _NAME.findall(written))):
             kind = "" if OF_NODES.search(written) else "count"
         if kind:
-            found[span] = kind, each.name
+            found[span] = kind, name
     for field in _counts_of_launchers(job):
         for piece in field:
             if piece.expansion is None and (piece.text or "").isdigit() and piece.end <= len(text):
@@ -372,9 +372,9 @@ class _Inputs:
         self._starts = [start for start, _ in fed]
         self._job = job
         self._captured: dict[int, list[Hashable]] = {}  # the words of commands whose output something reads, by line
-        for each in job.invocations:
-            if each.context.captured:
-                self._captured.setdefault(job.line(each.span.start), []).append(tuple(each.words))
+        for command in job.invocations:
+            if command.context.captured:
+                self._captured.setdefault(job.line(command.span.start), []).append(tuple(command.words))
         self._texts = [text for _, text in fed]
 
     def key(self, field: Pieces) -> Hashable:
@@ -386,14 +386,15 @@ class _Inputs:
             if piece.text is not None or piece.expansion is None:
                 found.append(piece.text)
                 continue
-            for each in piece.expansion.all():
+            for expansion in piece.expansion.all():
                 fed: tuple[Hashable, ...] = ()
-                if each.name == "$(read)":
-                    fed = (*self._captured.get(self._job.line(each.span.start), ()),)
-                elif each.name.startswith(("$(", "`")) and not each.name.startswith("$(("):
-                    low, high = bisect_left(self._starts, each.span.start), bisect_left(self._starts, each.span.end)
+                if expansion.name == "$(read)":
+                    fed = (*self._captured.get(self._job.line(expansion.span.start), ()),)
+                elif expansion.name.startswith(("$(", "`")) and not expansion.name.startswith("$(("):
+                    span = expansion.span
+                    low, high = bisect_left(self._starts, span.start), bisect_left(self._starts, span.end)
                     fed = tuple(self._texts[low:high])
-                found.append((each.name, each.commands, fed))
+                found.append((expansion.name, expansion.commands, fed))
         return tuple(found)
 
 

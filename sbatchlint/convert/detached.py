@@ -78,10 +78,10 @@ def leave_out_sessions(draft: Draft) -> None:
     job, text = draft.job, draft.source.text
     removed = dict[Span, None]()
     for command in [*_in_tasks(job), *batch_programs(job)]:
-        for each in enclosing_commands(command):
-            if each.name != "setsid" or len(each.argv) < 2 or _options(each):
+        for outer in enclosing_commands(command):
+            if outer.name != "setsid" or len(outer.argv) < 2 or _options(outer):
                 continue
-            name, following = span_of(each.argv[0]), span_of(each.argv[1])
+            name, following = span_of(outer.argv[0]), span_of(outer.argv[1])
             gap = text[name.end : following.start]
             if following.end <= len(text) and text[name.start : name.end] == "setsid" and gap.strip(" \t\\\n") == "":
                 removed[Span(name.start, following.start)] = None
@@ -93,12 +93,12 @@ def leave_out_sessions(draft: Draft) -> None:
 def returning(job: Job) -> Iterator[str]:
     """To-dos for starts that such a command hides from their task, or from the batch script."""
     for command in _in_tasks(job):
-        for each in enclosing_commands(command):
-            options = _options(each) if each.name == "setsid" else None
-            in_task = enclosing_step(each.context) is not None
+        for outer in enclosing_commands(command):
+            options = _options(outer) if outer.name == "setsid" else None
+            in_task = enclosing_step(outer.context) is not None
             if options is not None and "w" not in options and (in_task or "f" in options):
                 where = "the task ends" if in_task else "the script goes on"
-                yield f"line {job.line(each.span.start)}: setsid returns at once, and {where} before it: leave it out"
+                yield f"line {job.line(outer.span.start)}: setsid returns at once, and {where} before it: leave it out"
 
 
 def _in_tasks(job: Job) -> list[Invocation]:

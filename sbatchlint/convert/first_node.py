@@ -154,9 +154,9 @@ def _places(word: Pieces) -> Iterator[str]:
 def _taken_anew(job: Job, launch: Launch) -> Iterator[str]:
     """What the shell of each node takes anew: the time, a random number, its name."""
     for field in launch.launcher.program_words[1:] if launch.launcher.spawns else ():
-        for each in expansions(field):
-            if each.phase is Phase.TASK and _CHANGING.match(each.name):
-                name = each.name if each.name.startswith("$") else f"${each.name}"
+        for expansion in expansions(field):
+            if expansion.phase is Phase.TASK and _CHANGING.match(expansion.name):
+                name = expansion.name if expansion.name.startswith("$") else f"${expansion.name}"
                 line = job.line(span_of(field).start)
                 yield f"line {line}: {name} is another on each node: set a variable to it before the srun"
 

@@ -206,11 +206,11 @@ def _started(words: CommandWords, goal: Goal, gpus: int, lines: list[str]) -> It
         "gpu_ids",  # numbers of another machine's GPUs; Slurm says which a task sees, and counts them from 0
     ]
     edits = dict[Edit, None]()
-    for each in alternatives:
-        own = each.launcher
+    for alternative in alternatives:
+        own = alternative.launcher
         names_there = [*dropped, *(option.name for option in own.all_options if option.name.startswith("rdzv_"))]
         there = [name for name in dict.fromkeys(names_there) if name in own.options or name in own.flags]
-        edits |= {type(words)(words.job, each).without(name): None for name in there}
+        edits |= {type(words)(words.job, alternative).without(name): None for name in there}
     yield from edits
     for name, variable, value in ((names.address, "MASTER_ADDR", ADDRESS), (names.port, "MASTER_PORT", PORT)):
         setting = setting_of(launcher, name)

@@ -132,8 +132,8 @@ def _world_sizes(before: Job, job: Job) -> Iterator[str]:
         old, new = was.all_tasks, now.all_tasks
         if old is None or new is None or old == new or _has_launcher(job, now.invocation):
             continue
-        for each in (now.invocation, *now.program):
-            value = exported(each, "WORLD_SIZE")
+        for command in (now.invocation, *now.program):
+            value = exported(command, "WORLD_SIZE")
             if value is not None and integer(value) == old:
                 line = job.line(span_of(value).start)
                 yield f"line {line}: WORLD_SIZE stays {text_of(value)}, and there are {new} tasks"

@@ -94,10 +94,10 @@ def spread(job: Job, before: frozenset[tuple[str, ...]]) -> Iterator[str]:
     if not before:
         return
     still = commands_once(job)
-    for each in job.invocations:
-        if each.phase is not Phase.TASK or not each.argv or each.name in _OF_NODES:
+    for command in job.invocations:
+        if command.phase is not Phase.TASK or not command.argv or command.name in _OF_NODES:
             continue
-        words = _words(each)
-        step = enclosing_step(each.context)
-        if words in before and words not in still and step is not None and step.invocation is each.context.parent:
-            yield f"{each.name} on line {job.line(each.span.start)} would run in every task"
+        words = _words(command)
+        step = enclosing_step(command.context)
+        if words in before and words not in still and step is not None and step.invocation is command.context.parent:
+            yield f"{command.name} on line {job.line(command.span.start)} would run in every task"

@@ -194,9 +194,9 @@ def _judged(
 def summary(runs: Iterable[JobRun]) -> list[Row]:
     """The symptoms of the jobs that went wrong, those of most jobs first."""
     found: dict[str, list[JobRun]] = {}
-    for each in runs:
-        if each.failed:
-            found.setdefault(each.symptom, []).append(each)
+    for run in runs:
+        if run.failed:
+            found.setdefault(run.symptom, []).append(run)
     rows = []
     for symptom, those in found.items():
         best = those[0].run.diagnosis.answers[0]
@@ -215,14 +215,14 @@ def total(values: Iterable[float | None]) -> float | None:
 def failing_nodes(runs: Iterable[JobRun]) -> dict[str, list[str]]:
     """The nodes on which more than one job failed for a reason that may be the node's, with these jobs."""
     found: dict[str, list[str]] = {}
-    for each in runs:
-        if not each.failed:
+    for run in runs:
+        if not run.failed:
             continue
-        best = each.run.diagnosis.answers[0]
+        best = run.run.diagnosis.answers[0]
         if best.where in ("cluster", "unknown") or best.event.symptom.id in _OF_NODES:
-            node = node_of(best.event, (noise.event for noise in each.run.diagnosis.noise))
+            node = node_of(best.event, (noise.event for noise in run.run.diagnosis.noise))
             if node:
-                found.setdefault(node, []).append(each.job)
+                found.setdefault(node, []).append(run.job)
     return {node: jobs for node, jobs in found.items() if len(jobs) > 1}
 
 

@@ -62,9 +62,9 @@ def _inside(folder: str) -> list[str]:
     # a link to itself is passed over, at which `each.is_file()` raises an error
     logs = [each.path for each in entries if os.path.isfile(each.path) and not each.name.startswith(".")]
     found = [each for each in logs if not _NOT_LOGS.search(each)]
-    for each in entries:
-        if len(found) < MOST_FILES and each.is_dir(follow_symlinks=False) and _NUMBERED.fullmatch(each.name):
-            found.extend(_inside(each.path))
+    for entry in entries:
+        if len(found) < MOST_FILES and entry.is_dir(follow_symlinks=False) and _NUMBERED.fullmatch(entry.name):
+            found.extend(_inside(entry.path))
     return found
 
 

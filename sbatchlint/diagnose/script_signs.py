@@ -156,8 +156,8 @@ def _named_after_move(
             continue
         if _HERE.search(_written(job, before[-1])):
             continue
-        for each in command.argv:
-            word = (text_of(each) or "").rpartition("=")[2]
+        for field in command.argv:
+            word = (text_of(field) or "").rpartition("=")[2]
             if len(word) < 4 or word.startswith(("/", "-", "$", "~")) or not re.search(r"[/.]", word):
                 continue
             plain = word.removeprefix("./")
@@ -290,14 +290,14 @@ def _word_objected(first: Answer, picture: Picture) -> Answer | None:
         return None
     job = picture.jobs[0]
     for command in own_commands(job):
-        for each in command.argv[1:]:
-            match = _WORD.match(text_of(each) or "")
+        for field in command.argv[1:]:
+            match = _WORD.match(text_of(field) or "")
             if match is None or not (match["dashes"] or match["value"]):
                 continue
             if _names(event.text, match["name"]):
                 says = f"the program objects to {match['dashes']}{match['name']}, which the script gives it"
                 advice = "its message says what it wants; compare with its manual, in the release that the job uses"
-                return other_cause(first, "word-objected", "script", says, advice, (each[0].span, command.span))
+                return other_cause(first, "word-objected", "script", says, advice, (field[0].span, command.span))
     return None
 
 
