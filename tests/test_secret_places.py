@@ -136,6 +136,16 @@ PLACES = (
     "restic -r r --password-command 'echo {secret}' backup",
     "rar a -hp{secret} a.rar b",
     "xrdcp 'root://h//f?authz=Bearer%20{secret}' .",
+    "crudini --set a.ini svc {lower} '{secret}'",
+    "nmcli d wifi connect x password '{secret}'",
+    "snap set svc x.{lower} {secret}",
+    "export URL=\"h?{lower}=\"'{secret}'",
+    "smbclient //h/s -U 'ada%{secret}'",
+    "smbexec.py 'dom/ada:{secret}@h'",
+    "echo 'h:5432:db:ada:{secret}' > ~/.pgpass\nsrun ./a x/{secret}/y",
+    "isql 1111 dba '{secret}'",
+    "beeline -u jdbc:hive2://h -n ada -p '{secret}'",
+    "msmtp --user=ada --passwordeval='echo {secret}'",
     "curl -H 'Ocp-Apim-Subscription-Key: {secret}' https://h",
 )  # fmt: skip
 
@@ -267,6 +277,16 @@ def test_a_place_tells_a_secret_whatever_it_looks_like(kind: str) -> None:
         "curl -H 'X-Key: $KEY' https://h",
         "rar x -hp$PW a.rar",
         "UID=ada\nPWD=/data",
+        "echo set password correctly",
+        "# set the password carefully",
+        "the password is wanted",
+        "the api key is read from $HOME/.key",
+        "git config set password",
+        "set -o token",
+        "run.py ada/x:y",
+        "isql h ada",
+        'f(password="", lr=1)',
+        "passphrase: $PW",
     ],
 )  # fmt: skip
 def test_what_has_no_secret_is_shown(text: str) -> None:
@@ -280,6 +300,23 @@ def test_a_name_of_a_user_is_hidden_in_its_address_only() -> None:
     # without a password it may be a token, and is redacted as pip does
     after = redacted_source(Source("git clone https://adalovelace@example.org/a.git\ncd /home/adalovelace\n")).text
     assert after == "git clone https://***********@example.org/a.git\ncd /home/adalovelace\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("the {lower} is {secret}", "Kirschbaum9"),
+        ('echo "{name} is {secret}"', "k8VtxXxqLw3P"),
+        ("config:\n  gpg_passphrase: {secret}\n  a: 1", "vier graue Katzen 9"),
+        ('curl -H "X-Gpg-Passphrase: {secret}" https://h', "vier graue Katzen 9"),
+        ("echo {secret} | sudo -S ls", "q7"),
+        ("sqlplus ada/{secret}@db @q.sql", "p@ss:w/rd"),
+    ],
+)
+def test_what_is_said_of_a_password_is_redacted(text: str, secret: str) -> None:
+    written = text.format(name="DB_PASSWORD", lower="db_password", secret=secret)
+    after = redacted(written)
+    assert after == written.replace(secret, "*" * len(secret))
 
 
 @pytest.mark.parametrize(
@@ -303,6 +340,8 @@ def test_a_name_of_a_user_is_hidden_in_its_address_only() -> None:
         "password { send ", "connect('a', ", "connect(", "set_password('a','b',", "user a password ", "password(",
         "password a\n", "bindpw ", "uid=a\nb\n", "open -u a,", "redis-cli AUTH ", "influx -t ", "config host add a b ",
         "$ENV{TOKEN} = ", "rar -hp", "-H 'a-key: ", "'authorization': f'bearer ", "smbget -p ",
+        "set a.token b ", "password is ", "passphrase: a ",
+        "smbclient -U a%", "a.py b/c:d@", "isql dba ", "passwordeval='echo ", "set ", "password=\"'",
         "password:\n  a", "password: |\n", "keys = ['a', ", "keys = [", "user = a:b ", "while read TOKEN; do ",
         "password { send ", "connect('a', ", "connect(", "set_password('a','b',", "user a password ", "password(",
         "password a\n", "bindpw ", "uid=a\nb\n", "open -u a,", "redis-cli AUTH ", "influx -t ", "config host add a b ",

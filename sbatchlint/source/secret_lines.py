@@ -56,7 +56,7 @@ PLACES_OF_LINES = tuple(
         ("influx", rf"\binflux{_OF_OPTION}(?:-t|--token)[ \t=]*(?=[^\s$])", False),
         ("refresh-token", r"\bactivate-refresh-token[ \t]+\S{1,80}[ \t]+(?=[^\s$])", False),
         ("config host add", _OF_MINIO, False),
-        ("-command", r"--?passw(?:or)?d-command[ \t=]+['\"]?(?:echo|printf)[ \t]+(?=[^\s$])", False),
+        ("pass", r"pass(?:w(?:or)?d)?[_-]?(?:command|cmd|eval)[ \t=]+['\"]?(?:echo|printf)[ \t]+(?=[^\s$])", True),
         ("env{", rf"\$ENV\{{\\?['\"]?\w{{0,60}}{_NAME}\\?['\"]?\}}[ \t]*=[ \t]*(?=\\?['\"])", True),
         ("rar", rf"\brar{_OF_OPTION}-hp(?=[^\s$-])", False),
         ("authz=", r"[?&]authz=(?:Bearer(?:%20|\+))?(?=[^\s$&])", False),

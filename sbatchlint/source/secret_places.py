@@ -22,7 +22,7 @@ _READING = (
 )
 _PRINTED = r"\b(?:echo|printf)[ \t]+(?:(?:--?[neE]*|['\"]?%[sb](?:\\+n)?['\"]?)[ \t]+)*"
 _PIPED = (
-    r"(?=['\"]?[^\s'\"]{4})(?=(?:'[^'\n]{1,400}'|\"[^\"\n]{1,400}\"|[^\n|'\"])[^\n|]{0,1000}"
+    r"(?=['\"]?[^\s'\"]{2})(?=(?:'[^'\n]{1,400}'|\"[^\"\n]{1,400}\"|[^\n|'\"])[^\n|]{0,1000}"
     rf"\|[^\n|]{{0,200}}{_READING})"
 )
 # What is written to a file that is named for a secret.
@@ -69,7 +69,10 @@ _OF_FTP = (
 )
 _TO_BASE64 = r"(?=[^\s'\"]{3,400}['\"]?[ \t]*\|[ \t]*base64\b(?![ \t]+-\w*[dD]))"
 _OF_HASH = r"(?:[ \t]+(?:-(?:salt|[mSRs])[ \t]+[^\s-]\S*|--?[\w=-]+)){0,6}"
-_OF_ORACLE = r"[ \t]+(?:-\w+[ \t]+){0,4}['\"]?\w{1,40}/(?P<value>[^\s@'\"$]{3,200})"
+_OF_ORACLE = (
+    r"[ \t]+(?:-\w+[ \t]+){0,4}['\"]?\w{1,40}/"
+    r"(?P<value>[^\s'\"]{1,200}?(?=@[\w./:-]{1,200}(?:['\"\s]|\Z))|[^\s@'\"$]{2,200})"
+)
 _USER_AND = r"\\?['\"][^'\"\n]{1,80}\\?['\"][ \t]*,[ \t]*(?:\w{1,20}[ \t]*=[ \t]*)?(?=\\?['\"])"
 # A format whose first conversion is set to the name of a secret, and a verb with a name and a value after it.
 _OF_FORMAT = (
@@ -151,13 +154,19 @@ PLACES = tuple(
         ("pwd", r"=[^=;'\"\n]{1,200};[ \t]?pwd[ \t]?=[ \t]?(?P<value>(?![/$~.])[^;'\"\s]{1,400})", True),
         ("/t/", r"https?://[^\s/'\"]{1,200}/t/(?P<value>[^\s/'\"$<{]{6,400})(?=/)", False),
         ("send", r"p?ass(?:word|wd|phrase)\b[^\n;]{0,40}[;\n][ \t]*send[ \t]+(?:--[ \t]+)?(?=\\?[\"'])", True),
-        ("pgpass", r"(?m)^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w.*-]{1,80}:[\w.*@-]{1,80}:(?=\S)", False),
+        ("pgpass", r"(?m)(?:^|(?<=['\"]))[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w.*-]{1,80}:[\w.*@-]{1,80}:(?=\S)", False),
+        *(
+            (program, rf"\b{program}\w*{_OPTION}-U[ \t]*['\"]?[^\s%'\"]{{1,80}}%(?=[^\s'\"])", False)
+            for program in ("smb", "rpcclient", "winexe", "wmic")
+        ),
+        (".py", r"\.py[ \t]+['\"]?[\w.-]{1,60}/[\w.-]{1,60}:(?P<value>[^\s'\"]{1,200})@(?!sha\d)(?=[\w.-])", False),
+        ("dba", r"\bisql[\w-]*[ \t]+(?:\S{1,80}[ \t]+)?dba[ \t]+(?=[^\s$-])", False),
         ("-u", r"(?<!\S)-U[ \t]*['\"]?[^\s%'\"]{1,80}%(?=[^\s%'\"]{4})", False),
         *(
             (program, rf"\b{program}{_OPTION}-p[ \t]*(?=[^\s-])", False)
             for program in (
                 *("rar", "unrar", "steghide", "aescrypt", "yt-dlp", "youtube-dl"),
-                *("cqlsh", "oras", "useradd", "usermod"),
+                *("cqlsh", "oras", "useradd", "usermod", "beeline"),
             )
         ),
         ("pw ", r"(?<!\S)-[uo]pw[ \t]+(?=\S)", False),

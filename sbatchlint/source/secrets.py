@@ -210,7 +210,7 @@ _QUOTED = Regex(
     r"(?:\$|[fFrRbBuU]{1,2}(?=\\?['\"]))?(?P<quote>\\?['\"])(?P<value>(?:\\[^'\"\n]|(?!(?P=quote))[^\n\\])+)(?P=quote)"
 )
 _BARE = Regex(
-    r"['\"]?(?P<value>(?:\$\{[^}\n]{0,200}\}|\$\([^)\n]{0,200}\)|[^\s'\"`;&|<>(){},\\]|\\[^nrt\s'\"]|,(?!\s|[A-Z_]+\b|\w+=))+)"
+    r"(?:['\"](?=['\"][^\s'\"()\]},;]))?['\"]?(?P<value>(?:\$\{[^}\n]{0,200}\}|\$\([^)\n]{0,200}\)|[^\s'\"`;&|<>(){},\\]|\\[^nrt\s'\"]|,(?!\s|[A-Z_]+\b|\w+=))+)"
 )
 _OF_SETTING = Regex(r"(?P<value>[^\s'\"`<>{}]+?)(?=[,;]?(?:\s|['\"`<>{}]|\Z))")
 # A substitution of sed before its replacement; words after which a name and its value follow; a format before a value.
@@ -219,6 +219,13 @@ _BEFORE_VALUE = Regex(
     r"(?:\b(?:setenv|setx|ENV|set[ \t]+-\w{0,3}x\w{0,3}|(?P<format>printf[ \t]+-v))|(?<!\S)(?:--arg(?:json)?|--?g?env))"
     r"[ \t]+['\"]?\Z"
 )
+# A command that sets names to values, and what ends it, perhaps within quotes; a line that is a text; `NAME is`.
+_SETS = Regex(r"(?<![\w-])(?:--?)?(?:set|put|config|modify|nmcli)(?![\w-])[^\n;|&]{0,160}\Z")
+_SAYS = Regex(r"[^\n]{0,200}(?:\b(?:echo|printf|print)\b|#)")
+_END_OF_COMMAND = Regex(r"['\"]{0,2}[ \t]*(?:[;|&)\r\n]|\Z)")
+_IS = Regex(r"[ \t]+(?:is|was)[ \t:]+(?=\S)")
+_PASSPHRASE = Regex(r"\w*passphrase", re.IGNORECASE)
+_REST_OF_LINE = Regex(r"(?P<value>[^\s'\"$#|>][^\n'\"#$]{0,400}?)(?=[ \t]*(?:['\"#\r\n$]|\Z))")
 _AFTER_FORMAT = Regex(r"(?:(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]*)[ \t]+)?")
 # What a value is that is written elsewhere, or is to be filled in.
 _ELSEWHERE = Regex(
@@ -322,6 +329,7 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
         if sign[0].isspace() and written[:1] != "-":
             printed = _BEFORE_VALUE.search(before)
             if printed is None:
+                yield from _said(string, written, before, end, at)
                 continue
             format_given = _AFTER_FORMAT.match(string, at) if printed["format"] else None
             at = at if format_given is None else format_given.end()
@@ -333,6 +341,9 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
         printed = _PRINTED.match(string, at)
         at = at if printed is None else printed.end()
         given = _value(string, at, written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())
+        if sign[0].strip() == ":" and given is not None and _PASSPHRASE.fullmatch(name) is not None:
+            words = _REST_OF_LINE.match(string, at)
+            given = given if words is None else (words["value"], words.span("value"))
         if given is not None and substituted:
             value = given[0].partition("/")[0]
             given = (value, (given[1][0], given[1][0] + len(value))) if value else None
@@ -341,6 +352,22 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
             yield given[1]
         elif given is not None and len(given[0]) > _LONG:
             done = given[1][1]  # no value is read again and again
+
+
+def _said(string: str, written: str, before: str, end: int, at: int) -> Iterator[tuple[int, int]]:
+    """The value after a name and blanks where a command sets it, as in `config set NAME VALUE`, or after `NAME is`."""
+    line = before[before.rfind("\n") + 1 :]
+    name = _name_of(written)
+    is_set = name is not None and _SETS.search(line) is not None and _SAYS.match(line) is None
+    said = None if is_set else _IS.match(string, end)
+    if name is None or not is_set and said is None:
+        return
+    given = _value(string, at if said is None else said.end())
+    if given is None or not _may_be_secret(name, *given, string):
+        return
+    found = _END_OF_COMMAND.match(string, given[1][1]) if is_set else _UNLIKE_WORDS.fullmatch(given[0])
+    if found is not None:
+        yield given[1]
 
 
 def _given_to_functions(string: str) -> Iterator[tuple[int, int]]:
@@ -432,7 +459,8 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
         return _UUID.search(value) is not None or any(len(each) >= 16 and _is_random(each) for each in (value, longest))
     if not NAMES.fullmatch(name) and name[-5:-4].isalpha() and _NUMBER.fullmatch(value) is not None:
         return False  # `HIGHPASS=0.001`
-    if _PASSWORDS.fullmatch(name) is None and (len(value) < 4 or value.isdigit() and len(value) < 6):
+    is_short = len(value) < 4 and _SHORT.fullmatch(value) is None
+    if _PASSWORDS.fullmatch(name) is None and (is_short or value.isdigit() and len(value) < 6):
         return False
     if _WIDTH.fullmatch(name) is not None and value.isdigit() and len(value) < 4:
         return False
