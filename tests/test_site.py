@@ -378,6 +378,11 @@ def test_the_command(tmp_path: Path) -> None:
     assert run("site", "--from", "-", text=(SAVED / "24.11.txt").read_text()).stdout == out.read_text()
     assert run("site", "--from", str(out)).returncode == 2
     assert run("site", "--show", "example").stdout.startswith("# An invented cluster")
+    shown = tmp_path / "shown.toml"
+    assert run("site", "--show", "example", "-o", str(shown)).returncode == 0
+    assert shown.read_text() == run("site", "--show", "example").stdout
+    for arguments in (("-o", str(shown)), ("--from", str(out)), ("--for-user", "ada")):  # it is there already; no use
+        assert run("site", "--show", "example", *arguments).returncode == 2
     wrong = run("site", "--from", str(ROOT / "pyproject.toml"))
     assert wrong.returncode == 2 and wrong.stderr.startswith("error: ") and "Traceback" not in wrong.stderr
 

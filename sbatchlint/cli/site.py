@@ -46,9 +46,16 @@ def parser() -> Parser:
 
 def site(arguments: list[str]) -> int:
     """Runs `sbatchlint site`; returns the exit code."""
-    options = parser().parse_args(arguments)
+    made = parser()
+    options = made.parse_args(arguments)
     if options.show is not None:
-        sys.stdout.write(read_bytes(path_of(options.show)).decode())
+        if options.outputs is not None or options.with_accounts or options.for_user is not None:
+            made.error("--show prints a profile as it is: it takes no other option than --output-file")
+        shown = read_bytes(path_of(options.show))
+        if options.output_file is None:
+            sys.stdout.write(shown.decode())
+        else:
+            _create(options.output_file, shown)
         return 0
     outputs, missing = _outputs(options)
     for line in missing:
