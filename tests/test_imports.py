@@ -64,6 +64,7 @@ LINT = VERSION | {
     "sbatchlint.source.secret_lines",
     "sbatchlint.source.secret_places",
     "sbatchlint.source.secret_restatements",
+    "sbatchlint.source.secret_values",
     "sbatchlint.source.secrets",
     "sbatchlint.source.shortening",
     "sbatchlint.source.text",

@@ -18,7 +18,8 @@ _LONE_OF_CURL = rf"\bcurl{_OPTION}(?:-[fsSLkvgiIjlnNpqaBGOR#0-6]{{0,9}}[uU]|--us
 _READING = (
     r"(?:stdin\b|\bvncpasswd\b|\biinit\b|\bsu[ \t]+(?:-[ \t]|-c|\w)"
     r"|\bsudo[ \t]+(?:[^\n;|&]{0,80}[ \t])?-\w*S\b|\bkinit\b|--with-token\b|[ \t]login(?=[ \t\r\n;&<]|\Z)"
-    r"|\bchpasswd\b|\bcryptsetup\b|-passphrase-fd\b|\bkeyring[ \t]+set\b)"
+    r"|\bchpasswd\b|\bcryptsetup\b|-passphrase-fd\b|\bkeyring[ \t]+set\b"
+    r"|\bsecrets?[ \t]+(?:create|set|versions[ \t]+add)\b|\benv[ \t]+add\b)"
 )
 _PRINTED = r"\b(?:echo|printf)[ \t]+(?:(?:--?[neE]*|['\"]?%[sb](?:\\+n)?['\"]?)[ \t]+)*"
 _PIPED = (
@@ -143,6 +144,7 @@ PLACES = tuple(
         ("--cert", r"--(?:proxy-)?cert[ \t=]*['\"]?[^\s:'\"]{1,200}:(?=[^\s'\"\\])", False),
         ("creds", r"--(?:src-|dest-)?creds[ \t=]+['\"]?[^\s:'\"]{1,80}:(?=[^\s'\"])", False),
         ("cookie:", r"\bcookie:[ \t]*[\w.-]{1,80}=(?=\S)", True),
+        ("add-mask", r"::add-mask::(?=[^\s$])", False),
         ("-bearer", r"--oauth2-bearer[ \t=]+(?=\S)", False),
         ("auth", r"--(?:(?:http|proxy|basic)-)?auth[ \t=]+['\"]?[\w.@-]{1,80}:(?=\S)", False),
         ("lftp", rf"\blftp{_OPTION}-u[ \t]*['\"]?[^\s,'\"]{{1,80}},(?=\S)", False),

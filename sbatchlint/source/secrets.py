@@ -32,6 +32,7 @@ from sbatchlint.source.secret_names import (
 )
 from sbatchlint.source.secret_places import PLACES
 from sbatchlint.source.secret_restatements import restated, unquoted
+from sbatchlint.source.secret_values import ENOUGH, SHORT, UNLIKE_WORDS, is_looked_for, known
 from sbatchlint.source.text import Source, Span
 
 COVER = "*"
@@ -50,7 +51,7 @@ _KIND = (
 _END_OF_NAME = Regex(
     r"(?:token|keys?|secrets?|pass(?:w(?:or)?ds?|phrase|[_-]?code|wrd|wort)?|credentials?|jwt|pat|pw|p?s?wd|auth|dsn|cookie"
     r"|session[_-]?id|hmac|(?:access|auth)[_-]?code|kennwort|mot[_-]?de[_-]?passe|contrasen?a|senha|wachtwoord|parola)"
-    rf"(?:[_-]?[0-9]{{1,2}}|[_.-]?(?:{_KIND}))?(?=['\"\\\s=:+\]\[,<>}}])"
+    rf"(?:[_-]?[0-9]{{1,2}}|[_.-]?(?:{_KIND}))?(?=['\"\\\s=:+\]\[,<>}}*`|])"
 )
 _IN_NAMES = (
     *("token", "key", "secret", "pass", "credential", "jwt", "pat", "pw", "wd", "auth", "dsn", "cookie", "session"),
@@ -183,12 +184,24 @@ _CALL = Regex(r"(?m)(?:^|[;&|{(])[ \t]*(?P<function>[A-Za-z_][\w-]{0,80})(?=[ \t
 _BLANKS = Regex(r"[ \t]*")
 # What is between a name and its value.
 _SIGN = Regex(
-    r"\\?['\"]?(?:\]|\[\w{1,40}\])?[ \t]*(?::[-=]|={1,3}|=>|\+=|:(?![/:?+]))[ \t]*\(?(?=[^\s=~])"
+    # `*` and a backquote: `**name**: value` of Markdown; a type, as in `name: str = value`; what a parser calls wrong
+    r"\\?['\"*`]{0,2}(?:\]|\[\w{1,40}\])?[ \t]*"
+    r"(?::[ \t]*(?:(?:[A-Za-z_][\w.]{0,40}\.)?(?:Optional\[)?(?:str|String|SecretStr|bytes)\b[\w\[\]| \t]{0,30}="
+    r"(?:[ \t]*[Ff]ield\((?:default=)?)?|[ \t]+invalid [\w ]{0,40}(?:value|choice):(?=[ \t]))"
+    r"|:[-=]|={1,3}|=>|\+=|:(?![/:?+]))"
+    r"[ \t]*(?:\((?:[ \t]*\r?\n[ \t]*)?)?(?:(?:&[\w-]{1,40}|!!?[A-Za-z][\w/:.-]{0,40})[ \t]+)?(?=[^\s=~])"
+    r"|\\?['\"],[^\n()]{0,200}?\bdefault[ \t]*=[ \t]*(?=\\?['\"])"
     r"|\\?['\"]?,?[ \t]*(?:\r?\n[ \t]*)?\\?['\"]?value\\?['\"]?[ \t]*:[ \t]*(?=\S)"
-    r"|\\?['\"],[ \t]*(?=\\?['\"])|[ \t]*<<<[ \t]*"
-    r"|(?:['\"][ \t]+value[ \t]*=|</\w+>\s*<value>|['\"]?[ \t]+--value[ \t=])[ \t]*(?=\S)"
+    r"|\\?['\"],[ \t]*(?=\\?['\"])|[ \t]*<<<[ \t]*|\\?['\"]>(?=[^\s<>])"
+    r"|(?:['\"][ \t]+value[ \t]*=|</\w+>\s*<(?:value|string)>"
+    r"|['\"]?[ \t]+--(?:value|secret-string|body)[ \t=])[ \t]*(?=\S)"
     r"|[ \t]+(?:\\\r?\n[ \t]*)?"
 )
+# An option alone on its line, in an array or a list, and the line of its value.
+_BEFORE_OPTION = Regex(r"(?:\A|\n)[ \t]*(?:-[ \t]+)?['\"]?\Z")
+_NEXT_LINE = Regex(r"['\"]?,?[ \t]*(?:#[^\n]{0,200})?\r?\n[ \t]*(?:-[ \t]+)?(?=[^\s#)]{1,400}[ \t]*(?:[)#]|,?\r?\n))")
+# A row of a table.
+_NEXT_CELL = Regex(r"[*`]{0,3}[ \t]*\|[ \t]*(?=\S)")
 # The same of `<password>…</password>`, and between `$PASSWORD` and what it is compared with.
 _END_OF_TAG = Regex(r">(?=[^\s<>])")
 _COMPARISON = Regex(
@@ -210,20 +223,22 @@ _QUOTED = Regex(
     r"(?:\$|[fFrRbBuU]{1,2}(?=\\?['\"]))?(?P<quote>\\?['\"])(?P<value>(?:\\[^'\"\n]|(?!(?P=quote))[^\n\\])+)(?P=quote)"
 )
 _BARE = Regex(
-    r"(?:['\"](?=['\"][^\s'\"()\]},;]))?['\"]?(?P<value>(?:\$\{[^}\n]{0,200}\}|\$\([^)\n]{0,200}\)|[^\s'\"`;&|<>(){},\\]|\\[^nrt\s'\"]|,(?!\s|[A-Z_]+\b|\w+=))+)"
+    r"(?:['\"]{1,2}(?=['\"][^\s'\"()\]},;]))?['\"]?(?P<value>(?:\$\{[^}\n]{0,200}\}|\$\([^)\n]{0,200}\)|[^\s'\"`;&|<>(){},\\]|\\[^nrt\s'\"]|,(?!\s|[A-Z_]+\b|\w+=))+)"
 )
-_OF_SETTING = Regex(r"(?P<value>[^\s'\"`<>{}]+?)(?=[,;]?(?:\s|['\"`<>{}]|\Z))")
+_OF_SETTING = Regex(r"(?:'{3}|\"{3})?(?P<value>[^\s'\"`<>{}]+?)(?=[,;]?(?:\s|['\"`<>{}]|\Z))")
 # A substitution of sed before its replacement; words after which a name and its value follow; a format before a value.
 _SUBSTITUTION = Regex(r"\bs/(?:\\.|[^/\\\n])*/\Z")
 _BEFORE_VALUE = Regex(
-    r"(?:\b(?:setenv|setx|ENV|set[ \t]+-\w{0,3}x\w{0,3}|(?P<format>printf[ \t]+-v))|(?<!\S)(?:--arg(?:json)?|--?g?env))"
+    r"(?:\b(?:setenv|setx|ENV|set[ \t]+-\w{0,3}x\w{0,3}"
+    r"|printf[ \t]+['\"][^'\"\n]{0,40}%s=['\"]?%s[^\n]{0,20}?['\"]"
+    r"|(?P<format>printf[ \t]+-v))|(?<!\S)(?:--arg(?:json)?|--?g?env))"
     r"[ \t]+['\"]?\Z"
 )
 # A command that sets names to values, and what ends it, perhaps within quotes; a line that is a text; `NAME is`.
 _SETS = Regex(r"(?<![\w-])(?:--?)?(?:set|put|config|modify|nmcli)(?![\w-])[^\n;|&]{0,160}\Z")
 _SAYS = Regex(r"[^\n]{0,200}(?:\b(?:echo|printf|print)\b|#)")
 _END_OF_COMMAND = Regex(r"['\"]{0,2}[ \t]*(?:[;|&)\r\n]|\Z)")
-_IS = Regex(r"[ \t]+(?:is|was)[ \t:]+(?=\S)")
+_IS = Regex(r"[ \t]+(?:(?:is|was)[ \t:]+(?=\S)|(?=['\"]))")
 _PASSPHRASE = Regex(r"\w*passphrase", re.IGNORECASE)
 _REST_OF_LINE = Regex(r"(?P<value>[^\s'\"$#|>][^\n'\"#$]{0,400}?)(?=[ \t]*(?:['\"#\r\n$]|\Z))")
 _AFTER_FORMAT = Regex(r"(?:(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]*)[ \t]+)?")
@@ -244,20 +259,9 @@ _FILE = Regex(
 _BARE_NAME = Regex(r"(?i)o?auth|pwd")
 _WIDTH = Regex(r"(?i)pw")  # or the width of a patch
 _FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
-# So many characters each value of a script has that is looked for elsewhere, unless it is a short one of these: any
-# other stands in texts by chance.
-_LEAST = 4
-_SHORT = Regex(r"(?=.?.?[0-9])(?=.?.?[A-Za-z])\S{2,3}|(?=.?.?[A-Za-z0-9])(?=.?.?[!@#%^&*+?~])\S{2,3}")
-# Values that may be words, and short ones that are none.
-_WORDLIKE = Regex(r"[A-Z]?[a-z]{1,15}|[A-Z]{1,15}")
-_UNLIKE_WORDS = Regex(r"(?=.*[0-9])(?=.*[A-Za-z])[^\s]{6,}|.*[^\w\s./-].*|.*[a-z][A-Z].*")
 _MIXED_CASE = Regex("[a-z][A-Z].*[a-z]")
 # A part of a value that nobody wrote as the name of a file.
 _DRAWN_PART = Regex(r"(?=[\w+=-]{0,80}[0-9])(?=[\w+=-]{0,80}[A-Za-z])[\w+=-]{16,400}")
-# No value has more characters that are compared.
-_LONGEST = 10_000
-# Of a value, as many characters as nothing else begins with by chance.
-_ENOUGH = 8
 _LONG = 200
 
 
@@ -309,7 +313,7 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
     done = 0
     for start, end in _ends_of_names(string):
         sign = _SIGN.match(string, end)
-        is_read = start >= done and (sign is not None or string[end : end + 1] in ("}", ">"))
+        is_read = start >= done and (sign is not None or string[end : end + 1] in ("}", ">", "\n", "'", '"', "`", "*"))
         match = _LOOSE_NAME.search(string, max(start - 60, 0), end) if is_read else None
         if match is None:
             continue
@@ -322,6 +326,10 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
             yield from _words_of(written, _WORDS.match(string, end))
             continue
         sign = _END_OF_TAG.match(string, end) if before[-1:] == "<" else sign
+        if written[:2] == "--" and (sign is None or sign[0].isspace()) and _BEFORE_OPTION.search(before) is not None:
+            sign = _NEXT_LINE.match(string, end) or sign
+        if (sign is None or sign[0].isspace()) and before[before.rfind("\n") + 1 :].lstrip()[:1] == "|":
+            sign = _NEXT_CELL.match(string, end) or sign
         if sign is None:
             continue
         substituted = before[-1:] == "/" and _SUBSTITUTION.search(before) is not None
@@ -333,13 +341,14 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
                 continue
             format_given = _AFTER_FORMAT.match(string, at) if printed["format"] else None
             at = at if format_given is None else format_given.end()
-        if before[-1:] == "/" and not substituted:
+        if before[-1:] == "/" and not substituted and "--" not in sign[0]:
             continue
         name = _name_of(written)
         if name is None:
             continue
         printed = _PRINTED.match(string, at)
         at = at if printed is None else printed.end()
+        at += string[at : at + 1] == "`" and sign[0].strip(" \t")[:1] in ("*", "`", "|")  # code of Markdown
         given = _value(string, at, written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())
         if sign[0].strip() == ":" and given is not None and _PASSPHRASE.fullmatch(name) is not None:
             words = _REST_OF_LINE.match(string, at)
@@ -365,7 +374,7 @@ def _said(string: str, written: str, before: str, end: int, at: int) -> Iterator
     given = _value(string, at if said is None else said.end())
     if given is None or not _may_be_secret(name, *given, string):
         return
-    found = _END_OF_COMMAND.match(string, given[1][1]) if is_set else _UNLIKE_WORDS.fullmatch(given[0])
+    found = _END_OF_COMMAND.match(string, given[1][1]) if is_set else UNLIKE_WORDS.fullmatch(given[0])
     if found is not None:
         yield given[1]
 
@@ -452,14 +461,14 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
         return False
     if name[-4:].lower() == "auth" and METHODS.fullmatch(value) is not None or _FILE.fullmatch(value) is not None:
         return False
-    if _BARE_NAME.fullmatch(name) is not None and _UNLIKE_WORDS.fullmatch(value) is None:
+    if _BARE_NAME.fullmatch(name) is not None and UNLIKE_WORDS.fullmatch(value) is None:
         return False
     if not (NAMES.fullmatch(name) or MORE_NAMES.fullmatch(name)) and KEY_NAMES.fullmatch(name) is not None:
         longest = max(re.split(r"[-_.:]", value), key=len)
         return _UUID.search(value) is not None or any(len(each) >= 16 and _is_random(each) for each in (value, longest))
     if not NAMES.fullmatch(name) and name[-5:-4].isalpha() and _NUMBER.fullmatch(value) is not None:
         return False  # `HIGHPASS=0.001`
-    is_short = len(value) < 4 and _SHORT.fullmatch(value) is None
+    is_short = len(value) < 4 and SHORT.fullmatch(value) is None
     if _PASSWORDS.fullmatch(name) is None and (is_short or value.isdigit() and len(value) < 6):
         return False
     if _WIDTH.fullmatch(name) is not None and value.isdigit() and len(value) < 4:
@@ -496,79 +505,9 @@ def values_in(string: str) -> tuple[str, ...]:
     """The secrets of a script, the longest first, which may stand elsewhere without what tells that they are some."""
     values = {string[start:end] for start, end in _found(string)}
     # lines of a key, and parts of what messages shorten like a path
-    values |= {string[start:end] for key in private_keys(string) for start, end in key.lines if end - start >= _ENOUGH}
+    values |= {string[start:end] for key in private_keys(string) for start, end in key.lines if end - start >= ENOUGH}
     values |= {part for each in values if "/" in each for part in each.split("/") if _DRAWN_PART.fullmatch(part)}
-    return tuple(sorted(filter(_is_looked_for, values), key=len, reverse=True))
-
-
-def _is_looked_for(value: str) -> bool:
-    least = _ENOUGH if _WORDLIKE.fullmatch(value) is not None else _LEAST
-    return "\n" not in value and (len(value) >= least or _SHORT.fullmatch(value) is not None)
-
-
-@lru_cache(maxsize=8)
-def _by_beginning(values: tuple[str, ...]) -> dict[str, dict[int, dict[str, list[str]]]]:
-    """Values by their first characters, then by the size and the text of what is enough to know them by, sorted."""
-    found: dict[str, dict[int, dict[str, list[str]]]] = {}
-    for value in sorted(each for each in values if len(each) >= _LEAST):
-        enough = value if len(value) < _ENOUGH else value[: max(_ENOUGH, len(value) // 2)]
-        found.setdefault(value[:_LEAST], {}).setdefault(len(enough), {}).setdefault(enough, []).append(value)
-    return found
-
-
-def _known(string: str, values: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Where a text has one of these values, or what is left of it where it was cut short."""
-    yield from _short(string, _short_ones(values))
-    beginnings = _by_beginning(values)
-    starts = range(len(string) - _LEAST + 1)
-    there = {string[at : at + _LEAST] for at in starts}.intersection(beginnings)
-    for at in [at for at in starts if string[at : at + _LEAST] in there] if there else ():
-        for size, found in beginnings[string[at : at + _LEAST]].items():
-            alike = found.get(string[at : at + size], [])
-            # of several, more is there of one that sorts next to the text than of any other
-            place = bisect(alike, string[at : at + _LONGEST]) if len(alike) > 2 else 1
-            for value in alike[max(place - 1, 0) : place + 1]:
-                end = at + size
-                while end - at < len(value) and string[end : end + 1] == value[end - at]:
-                    end += 1
-                inside = _inside(value)
-                if inside is None or not inside.search(string[max(at - 1, 0) : at] + _after(string, end)):
-                    yield at, end
-
-
-@lru_cache(maxsize=8)
-def _short_ones(values: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(each for each in values if len(each) < _LEAST)
-
-
-def _short(string: str, values: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Where a text has one of these values by itself."""
-    for size in {*map(len, values)}:
-        for at in range(len(string) - size + 1):
-            if string[at : at + size] in values:
-                if not _INSIDE_PART.search(string[max(at - 1, 0) : at] + string[at + size : at + size + 1]):
-                    yield at, at + size
-
-
-def _after(string: str, end: int) -> str:
-    """The character after a value; none for a point that ends a sentence."""
-    return "" if string[end : end + 1] == "." and not string[end + 1 : end + 2].isalnum() else string[end : end + 1]
-
-
-# What such a value has beside it where it is a part of something else.
-_INSIDE_WORD = Regex(r"[\w/.-]")
-_INSIDE_PART = Regex("[A-Za-z0-9]")
-
-
-@lru_cache(maxsize=512)
-def _inside(value: str) -> Regex | None:
-    """What a value does not have beside it elsewhere: a part of its word, a letter or digit, or `None` for anything."""
-    if _WORDLIKE.fullmatch(value) is not None:
-        return _INSIDE_PART
-    if len(value) >= _ENOUGH:
-        return None
-    is_mixed = not value.isdigit() and re.search(r"\d", value) is not None
-    return _INSIDE_PART if is_mixed or _UNLIKE_WORDS.fullmatch(value) is not None else _INSIDE_WORD
+    return tuple(sorted(filter(is_looked_for, values), key=len, reverse=True))
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -583,25 +522,25 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def redacted(string: str, values: tuple[str, ...] = ()) -> str:
     """A text of the same length in which secrets, what may be one, and these values are redacted."""
-    spans = _merged((*_spans(string), *_known(string, values))) if values else _spans(string)
+    spans = _merged((*_spans(string), *known(string, values))) if values else _spans(string)
     return _replaced(string, spans, lambda secret: re.sub(r"[^\r\n]", COVER, secret))
 
 
 def masked(string: str, values: tuple[str, ...] = ()) -> str:
     """A text from a log in which every secret, what may be one, and these values are replaced."""
-    spans = _merged((*_spans(string), *_known(string, values))) if values else _spans(string)
+    spans = _merged((*_spans(string), *known(string, values))) if values else _spans(string)
     return _replaced(string, spans, lambda secret: MASK)
 
 
 def masked_lines(string: str, values: tuple[str, ...] = ()) -> str:
     """A text with as many lines, in which secrets, what may be one, and these values are replaced."""
-    spans = _merged((*_spans(string), *_known(string, values))) if values else _spans(string)
+    spans = _merged((*_spans(string), *known(string, values))) if values else _spans(string)
     return _replaced(string, spans, lambda secret: re.sub(r"[^\r\n]+", MASK, secret))
 
 
 def without_values(string: str, values: tuple[str, ...]) -> str:
     """A text in which these secrets of a script are replaced."""
-    return _replaced(string, _merged(_known(string, values)), lambda secret: MASK)
+    return _replaced(string, _merged(known(string, values)), lambda secret: MASK)
 
 
 def _replaced(string: str, spans: list[tuple[int, int]], instead: Callable[[str], str]) -> str:
