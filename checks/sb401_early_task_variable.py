@@ -128,8 +128,8 @@ def _right_by_luck(job: Job) -> Iterator[Finding]:
     uses = [use for use in early_uses(job, RANKS) if use.consumer in ("rank", "ignored") and not use.is_harmful]
     for use in worst_by_place(use for use in uses if use.step.tasks in (None, 1) and not _is_dead(job, use)):
         launcher = job.launcher_of(use.command)
-        ranks = () if launcher is None or not launcher.spawns else (launcher.node_rank,)
-        if not any(rank is not None and use.expansion in expansions(rank.value or ()) for rank in ranks):
+        rank = None if launcher is None or not launcher.spawns else launcher.node_rank
+        if rank is None or use.expansion not in expansions(rank.value or ()):
             continue
         step = f"the srun on line {job.line(use.step.span.start)}"
         luck = f"which is right only {'while' if use.step.tasks == 1 else 'if'} {step} has one task"

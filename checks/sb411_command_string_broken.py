@@ -102,7 +102,7 @@ def _in_program(job: Job, text: Text, program: Program, escaped: bool) -> Iterat
     """The faults of one program. `escaped`: whether it contains an escaped space."""
     file = job.source.text
     for node in nodes_of(program, ArrayLiteral) if escaped else ():
-        yield from _space_elements(node.elements, text, file, "an element of the array", (" (parentheses need none)"))
+        yield from _space_elements(node.elements, text, file, "an element of the array", " (parentheses need none)")
     for loop in nodes_of(program, For) if escaped else ():
         yield from _space_elements(loop.words or (), text, file, "one more word of the loop")
     commands = sorted(nodes_of(program, Simple), key=lambda each: each.end)

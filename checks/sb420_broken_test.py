@@ -85,7 +85,12 @@ _NUMERIC = Regex(r"-(?:eq|ne|lt|le|gt|ge)")
 _NO_NUMBER = Regex(r"[\w.+-]*[A-Za-z][\w.+-]*|\d*\.\d+")
 # What is a number whatever a script does: a length, a count, arithmetic.
 _NUMBER = Regex(r"\"?(?:\$\{#[^{}]+\}|\$#|\$\(\([^()]*\)\))\"?")
+_QUOTES = "\"'"
+_TESTING = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-z", "-n", "-f", "-d", "-e"})
+# What a message says of a redirect that was meant as a comparison of numbers.
+_REDIRECTED = Regex(r"is a redirect here.*; write `-(gt|lt) (\d+)`")
 _FALSE = "the test is always false"
+_MISSING = f"bash reports a missing `]`, and {_FALSE}"
 _READS = "the test reads a file named"  # which is not there, so that it counts as false
 _OF_TEXTS = {"-eq": "=", "-ne": "!="}
 _JOINING = {"-a": "&&", "-o": "||"}
@@ -164,9 +169,6 @@ def _is_meant_anyway(job: Job, finding: Finding) -> bool:
     return number > limit if match[1] == "gt" else number >= limit
 
 
-_REDIRECTED = Regex(r"is a redirect here.*; write `-(gt|lt) (\d+)`")
-
-
 def _tests_around(job: Job, place: Span) -> list[Invocation]:
     return [each for each in commands_by_place(job).around(place) if each.name in ("[", "[[")]
 
@@ -242,10 +244,6 @@ def _comes_out_right(words: list[Word]) -> bool:
     """Whether a test is `[ -z $x]`: of an empty value the bracket is left, which closes it; of others it is false."""
     value = words[2].parts if len(words) == 3 and unquoted_text(words[1]) == "-z" else ()
     return len(value) == 2 and isinstance(value[0], (Parameter, CommandSubstitution))
-
-
-_MISSING = f"bash reports a missing `]`, and {_FALSE}"
-_TESTING = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-z", "-n", "-f", "-d", "-e"})
 
 
 def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator[Finding]:
@@ -377,9 +375,6 @@ def _advice(comparison: str, operator: str, left: str, right: str, at_least: boo
         return f'for decimals use `awk "BEGIN {{exit !({condition})}}"`'
     opposite = "<" if comparison == ">" else ">"
     return f"write `! [[ {left} {opposite} {right} ]]`" if at_least else f"write `[[ {left} {comparison} {right} ]]`"
-
-
-_QUOTES = "\"'"
 
 
 def _compare(text: Text, redirect: Redirect, operator: str) -> Fix | None:

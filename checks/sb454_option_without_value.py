@@ -49,6 +49,8 @@ CARD = Card(
 )  # fmt: skip
 
 _OPTION = Regex(r"--?[A-Za-z][\w.-]*")
+# Variables that hold options of their own: the option before them takes no value.
+_OPTIONS = Regex(r"(?i)(?:\w*_)?(?:args?|opts?|options?|flags?|params?|arguments)\d*|extra\w*")
 _DIRECTIVE = Regex(r"(?m)^#SBATCH\b(.*)")
 _SLOT = Regex(r"\$\{([A-Za-z_]\w*)\}")
 # A script that reads more unset names than this is filled in by another program.
@@ -96,10 +98,6 @@ def _is_filled_in(job: Job) -> bool:
 def _takes_options(command: Invocation) -> bool:
     """Whether a command is a program with options of its own, which the words of the script are for."""
     return not command.children and not has_trait(command.name, "prints", "minor") and not command.calls_function
-
-
-# Variables that hold options of their own: the option before them takes no value.
-_OPTIONS = Regex(r"(?i)(?:\w*_)?(?:args?|opts?|options?|flags?|params?|arguments)\d*|extra\w*")
 
 
 class _Lost(NamedTuple):

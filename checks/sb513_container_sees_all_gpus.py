@@ -48,6 +48,10 @@ CARD = Card(
 )  # fmt: skip
 
 
+# Variables with the numbers of the job's GPUs.
+_NUMBERS = frozenset({"CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"})
+
+
 def check(job: Job) -> Iterator[Finding]:
     for ways in container_starts(job):
         start, found = ways[0], [gpu_access(each) for each in ways]
@@ -82,10 +86,6 @@ def check(job: Job) -> Iterator[Finding]:
                 f"`{job.source.slice(option.span)}` drops CUDA_VISIBLE_DEVICES, so all tasks may take the first GPU; "
                 'add `--env "CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"` where each task expands it',
             )
-
-
-# Variables with the numbers of the job's GPUs.
-_NUMBERS = frozenset({"CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS"})
 
 
 def _knows_its_gpus(start: ContainerStart) -> bool:

@@ -55,6 +55,8 @@ CARD = Card(
 LOGIN = Regex(r"--login\b|-\w*[li]")
 PROVIDERS = Regex(r"(?i)conda|mamba|forge|python|pytorch|torch|tensorflow|jupyter|\bR\b|/r\b|open-?ce\b|powerai|wml")
 DEFINING = Regex(r"(?:^|/)(?:conda|mamba|micromamba)\.sh$|(?i:conda|mamba|forge)")
+# How a command may define conda's function, or activates an environment otherwise.
+_SETTING_UP = (may_define_conda_function, sources_activate, is_unclear_source)
 _OF_PYTHON = Regex(r"(?i)(?:\w+/)?(?:c?python|anaconda|miniconda)")
 
 
@@ -193,10 +195,6 @@ def _early_call(job: Job) -> Iterator[Finding]:
             first = first or command
 
 
-# Ways in which a command may define conda's function, or activates an environment otherwise.
-_DEFINING = (may_define_conda_function, sources_activate, is_unclear_source)
-
-
 def _history(job: Job, command: Invocation) -> tuple[Invocation | None, Invocation | None, bool]:
     """The user's start file and the module of conda that a command's shell read before; whether it has the function."""
     process = _process(command.context.shell)
@@ -214,7 +212,7 @@ def _history(job: Job, command: Invocation) -> tuple[Invocation | None, Invocati
             if not shown_text(invocation.argv[1]).endswith("bashrc"):
                 return None, None, True  # a profile does not return early
             personal = invocation
-        elif same_process and (_reads_conda(invocation) or any(may_define(invocation) for may_define in _DEFINING)):
+        elif same_process and (_reads_conda(invocation) or any(sets_up(invocation) for sets_up in _SETTING_UP)):
             return None, None, True
     return personal, module, False
 
