@@ -17,16 +17,15 @@ bash(1), "PATH"; ld.so(8); https://github.com/ArjunaCluster/ArjunaUsers/issues/2
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import reads_of
+from sbatchlint.analysis.expansion.reads import extends, reads_of
 from sbatchlint.analysis.expansion.sourced import may_set_variables
 from sbatchlint.analysis.outcome.state_readers import costs_work
 from sbatchlint.bash.trace import Invocation, VariableAssignment, values_of
 from sbatchlint.bash.values import Pieces, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launches import container_of
-from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait
-from sbatchlint.source.numbers import at_lines, has_between
+from sbatchlint.source.numbers import at_lines
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
@@ -51,24 +50,12 @@ _REST = Regex(r"\n[\w./:-]+:\$\{?(\w+)\}?[ \t]*(?:\n|\Z)")
 
 def check(job: Job) -> Iterator[Finding]:
     for assignment in job.assignments:
-        if assignment.name not in ("PATH", *_LATER_ONES) or _reads_itself(job, assignment):
+        if assignment.name not in ("PATH", *_LATER_ONES) or extends(job, assignment):
             continue
         if assignment.name == "PATH":
             yield from _of_commands(job, assignment)
         else:
             yield from _of_modules(job, assignment)
-
-
-def _reads_itself(job: Job, assignment: VariableAssignment) -> bool:
-    """Whether the old value is part of the new one, whatever is left of it."""
-    name, span = assignment.name, assignment.span
-    return has_between(_reads(job, name), span.start, span.end)
-
-
-@once
-def _reads(job: Job, name: str) -> list[int]:
-    """Where a variable is read, sorted."""
-    return sorted(each.span.start for each in reads_of(job).get(name, ()))
 
 
 def _folders(assignment: VariableAssignment) -> list[str] | None:
@@ -136,7 +123,7 @@ def _is_lost(command: Invocation) -> bool:
 def _is_replaced_again(job: Job, assignment: VariableAssignment, lost: Invocation) -> bool:
     """Whether another assignment before the command replaces PATH, and has lost the folders itself."""
     between = (each for each in job.assignments if each.name == "PATH" and each.order <= lost.index)
-    return any(each.span > assignment.span and not _reads_itself(job, each) for each in between)
+    return any(each.span > assignment.span and not extends(job, each) for each in between)
 
 
 def _is_external(command: Invocation) -> bool:

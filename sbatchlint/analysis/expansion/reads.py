@@ -159,7 +159,8 @@ def extends(job: Job, assignment: VariableAssignment) -> bool:
     """Whether the new value is made from the old one: `X+=…`, `X="$X …"`."""
     if job.source.text.startswith("+=", assignment.name_span.end):
         return True
-    return any(assignment.span.contains(each.span) for each in reads_of(job).get(assignment.name, ()))
+    inside = (each for each in reads_in(job, assignment.span) if assignment.span.contains(each.span))
+    return any(each.name == assignment.name for each in inside)
 
 
 def _direct_use(job: Job, read: VariableRead) -> Use:
