@@ -20,6 +20,9 @@ Format = Literal[
 Vendor = Literal["nvidia", "amd", "intel"]
 Gpus = Literal["gres", "whole-node"]
 
+# So many patterns of one key take up to half a second for some dozens of files.
+MOST_PATTERNS, MOST_PATTERN_CHARACTERS = 1000, 50_000
+
 
 class Site(Struct, rename="kebab", forbid_unknown_fields=True, kw_only=True):
     """What holds on the cluster."""
@@ -186,10 +189,35 @@ def problems(table: Mapping[str, object]) -> Iterator[str]:
     except ValidationError:
         found = list(_wrong_in(table, KEYS, ""))
         yield from found or ["must be a table of settings"]
+    yield from _too_many_patterns(table)
     yield from _unknown_checks(table)
     checks = table.get("checks")
     if isinstance(checks, Mapping):
         yield from _wrong_options(checks)
+
+
+def _too_many_patterns(table: Mapping[str, object]) -> Iterator[str]:
+    """The keys with more patterns than each path may be compared with."""
+    submissions = table.get("submit")
+    of_submissions = [
+        paths
+        for each in (submissions if isinstance(submissions, list) else ())
+        if isinstance(each, Mapping)
+        for paths in (each.get("paths"),)
+    ]
+    given = [(key, [table.get(key)]) for key in ("include", "exclude", "extend-exclude", "per-file-ignores")]
+    for key, groups in (*given, ("submit.paths", of_submissions)):
+        patterns = [
+            str(each)
+            for group in groups
+            for each in ([group] if isinstance(group, str) else group if isinstance(group, (list, Mapping)) else ())
+        ]
+        size = sum(map(len, patterns))
+        if len(patterns) > MOST_PATTERNS or size > MOST_PATTERN_CHARACTERS:
+            yield (
+                f"{key}: has {len(patterns)} patterns, of {size} characters; it may have {MOST_PATTERNS}, of"
+                f" {MOST_PATTERN_CHARACTERS}: write patterns for whole folders"
+            )
 
 
 def _unknown_checks(table: Mapping[str, object]) -> Iterator[str]:

@@ -264,3 +264,27 @@ def test_findings_on_options_of_the_settings_name_them(command: Command) -> None
     command.write("sbatchlint.toml", '[[submit]]\npaths = ["a.sbatch"]\noptions = "--ntasks=2"\n')
     command.write("a.sbatch", "#!/bin/bash\nsrun ./a.out\n")
     assert "tasks  2  [[submit]] in sbatchlint.toml\n" in command("plan", "a.sbatch").out
+
+
+MANY = json.dumps([f"a*b*x{number}" for number in range(1001)])
+LONG = json.dumps(["[a-c]*" * 400 + str(number) for number in range(21)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *[f"{key} = {patterns}" for key in ("include", "exclude", "extend-exclude") for patterns in (MANY, LONG)],
+        "[per-file-ignores]\n" + "\n".join(f'"*a*b*x{number}" = ["SB1"]' for number in range(1001)),
+        f'[[submit]]\npaths = {MANY}\noptions = ""',
+        "\n".join(f'[[submit]]\npaths = ["x{number}", "y"]\noptions = ""' for number in range(501)),
+    ],
+)
+def test_patterns_are_too_many_to_compare_each_path_with(command: Command, text: str) -> None:
+    command.write("sbatchlint.toml", text)
+    result = command(".")
+    assert result.code == 2 and "write patterns for whole folders" in result.err
+
+
+def test_thousand_patterns_are_read(command: Command) -> None:
+    command.write("sbatchlint.toml", f"extend-exclude = {json.dumps(json.loads(MANY)[1:])}")
+    assert command(".").code == 0
