@@ -272,7 +272,6 @@ def _empty_value(first: Answer, picture: Picture) -> Answer | None:
     elif not made:
         says += ", as nothing in the script sets it"
     return other_cause(first, "empty-value", "script", says, advice, (*spans, *(each.span for each in made[-1:])))
-    return None
 
 
 # Words by which a program objects to a value.
