@@ -13,6 +13,10 @@ from collections.abc import Sequence
 from sbatchlint.slurm.options import Meaning, Option, letter_meanings, meanings, plugin_options
 from sbatchlint.source.records import Record
 
+# A value, the index of its word, and its offset there.
+_Value = tuple[str | None, int | None, int | None]
+NO_VALUE: _Value = (None, None, None)
+
 # The same character as bash.values.UNKNOWN_CHARACTER; this package does not import that one.
 UNKNOWN = "\ue000"
 
@@ -156,8 +160,7 @@ class _Parser:
         if UNKNOWN in name:
             self.uncertain = True
             return index + 1
-        attached = value if equals else None
-        at = len(written) + 1
+        attached = (value, index, len(written) + 1) if equals else NO_VALUE
         if name in self.extra:
             return self.take_site_option(index, name, written, attached)
         used = 1
@@ -174,17 +177,14 @@ class _Parser:
                     self.fault("unknown-option", written, index, 0, message, meaning)
                 continue
             known = True
-            if attached is not None:
-                if meaning.argument == "none":
-                    message = f"option '--{option.name}' doesn't allow an argument"
-                    self.fault("unexpected-value", written, index, 0, message, meaning, (option.name,))
-                else:
-                    self.add(meaning, option, written, attached, index, 0, index, at)
-            elif meaning.argument == "required":
+            if equals and meaning.argument == "none":
+                message = f"option '--{option.name}' doesn't allow an argument"
+                self.fault("unexpected-value", written, index, 0, message, meaning, (option.name,))
+            elif not equals and meaning.argument == "required":
                 used = self.take_next(meaning, option, written, index, 0)
             else:
-                self.add(meaning, option, written, None, index, 0, None, None)
-        if not known and attached is None:
+                self.add(meaning, option, written, index, 0, attached)
+        if not known and not equals:
             # The next word may or may not be its value.
             self.uncertain = True
         return index + used
@@ -207,16 +207,13 @@ class _Parser:
                     self.fault("unknown-option", written, index, at, f"invalid option -- '{letter}'", meaning)
                     continue
                 known = True
-                if meaning.argument == "none":
-                    self.add(meaning, option, written, None, index, at, None, None)
-                elif at + 1 < len(word):
-                    last = True
-                    self.add(meaning, option, written, word[at + 1 :], index, at, index, at + 1)
-                elif meaning.argument == "required":
-                    last = True
+                has_rest = at + 1 < len(word) and meaning.argument != "none"
+                last = last or has_rest or meaning.argument == "required"
+                if meaning.argument == "required" and not has_rest:
                     used = self.take_next(meaning, option, written, index, at)
                 else:
-                    self.add(meaning, option, written, None, index, at, None, None)
+                    rest = (word[at + 1 :], index, at + 1) if has_rest else NO_VALUE
+                    self.add(meaning, option, written, index, at, rest)
             if last:
                 return index + used
             if not known:
@@ -229,7 +226,7 @@ class _Parser:
     def take_next(self, meaning: Meaning, option: Option, written: str, index: int, start: int) -> int:
         """Takes the next word as the value of an option; returns how many words were used."""
         if index + 1 < len(self.words):
-            self.add(meaning, option, written, self.words[index + 1], index, start, index + 1, 0)
+            self.add(meaning, option, written, index, start, (self.words[index + 1], index + 1, 0))
             return 2
         if written.startswith("--"):
             message = f"option '--{option.name}' requires an argument"
@@ -238,35 +235,17 @@ class _Parser:
         self.fault("missing-value", written, index, start, message, meaning, (option.name,))
         return 1
 
-    def take_site_option(self, index: int, name: str, written: str, value: str | None) -> int:
-        argument = self.extra[name]
-        value_word: int | None = index
-        value_start: int | None = len(written) + 1
-        used = 1
-        if value is None:
-            value_word = value_start = None
-            following = self.words[index + 1] if index + 1 < len(self.words) else None
-            if following is not None and (argument == "required" or argument == "any" and following[:1] != "-"):
-                if argument == "any":
-                    self.uncertain = True
-                value, value_word, value_start, used = following, index + 1, 0, 2
+    def take_site_option(self, index: int, name: str, written: str, value: _Value) -> int:
+        argument, used = self.extra[name], 1
+        if value is NO_VALUE and index + 1 < len(self.words):
+            following = self.words[index + 1]
+            if argument == "required" or argument == "any" and following[:1] != "-":
+                self.uncertain = self.uncertain or argument == "any"
+                value, used = (following, index + 1, 0), 2
         known = plugin_options().get(name)  # the site says how it takes values; the table, which plugin adds it
-        self.options.append(ParsedOption(name, written, value, index, 0, value_word, value_start, None, known))
+        self.options.append(ParsedOption(name, written, value[0], index, 0, value[1], value[2], None, known))
         return index + used
 
-    def add(
-        self,
-        meaning: Meaning,
-        option: Option,
-        written: str,
-        value: str | None,
-        index: int,
-        start: int,
-        value_word: int | None,
-        value_start: int | None,
-    ) -> None:
-        self.options.append(
-            ParsedOption(
-                option.canonical, written, value, index, start, value_word, value_start, meaning.versions, option
-            )
-        )
+    def add(self, meaning: Meaning, option: Option, written: str, index: int, start: int, value: _Value) -> None:
+        name, versions = option.canonical, meaning.versions
+        self.options.append(ParsedOption(name, written, value[0], index, start, value[1], value[2], versions, option))

@@ -148,14 +148,18 @@ class _Parser:
             else:
                 index = self.cluster(index, word)
 
-    def add_option(
-        self, index: int, letter: str, written: str, value: str | None, start: int, value_word: int, value_start: int
+    def option(
+        self, index: int, letter: str, written: str, start: int, value: str | None, value_word: int, value_start: int
     ) -> ForeignOption:
         line, token = self.words[index]
-        value_line, value_token = self.words[value_word]
-        return ForeignOption(
-            letter, written, value, line, token, start, value_line, None if value is None else value_token, value_start
-        )
+        value_line, own = self.words[value_word]
+        value_token = None if value is None else own
+        return ForeignOption(letter, written, value, line, token, start, value_line, value_token, value_start)
+
+    def found(self, index: int, letter: str, written: str, start: int, value: str | None, value_start: int) -> int:
+        """Sets an option whose value, None without one, is in its own word; returns the index after it."""
+        self.set_option(self.translation, self.option(index, letter, written, start, value, index, value_start))
+        return index + 1
 
     def refuse(self, index: int, written: str, start: int, kind: str, candidates: tuple[str, ...] = ()) -> int:
         """Adds a problem with an option; returns the index after it and the words that are plainly its value."""
@@ -167,7 +171,7 @@ class _Parser:
                     break
                 last += 1
         value = None if last == index else self.strings[last]
-        option = self.add_option(index, "?", written, value, start, last, 0)
+        option = self.option(index, "?", written, start, value, last, 0)
         self.translation.refuse(option, UNRECOGNIZED, kind, None, candidates)
         return last + 1
 
@@ -197,19 +201,12 @@ class _Parser:
         if len({(names[each], each in self.dialect.optional) for each in found}) > 1:
             return self.refuse(index, written, 0, "ambiguous-option", tuple(found))
         letter = names[found[0]]
-        if letter in self.dialect.flags:
-            if equals:
-                return self.refuse(index, written, 0, "unexpected-value", (found[0],))
-            self.set_option(self.translation, self.add_option(index, letter, written, None, 0, index, 0))
-            return index + 1
-        if equals:
-            at = len(written) + 1
-            self.set_option(self.translation, self.add_option(index, letter, written, value, 0, index, at))
-            return index + 1
-        if found[0] in self.dialect.optional:
-            self.set_option(self.translation, self.add_option(index, letter, written, None, 0, index, 0))
-            return index + 1
-        return self.take_next(index, letter, written, 0)
+        is_flag = letter in self.dialect.flags
+        if is_flag and equals:
+            return self.refuse(index, written, 0, "unexpected-value", (found[0],))
+        if not equals and not is_flag and found[0] not in self.dialect.optional:
+            return self.take_next(index, letter, written, 0)
+        return self.found(index, letter, written, 0, value if equals else None, len(written) + 1)
 
     def cluster(self, index: int, word: str) -> int:
         for at in range(1, len(word)):
@@ -219,15 +216,12 @@ class _Parser:
                 self.translation.certain = False
                 return index + 1
             if letter in self.dialect.flags:
-                self.set_option(self.translation, self.add_option(index, letter, written, None, at, index, 0))
+                self.found(index, letter, written, at, None, 0)
             elif letter not in self.dialect.letters:
                 # the rest of the word may be its value or more letters
                 return self.refuse(index, written, at, "unknown-option")
             elif at + 1 < len(word):
-                self.set_option(
-                    self.translation, self.add_option(index, letter, written, word[at + 1 :], at, index, at + 1)
-                )
-                return index + 1
+                return self.found(index, letter, written, at, word[at + 1 :], at + 1)
             else:
                 return self.take_next(index, letter, written, at)
         return index + 1
@@ -236,6 +230,6 @@ class _Parser:
         """Takes the next word as the value of an option, whatever it looks like."""
         if index + 1 >= len(self.words):
             return self.refuse(index, written, start, "missing-value")
-        option = self.add_option(index, letter, written, self.strings[index + 1], start, index + 1, 0)
+        option = self.option(index, letter, written, start, self.strings[index + 1], index + 1, 0)
         self.set_option(self.translation, option)
         return index + 2

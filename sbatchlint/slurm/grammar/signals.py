@@ -32,13 +32,12 @@ DEFAULT_SECONDS = 60
 class EarlySignal(NamedTuple):
     """The signal before the end of a job: `name` without SIG, the number in digits without a name; `seconds`.
 
-    `batch`: only to the batch shell, otherwise only to the steps. `reservation`: also at the end of a reservation.
+    `batch`: only to the batch shell, otherwise only to the steps.
     """
 
     name: str
     seconds: int
     batch: bool
-    reservation: bool
 
 
 def names(version: str) -> frozenset[str]:
@@ -51,11 +50,10 @@ def early_signal(string: str | None, version: str = "26.05") -> EarlySignal | No
     if string is None:
         return None
     at = 0
-    batch = reservation = False
-    for letter in "RBR":
+    batch = False
+    for letter in "RBR":  # R: also at the end of a reservation
         if string[at : at + 1].upper() == letter:
             batch = batch or letter == "B"
-            reservation = reservation or letter == "R"
             at += 1
     if string[at : at + 1] == ":":
         at += 1
@@ -71,11 +69,11 @@ def early_signal(string: str | None, version: str = "26.05") -> EarlySignal | No
     if not number:
         return None
     if not sign:
-        return EarlySignal(name, DEFAULT_SECONDS, batch, reservation)
+        return EarlySignal(name, DEFAULT_SECONDS, batch)
     seconds, end = strtol(delay)
     if end != len(delay) or not 0 <= seconds < 65536:
         return None
-    return EarlySignal(name, seconds, batch, reservation)
+    return EarlySignal(name, seconds, batch)
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
