@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from sbatchlint.slurm.versions import MAJORS, expand, is_before
+from sbatchlint.slurm.versions import MAJORS, expand, is_before, with_releases
 
 _DATA = os.path.join(os.path.dirname(__file__), "data")
 
@@ -173,33 +173,25 @@ class Meaning(NamedTuple):
     versions: tuple[str, ...] | None
 
 
-def _grouped(found: Iterable[tuple[str, Option | None, str, tuple[str, ...]]]) -> tuple[Meaning, ...]:
-    groups: dict[tuple[Option | None, str, tuple[str, ...]], list[str]] = {}
-    for version, option, argument, candidates in found:
-        groups.setdefault((option, argument, candidates), []).append(version)
-    if len(groups) == 1:
-        return tuple([Meaning(*key, None) for key in groups])
-    return tuple([Meaning(*key, tuple(versions)) for key, versions in groups.items()])
+def _meanings(found: Iterable[list[Option]], versions: tuple[str, ...]) -> tuple[Meaning, ...]:
+    """What an option means that may be one of these in each release, in their order; one entry if they all agree."""
+    read: list[tuple[str, tuple[Option | None, str, tuple[str, ...]]]] = []
+    for version, options in zip(versions, found, strict=True):
+        if len(options) == 1:
+            read.append((version, (options[0], options[0].argument(version), ())))
+        else:
+            read.append((version, (None, "none", tuple(each.name for each in options))))
+    return tuple([Meaning(*meaning, releases) for meaning, releases in with_releases(read, versions)])
 
 
 @lru_cache(maxsize=4096)
 def meanings(name: str, command: str, versions: tuple[str, ...]) -> tuple[Meaning, ...]:
-    """What a long name, maybe abbreviated, means, in the order of releases; one entry if they all agree."""
-    found: list[tuple[str, Option | None, str, tuple[str, ...]]] = []
-    for version in versions:
-        options = matches(name, command, version)
-        if len(options) == 1:
-            found.append((version, options[0], options[0].argument(version), ()))
-        else:
-            found.append((version, None, "none", tuple(each.name for each in options)))
-    return _grouped(found)
+    """What a long name, maybe abbreviated, means in these releases."""
+    return _meanings((matches(name, command, version) for version in versions), versions)
 
 
 @lru_cache(maxsize=1024)
 def letter_meanings(letter: str, command: str, versions: tuple[str, ...]) -> tuple[Meaning, ...]:
-    """What the letter of a short option means, in the order of releases; one entry if they all agree."""
-    found: list[tuple[str, Option | None, str, tuple[str, ...]]] = []
-    for version in versions:
-        option = table(command, version).letters.get(letter)
-        found.append((version, option, option.argument(version) if option is not None else "none", ()))
-    return _grouped(found)
+    """What the letter of a short option means in these releases."""
+    found = (table(command, version).letters.get(letter) for version in versions)
+    return _meanings(([] if option is None else [option] for option in found), versions)

@@ -1,11 +1,14 @@
 """Slurm's major releases, and ranges of them."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple, TypeVar
 
 MAJORS = ("20.11", "21.08", "22.05", "23.02", "23.11", "24.05", "24.11", "25.05", "25.11", "26.05")
 Answer = TypeVar("Answer")
+Item = TypeVar("Item", bound=Hashable)
+# Releases for which something holds; None for all of interest.
+Releases = tuple[str, ...] | None
 _INDEX = {major: index for index, major in enumerate(MAJORS)}
 
 
@@ -124,6 +127,14 @@ def answers(question: Callable[[str], Answer], versions: Iterable[str]) -> Itera
                     end = change
             _asked.update(outer)
         yield version, answer
+
+
+def with_releases(found: Iterable[tuple[str, Item]], all_of: Sequence[str]) -> list[tuple[Item, Releases]]:
+    """Each different item once, with the releases with which it was found; None for `all_of` them."""
+    releases: dict[Item, list[str]] = {}
+    for version, item in found:
+        releases.setdefault(item, []).append(version)
+    return [(item, None if len(own) == len(all_of) else tuple(own)) for item, own in releases.items()]
 
 
 @cache

@@ -9,7 +9,7 @@ from sbatchlint.slurm.conflicts.counts import INHERITED_HINT, options_overriding
 from sbatchlint.slurm.conflicts.gpu_arithmetic import Values
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import ForeignSetting, Setting
-from sbatchlint.slurm.versions import holds_in
+from sbatchlint.slurm.versions import holds_in, with_releases
 
 
 class ClashingSettings(NamedTuple):
@@ -45,7 +45,6 @@ def clashing_settings(
     if not (directives.certain if certain is None else certain):
         return []
     majors = directives.versions.majors if versions is None else tuple(versions)
-    found: dict[Clash, list[str]] = {}
     settings_in: dict[str, dict[str, Setting | ForeignSetting]] = {}
     clashes_in: dict[str, list[Clash]] = {}
     for releases in _alike(directives, component, majors):
@@ -54,18 +53,14 @@ def clashing_settings(
             settings_in.update(dict.fromkeys(releases, settings))
             values = _values(directives, component, releases[0], settings)
             clashes_in.update(clashes(values, releases, component, directives.components))
-    for version in majors:
-        for clash in clashes_in.get(version, ()):
-            if clash.names:
-                found.setdefault(clash, []).append(version)
+    found = ((version, clash) for version in majors for clash in clashes_in.get(version, ()) if clash.names)
     made: list[ClashingSettings] = []
-    for clash, chosen in found.items():
-        own = settings_in[chosen[-1]]
+    for clash, chosen in with_releases(found, majors):
+        own = settings_in[(chosen or majors)[-1]]
         settings_of = sorted((own[name] for name in clash.names if name in own), key=lambda each: each.span.start)
-        versions_of = None if len(chosen) == len(majors) else tuple(chosen)
         made.append(
             ClashingSettings(
-                clash.kind, tuple(settings_of), clash.message, versions_of, clash.stage, clash.order, clash.effect
+                clash.kind, tuple(settings_of), clash.message, chosen, clash.stage, clash.order, clash.effect
             )
         )
     return sorted(made, key=lambda each: each.order)

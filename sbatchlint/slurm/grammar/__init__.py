@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from sbatchlint.slurm.options import Option
-from sbatchlint.slurm.versions import answers
+from sbatchlint.slurm.versions import answers, with_releases
 from sbatchlint.source.numbers import is_number
 
 
@@ -47,17 +47,11 @@ def _refusals(option: Option, value: str, versions: tuple[str, ...], command: st
     if plain is not None and plain(value):
         return ()
     judge = _judge(_FAMILY[option.kind])
-    found: dict[Refusal, list[str]] = {}
     name = option.canonical
     if command == "srun" and name in _OWN_OF_SRUN:
         name = f"srun {name}"
-    for version, refusal in answers(lambda version: judge(name, value, version), versions):
-        if refusal is not None:
-            found.setdefault(refusal, []).append(version)
-    return tuple(
-        refusal if len(chosen) == len(versions) else refusal._replace(versions=tuple(chosen))
-        for refusal, chosen in found.items()
-    )
+    judged = with_releases(answers(lambda version: judge(name, value, version), versions), versions)
+    return tuple(refusal._replace(versions=releases) for refusal, releases in judged if refusal is not None)
 
 
 _cached = lru_cache(maxsize=1024)(_refusals)  # scripts have the same times and counts
