@@ -76,13 +76,14 @@ def _bare_jobs(job: Job) -> Iterator[Finding]:
         text = setting.text
         if setting.name != "dependency" or not text or typo(job.directives, setting) is not None:
             continue
-        read = parse(text, job.versions.last)
-        if isinstance(read, DependencyFault):
+        try:
+            terms = parse(text, job.versions.last)
+        except DependencyFault:
             continue
         kind, intended = "", text
         bare: list[str] = []
-        for term in reversed(read.terms):
-            before = next((each for each in reversed(read.terms) if each.end <= term.start and not each.bare), None)
+        for term in reversed(terms):
+            before = next((each for each in reversed(terms) if each.end <= term.start and not each.bare), None)
             if not term.bare or before is None or before.type in ("afterany", "singleton"):
                 continue
             kind = before.type

@@ -20,37 +20,12 @@ if TYPE_CHECKING:
     from sbatchlint.slurm.directives import Directives
     from sbatchlint.slurm.model import Setting
 
-__all__ = [
-    "AnyOf",
-    "Commands",
-    "Containers",
-    "IgnoreComments",
-    "Index",
-    "KnownCluster",
-    "Launchers",
-    "NoGpus",
-    "Options",
-    "Problems",
-    "Refused",
-    "Shebang",
-    "StepOptions",
-    "Steps",
-    "Submitted",
-    "SyntaxErrors",
-    "Trigger",
-    "Unread",
-    "Variables",
-    "Written",
-]
-
 
 class Trigger:
     """A property of a job; `words` narrow it down, no words mean any.
 
     `SLURM_*` stands for all words with that prefix, `*_KEY` for all with that suffix.
     """
-
-    __slots__ = ("words",)
 
     asks = ""
     """The function of a check that is called for each thing that the trigger finds; "" for most triggers."""
@@ -95,8 +70,6 @@ def is_like(word: str | None, pattern: str) -> bool:
 class AnyOf(Trigger):
     """At least one of several triggers."""
 
-    __slots__ = ("_parts",)
-
     def __init__(self, *parts: Trigger) -> None:
         super().__init__()
         self._parts = parts
@@ -115,8 +88,6 @@ class AnyOf(Trigger):
 class Steps(Trigger):
     """The batch script starts a step with srun."""
 
-    __slots__ = ()
-
     asks = "check_step"
 
     def found(self, job: "Job") -> "Iterable[Step]":
@@ -128,8 +99,6 @@ class Steps(Trigger):
 
 class Launchers(Trigger):
     """A launcher of one of these kinds is started (`Launcher.kind`: torchrun, accelerate, deepspeed, mpi …)."""
-
-    __slots__ = ()
 
     asks = "check_launch"
 
@@ -146,8 +115,6 @@ class Commands(Trigger):
     Its folder need not be known: `$VENV/bin/pip` is pip. For `check_command` it must be.
     """
 
-    __slots__ = ()
-
     asks = "check_command"
 
     def found(self, job: "Job") -> "Iterable[Invocation]":
@@ -161,16 +128,12 @@ class Commands(Trigger):
 class Containers(Trigger):
     """A command or a step enters a container of one of these kinds (`Container.kind`: pyxis, docker, apptainer …)."""
 
-    __slots__ = ()
-
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         return (each.kind for each in map(entered, job.invocations) if each is not None)
 
 
 class Variables(Trigger):
     """A variable with one of these names, in upper or lower case, is assigned, read, or set for a command."""
-
-    __slots__ = ()
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         names = {each.name for each in job.assignments} | {each.name for each in job.trace.reads}
@@ -183,8 +146,6 @@ class Options(Trigger):
 
     It may be set by a directive, also of PBS or LSF, or on the command line of the job's sbatch.
     """
-
-    __slots__ = ()
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         directives, foreign = job.directives, job.directives.foreign
@@ -203,8 +164,6 @@ class Written(Trigger):
     set twice; `glued`: a value that contains `--`; `later`: a value on a later line than its option; `expansion`: a
     value with a `$`, a backquote or a leading `~`; `gpus`: `--gres` together with `--gpus-per-node`, or a list in one.
     """
-
-    __slots__ = ()
 
     asks = "check_options"
 
@@ -262,8 +221,6 @@ def _ways_of_settings(settings: "Sequence[Setting]") -> "Iterator[str]":
 class StepOptions(Trigger):
     """An srun has one of these options (by canonical name). `check_step` is called for all steps."""
 
-    __slots__ = ()
-
     asks = "check_step"
 
     def found(self, job: "Job") -> "Iterable[Step]":
@@ -276,8 +233,6 @@ class StepOptions(Trigger):
 class Problems(Trigger):
     """sbatch or an srun finds a problem of one of these kinds in its options (`Problem.kind`)."""
 
-    __slots__ = ()
-
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         yield from (each.kind for block in option_blocks(job) for each in block.problems)
         yield from (each.kind for step in job.steps for each in step.problems)
@@ -286,16 +241,12 @@ class Problems(Trigger):
 class Refused(Trigger):
     """Slurm refuses the value of an option, of the job or on a command line (`Refusal.kind`: one of these)."""
 
-    __slots__ = ()
-
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         return (each.refusal.kind for block in option_blocks(job) for each in block.refused)
 
 
 class Unread(Trigger):
     """A directive comes after the first command, so sbatch does not read it."""
-
-    __slots__ = ()
 
     def holds(self, job: "Job") -> bool:
         return bool(job.directives.unread)
@@ -304,8 +255,6 @@ class Unread(Trigger):
 class KnownCluster(Trigger):
     """The settings have the profile of the cluster."""
 
-    __slots__ = ()
-
     def holds(self, job: "Job") -> bool:
         return job.site.profile is not None
 
@@ -313,16 +262,12 @@ class KnownCluster(Trigger):
 class NoGpus(Trigger):
     """The job certainly requests no GPUs, or is heterogeneous, so that each component has its own request."""
 
-    __slots__ = ()
-
     def holds(self, job: "Job") -> bool:
         return job.request.heterogeneous or job.request.asks_for_gpus is False
 
 
 class Shebang(Trigger):
     """The first line names one of these interpreters; "" for a script without one."""
-
-    __slots__ = ()
 
     def words_of(self, job: "Job") -> "Iterable[str | None]":
         interpreter, line = job.interpreter_line
@@ -332,8 +277,6 @@ class Shebang(Trigger):
 class IgnoreComments(Trigger):
     """The file has ignore comments. Checks with this trigger run after all others."""
 
-    __slots__ = ()
-
     def holds(self, job: "Job") -> bool:
         return bool(job.ignores)
 
@@ -341,16 +284,12 @@ class IgnoreComments(Trigger):
 class SyntaxErrors(Trigger):
     """The shell parser found a syntax error."""
 
-    __slots__ = ()
-
     def holds(self, job: "Job") -> bool:
         return bool(job.program.errors)
 
 
 class Submitted(Trigger):
     """The job is a batch script inside another script: a heredoc, a generated file, the string of `--wrap`."""
-
-    __slots__ = ()
 
     def holds(self, job: "Job") -> bool:
         return job.submission is not None

@@ -66,24 +66,20 @@ MOMENTS = words(
     "2027-01-02T 12:00",
     "now ",
 )
-# Where sbatch says that it cannot read on: `Invalid time specification (pos=4): now+1h`.
-NO_MOMENTS = {
-    "now+1month": 4, "now+1h": 4, "now+": 3, "now+x": 3, "now+1.5hours": 4, "now+hour": 3, "now+1hourx": 9, "now1": 3,
-    "today+1": 5, "midnightx": 8, "8": 1, "08": 2, "24:00": 0, "23:60": 3, "23:59:60": 6, "13:00pm": 5, "1:00p": 4,
-    "1:0": 3, "1:000": 3, "1pm": 1, "1234": 2, "1332": 0, "01/02/2027": 8, "2027-1-2": 0, "2027-13-02": 5,
-    "2027-12-32": 8, "2027-12-31T24:00": 11, "2027-12-31T12:00:00Z": 19, "2027/01/02": 0, "2027": 0, "uts5": 0,
-    "uts1900000000x": 0, "T": -1, "-": -1, "": -1, " ": -1, "Tomorrow": 1, "t1:00": 0, "monday": 0, "10h": 2,
-    "2027-01-02T1:2": 14, "2027-01-02T12": 13, "2027-01-02t12:00": 10, "12 :00": 2,
-}  # fmt: skip
+NO_MOMENTS = words(
+    "now+1month now+1h now+ now+x now+1.5hours now+hour now+1hourx now1 today+1 midnightx 8 08 24:00 23:60 23:59:60"
+    " 13:00pm 1:00p 1:0 1:000 1pm 1234 1332 01/02/2027 2027-1-2 2027-13-02 2027-12-32 2027-12-31T24:00"
+    " 2027-12-31T12:00:00Z 2027/01/02 2027 uts5 uts1900000000x T - Tomorrow t1:00 monday 10h 2027-01-02T1:2"
+    " 2027-01-02T12 2027-01-02t12:00",
+    "",
+    " ",
+    "12 :00",
+)
 
 
 @pytest.mark.parametrize("name", ["begin", "deadline"])
 def test_moments(name: str) -> None:
-    check_table(name, f"Invalid --{name} specification", MOMENTS, list(NO_MOMENTS))
-
-
-def test_where_a_moment_ends() -> None:
-    assert {value: times.timestamp_fault(value) for value in NO_MOMENTS} == NO_MOMENTS
+    check_table(name, f"Invalid --{name} specification", MOMENTS, NO_MOMENTS)
 
 
 def test_elevenses_came_with_24_05() -> None:

@@ -62,19 +62,19 @@ PROGRAMS = (
     'set --; x=; L=(); S "$@$x" o; S "$x$@" o; S "$@$u1" o; S "$@""$x" o; S "$@"$x o; S "$@$*" o; S "${L[@]}$x${@:1}"',
     'set --; x=; S "$@${x:-}" o; S "$@$(:)" o; S "${L[@]:1}$x" o; S "${L[@]-}" o; S "${@+x}$x" o; S "${!L[@]}$x" o',
     'set -- ""; x=; S "$@$x" o; S "$x$@$x" o; S "$@$u1" o; set -- $u1; S "$@$x" o; S "$x$@$u2" o',
-    "L=(x 'y z' w); M=(v u); S \"${L[*]#?}${M[@]}\"; S \"${M[@]}${L[*]#?}\"; S \"${L[*]}${M[@]}\"",
-    "L=(x 'y z' w); M=(v u); S \"${L[*]^}p${M[@]}\"; S \"${L[*]}p${M[@]}\"; S \"p$@${L[*]/x/q}\"",
+    'L=(x \'y z\' w); M=(v u); S "${L[*]#?}${M[@]}"; S "${M[@]}${L[*]#?}"; S "${L[*]}${M[@]}"',
+    'L=(x \'y z\' w); M=(v u); S "${L[*]^}p${M[@]}"; S "${L[*]}p${M[@]}"; S "p$@${L[*]/x/q}"',
     "IFS=; L=(x 'y z' w); S ${L[*]#?} o; S ${L[@]#?} o; S ${L[*]} o; S ${L[@]:1} o; S a${L[*]/x/q}b o",
     'L=(x "y z" w); : ${B=${L[@]}}; S "$B"; echo "p${C=${L[@]}}"; S "$C"; S p${D:=${L[*]}}q; S "$D"',
     # elements with subscripts and braces, and arrays that the environment may begin
-    "L=([2]=n{1,2} {a} [0]=q); S \"${L[@]}\" ${!L[@]}; L=([1]={x,y} z); S \"${L[@]}\"; L=(a{1,2} [5]=q); S ${!L[@]}",
+    'L=([2]=n{1,2} {a} [0]=q); S "${L[@]}" ${!L[@]}; L=([1]={x,y} z); S "${L[@]}"; L=(a{1,2} [5]=q); S ${!L[@]}',
     'unset M; f() { M+=(a b c); S ${#M[@]} "${M[@]:0:2}"; }; f; M+=(d); S ${#M[@]} "${M[@]:1:2}"',
-    "V+=(a b); S ${#V[@]}; S \"${V[@]:0:1}\" \"${V[1]}\" \"${V[-1]}\"",
+    'V+=(a b); S ${#V[@]}; S "${V[@]:0:1}" "${V[1]}" "${V[-1]}"',
     # output of a shell that ends at a variable that is not set
     'set -u; unset N; C=$(echo a; echo $N; echo b); S "$C"; D=$(f() { echo $9; echo c; }; f 1); S "$D"',
     # empty matches
     "shopt -s extglob; C=AbB; S ${C//*(b)/-} ${C/*(b)/-} ${C/#*(z)/-} ${C/%*(z)/-} ${C//?(q)/-} ${C//+(b)/-}",
-    "L=($u1 '' $u2); S \"${L[@]}x\"; L=(a $u1 $u2); S \"${L[@]}x\"; L=(a $u1 $u2); S ${L[*]}{1,2}",
+    'L=($u1 \'\' $u2); S "${L[@]}x"; L=(a $u1 $u2); S "${L[@]}x"; L=(a $u1 $u2); S ${L[*]}{1,2}',
 )
 
 ABANDONED = (

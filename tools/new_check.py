@@ -128,9 +128,9 @@ def trigger_of(words: list[str]) -> Trigger | None:
     """The trigger that words name, such as `Commands pip`; None for no words. Raises ValueError if there is none."""
     if not words:
         return None
-    kinds = {name: kind for name, kind in vars(triggers).items() if name in triggers.__all__}
+    kinds = {kind.__name__: kind for kind in Trigger.__subclasses__() if kind is not triggers.AnyOf}
     kind = kinds.get(words[0])
-    if kind is None or kind in (Trigger, triggers.AnyOf, triggers.Index):
+    if kind is None:
         raise ValueError(f"'{words[0]}' is not a trigger: docs/job.md lists them")
     trigger: Trigger = kind(*words[1:])
     return trigger

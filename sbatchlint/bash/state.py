@@ -120,25 +120,10 @@ class State:
         self.guessed = value
 
     def copy(self) -> "State":
-        new = State()
+        new = State.__new__(State)
+        new.__dict__.update(self.__dict__)
         new.variables = self.variables.copy()
-        new.functions = self.functions
-        new.options = self.options
-        new.files = self.files
-        new.positional = self.positional
-        new.has_set_positional = self.has_set_positional
-        new.zero = self.zero
-        new.sourced = self.sourced
-        new.guessed = self.guessed
-        new.may_have_failed = self.may_have_failed
-        new.escaped = self.escaped
-        new.iterations = self.iterations
         new.restored = self.restored.copy() if self.restored is not None else None
-        new.mixed = self.mixed
-        new.outer = self.outer
-        new.revealed = self.revealed
-        new.status = self.status
-        new.stdin = self.stdin
         return new
 
     def child(self) -> "State":

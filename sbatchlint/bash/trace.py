@@ -90,25 +90,13 @@ class Context:
 
     def copy(self) -> "Context":
         """A copy that may be changed, as nothing else has it yet."""
-        new = Context(self.phase, self.shell)
-        new.parent = self.parent
-        new.guards = self.guards
-        new.conditional = self.conditional
-        new.restricted = self.restricted
-        new.tested = self.tested
-        new.unheeded = self.unheeded
-        new.captured = self.captured
-        new.handler = self.handler
-        new.depth = self.depth
-        new.calls = self.calls
-        new.loops = self.loops
-        new.background = self.background
+        new = Context.__new__(Context)
+        new.__dict__.update(self.__dict__)
         return new
 
     def replace(self, **changes: object) -> "Context":
         new = self.copy()
-        for name, value in changes.items():
-            setattr(new, name, value)
+        new.__dict__.update(changes)
         return new
 
     def in_shell(self, kind: str, span: Span) -> "Context":

@@ -63,12 +63,12 @@ class CommandOption(Record):
 class Syntax(Record):
     """The options of a command, and how they are written.
 
-    `values`, `flags`: options with and without a value, as long names and single letters. `aliases`: other spellings,
-    with their canonical names. `underscores`: `-` and `_` are the same within names, the canonical name has `_`.
-    `abbreviations`: a unique prefix of a long name is enough. `single_dash`: long names may have one dash. `clusters`:
-    letters can be joined (`-it`, `-n4`). `greedy`: an unknown option takes the next word unless that begins with a
-    dash. `numbers`: `-12` is an operand or an option by itself, never letters. `pairs`: options of `values` that take
-    two words (`--mca key value`).
+    `values`, `flags`: options with and without a value, as long names and single letters, which can be joined (`-it`,
+    `-n4`). `aliases`: other spellings, with their canonical names. `underscores`: `-` and `_` are the same within
+    names, the canonical name has `_`. `abbreviations`: a unique prefix of a long name is enough. `single_dash`: long
+    names may have one dash. `greedy`: an unknown option takes the next word unless that begins with a dash. `numbers`:
+    `-12` is an operand or an option by itself, never letters. `pairs`: options of `values` that take two words
+    (`--mca key value`).
     """
 
     values: frozenset[str] = frozenset()
@@ -77,7 +77,6 @@ class Syntax(Record):
     underscores: bool = False
     abbreviations: bool = False
     single_dash: bool = False
-    clusters: bool = True
     greedy: bool = False
     numbers: bool = False
     pairs: frozenset[str] = frozenset()
@@ -100,17 +99,15 @@ def syntax(
     values: str = "",
     flags: str = "",
     *,
-    aliases: Mapping[str, str] | None = None,
     underscores: bool = False,
     abbreviations: bool = False,
     single_dash: bool = False,
-    clusters: bool = True,
     greedy: bool = False,
     numbers: bool = False,
     pairs: str = "",
 ) -> Syntax:
     """A `Syntax` from names separated by spaces; `o/output` makes `o` another spelling of `output`."""
-    spellings: dict[str, str] = dict(aliases or {})
+    spellings: dict[str, str] = {}
     named: list[set[str]] = []
     for group in (values, flags):
         names: set[str] = set()
@@ -129,7 +126,6 @@ def syntax(
         underscores,
         abbreviations,
         single_dash,
-        clusters,
         greedy,
         numbers,
         frozenset(pairs.split()),
@@ -288,8 +284,6 @@ def _canonical(name: str, known: Syntax) -> str | None:
 class _Reader:
     """The state of one reading."""
 
-    __slots__ = ("argv", "at", "certain", "known", "options")
-
     def __init__(self, argv: Argv, start: int, known: Syntax) -> None:
         self.argv = argv
         self.at = start
@@ -303,12 +297,11 @@ class _Reader:
         if string.startswith("--"):
             self._long(field, string, 2)
             return
-        if known.single_dash or not known.clusters:
-            name = string[1:].partition("=")[0]
-            if len(name) > 1 and (not known.clusters or _canonical(name, known) is not None):
-                self._long(field, string, 1)
-                return
-        self._letters(field, string)
+        name = string[1:].partition("=")[0]
+        if known.single_dash and len(name) > 1 and _canonical(name, known) is not None:
+            self._long(field, string, 1)
+        else:
+            self._letters(field, string)
 
     def _value(self, name: str, field: Pieces, index: int, *, optional: bool = False) -> None:
         """Takes the next word as the value of the option at `index`."""

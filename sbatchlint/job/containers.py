@@ -93,24 +93,15 @@ def bind(field: Pieces, *, target_required: bool = False) -> Mount | None:
     return Mount(source, target or source, "" if options is None else shown_text(options), span_of(field))
 
 
-def binds(field: Pieces, separator: str = ",") -> list[Mount]:
+def binds(field: Pieces) -> list[Mount]:
     """The mounts of a list of binds, without unknown elements, which may be several mounts."""
-    return _binds(split(field, separator))
+    found = [bind(part) for part in split(field, ",") if part and not _may_be_several(part)]
+    return [mount for mount in found if mount is not None]
 
 
-def _binds(parts: list[Pieces]) -> list[Mount]:
-    found = []
-    for part in parts:
-        if part and not _may_be_several(part):
-            mount = bind(part)
-            if mount is not None:
-                found.append(mount)
-    return found
-
-
-def hides_binds(field: Pieces, separator: str = ",") -> bool:
+def hides_binds(field: Pieces) -> bool:
     """Whether a list of binds has an element that may be several mounts (`--container-mounts=$MOUNTS`)."""
-    return any(_may_be_several(each) for each in split(field, separator))
+    return any(_may_be_several(each) for each in split(field, ","))
 
 
 # Variables, and a command, whose value is always a single folder.
@@ -217,9 +208,8 @@ def pyxis_container(
         if value is None:
             continue
         if option == "container-mounts":
-            parts = split(value, ",")
-            certain = certain and not any(map(_may_be_several, parts))
-            mounts += _pyxis_mounts(parts)
+            certain = certain and not hides_binds(value)
+            mounts += _pyxis_mounts(value)
         elif option == "container-env":
             passed.update((text, None) for part in split(value, ",") if (text := text_of(part)))
         else:
@@ -246,10 +236,10 @@ def pyxis_container(
     )
 
 
-def _pyxis_mounts(parts: list[Pieces]) -> list[Mount]:
+def _pyxis_mounts(field: Pieces) -> list[Mount]:
     """The mounts of a list of `SRC[:DST[:FLAGS]]`; `tmpfs:DST` has no source, and `umount:DST` is not a mount."""
     found = []
-    for mount in _binds(parts):
+    for mount in binds(field):
         kind = mount.source_text
         if kind == "umount":
             continue

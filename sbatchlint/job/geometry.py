@@ -23,12 +23,35 @@ class Geometry(NamedTuple):
     --ntasks-per-node with a warning, in all releases (True), some (None) or none.
     """
 
-    nodes: int | None
-    tasks: int | None
-    tasks_per_node: int | None
-    several: bool | None
-    reason: tuple[Span, str] | None
+    nodes: int | None = None
+    tasks: int | None = None
+    tasks_per_node: int | None = None
+    several: bool | None = None
+    reason: "Reason | None" = None
     ignored: bool | None = False
+
+
+Reason = tuple[Span, str]
+
+
+class _Inputs(NamedTuple):
+    """What the geometry of a step follows from: its srun, the request of its component, the releases.
+
+    `in_job`: the job's nodes, `option`: what sets the number of nodes for the step, `nodes`: that number or the job's;
+    None: unknown, or for `option` nothing.
+    """
+
+    step: SrunWords
+    request: Request
+    versions: Range
+    in_job: int | None
+    option: StepOption | None
+    nodes: int | None
+
+    def filled(self, per_node: int, reason: "Reason | None") -> Geometry:
+        """The geometry of this many tasks on each node."""
+        tasks = None if self.nodes is None else self.nodes * per_node
+        return Geometry(self.nodes, tasks, per_node, per_node > 1, reason)
 
 
 def _nodes_of(option: StepOption, job: int | None) -> Nodes | None:
@@ -92,7 +115,7 @@ def _is_complete(step: SrunWords, request: Request, versions: Range) -> bool:
     return directives.certain and (set(COUNTING_OPTIONS) - {"ntasks-per-node"}).isdisjoint(options)
 
 
-UNKNOWN = Geometry(None, None, None, None, None)
+UNKNOWN = Geometry()
 _UNCLEAR = ("ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-socket", "ntasks-per-core", "relative")
 
 
@@ -117,24 +140,23 @@ def geometry(step: SrunWords, request: Request, versions: Range) -> Geometry:
     if opt_nodes is not None:
         count = _nodes_of(opt_nodes, in_job)
         nodes = count.minimum if count is not None and count.minimum == count.maximum else None
+    inputs = _Inputs(step, request, versions, in_job, opt_nodes, nodes)
     # since 23.02, --nodes together with tasks per node makes srun ignore SLURM_NTASKS
     ignores = "nodes" in options and (opt_per_node is not None or request.has_option("ntasks-per-node"))
     if opt_tasks is None and not ignores and not unclear:
         opt_tasks = _own_task_count(step, request)
     if opt_tasks is not None and request.has_option("ntasks-per-gpu"):
         # srun reads SLURM_NTASKS_PER_GPU too: `srun -n1` on a node with 4 GPUs started 4 tasks (22.05 to 24.11).
-        return Geometry(nodes, None, None, None, None)
+        return Geometry(nodes)
     if opt_tasks is not None:
-        return _with_tasks(opt_tasks, opt_nodes, opt_per_node, nodes, in_job, step, request)
+        return _with_tasks(opt_tasks, opt_per_node, inputs)
     assigned = any(_is_set(step, name) is None for name in TASK_COUNTS)
     assigned = assigned or opt_per_node is None and _is_set(step, "SLURM_NTASKS_PER_NODE") is None
     if not step.certain or unclear or assigned:
-        return Geometry(nodes, None, None, None, None)
+        return Geometry(nodes)
     if opt_per_node is not None:
-        return _with_tasks_per_node(opt_per_node, opt_nodes, nodes, in_job, request, versions, step)
-    if "gpus-per-task" in options and "gpus" in options:
-        return Geometry(nodes, None, None, None, None)
-    return _inherited(nodes, opt_nodes, in_job, request, versions, step)
+        return _with_tasks_per_node(opt_per_node, inputs)
+    return Geometry(nodes) if {"gpus-per-task", "gpus"} <= options.keys() else _inherited(inputs)
 
 
 def component_geometry(step: SrunWords, request: Request) -> Geometry:
@@ -156,16 +178,20 @@ def component_geometry(step: SrunWords, request: Request) -> Geometry:
     nodes = requested.minimum if requested is not None and requested.minimum == requested.maximum else None
     if opt_tasks is None:
         if inherits or "ntasks-per-node" in step.options or opt_nodes is not None and nodes is None:
-            return Geometry(nodes, None, None, None, None)
+            return Geometry(nodes)
         alone = not counting & step.options.keys() - {"nodes"}
-        return Geometry(nodes or 1, nodes or 1, 1, False, None) if alone else Geometry(nodes, None, None, None, None)
-    tasks, reason = whole(opt_tasks.text), (opt_tasks.span, opt_tasks.as_written)
+        return Geometry(nodes or 1, nodes or 1, 1, False) if alone else Geometry(nodes)
+    return _spread(whole(opt_tasks.text), nodes, (opt_tasks.span, opt_tasks.as_written))
+
+
+def _spread(tasks: int | None, nodes: int | None, reason: Reason) -> Geometry:
+    """The geometry of a number of tasks on at most this many nodes."""
     if not tasks:
-        return Geometry(nodes, None, None, None, reason)
+        return Geometry(nodes, reason=reason)
     if tasks == 1:
         return Geometry(1, 1, 1, False, reason)
     if nodes is None:
-        return Geometry(None, tasks, None, None, reason)
+        return Geometry(None, tasks, reason=reason)
     nodes = min(nodes, tasks)
     return Geometry(nodes, tasks, tasks // nodes if nodes in (1, tasks) else None, tasks > nodes, reason)
 
@@ -213,45 +239,33 @@ def _deals_evenly(step: SrunWords, request: Request) -> bool:
     return even and request.exact_nodes() is not None and request.directives.certain
 
 
-def _with_tasks(
-    option: StepOption, opt_nodes: StepOption | None, opt_per_node: StepOption | None, nodes: int | None,
-    in_job: int | None, step: SrunWords, request: Request,
-) -> Geometry:  # fmt: skip
+def _with_tasks(option: StepOption, opt_per_node: StepOption | None, inputs: _Inputs) -> Geometry:
     """The geometry of `srun -n TASKS`."""
-    tasks = whole(option.text)
+    tasks, nodes = whole(option.text), inputs.nodes
     reason = (option.span, option.as_written)
-    if option.value is not None and is_node_count(option.value) and (opt_nodes is None or nodes == in_job):
+    in_job = inputs.option is None or nodes == inputs.in_job
+    if option.value is not None and is_node_count(option.value) and in_job:
         return Geometry(nodes, tasks if tasks is not None else nodes, 1, False, reason)
-    if tasks is None or tasks == 0:
-        return Geometry(nodes, None, None, None, reason)
-    if tasks == 1:
-        return Geometry(1, 1, 1, False, reason)
-    if nodes is None:
-        return Geometry(None, tasks, None, None, reason)
-    nodes = min(nodes, tasks)
-    is_even = nodes in (1, tasks) or tasks % nodes == 0 and _deals_evenly(step, request)
-    per_node = tasks // nodes if is_even else None
-    if opt_per_node is not None and per_node is None:
-        limit = whole(opt_per_node.text)
-        if limit is not None and limit * nodes == tasks:
-            per_node = limit
-    return Geometry(nodes, tasks, per_node, tasks > nodes, reason)
+    found = _spread(tasks, nodes, reason)
+    if not found.tasks or not found.nodes or found.tasks_per_node is not None or found.tasks % found.nodes:
+        return found
+    per_node = found.tasks // found.nodes
+    is_limit = opt_per_node is not None and whole(opt_per_node.text) == per_node
+    is_even = is_limit or _deals_evenly(inputs.step, inputs.request)
+    return found._replace(tasks_per_node=per_node) if is_even else found
 
 
-def _with_tasks_per_node(
-    option: StepOption, opt_nodes: StepOption | None, nodes: int | None, in_job: int | None, request: Request,
-    versions: Range, step: SrunWords,
-) -> Geometry:  # fmt: skip
+def _with_tasks_per_node(option: StepOption, inputs: _Inputs) -> Geometry:
     """The geometry of `srun --ntasks-per-node=K` without -n, which SLURM_NTASKS may override."""
+    _, request, versions, _, opt_nodes, nodes = inputs
     per_node = whole(option.text)
     reason = (option.span, option.as_written)
     if per_node is None:
-        return Geometry(nodes, None, None, None, reason)
-    inherited = request.has_any_option(COUNTING_OPTIONS) and _inherits_tasks(step)
-    honoured = Geometry(nodes, None if nodes is None else nodes * per_node, per_node, per_node > 1, reason)
-    if not inherited:
+        return Geometry(nodes, reason=reason)
+    honoured = inputs.filled(per_node, reason)
+    if not (request.has_any_option(COUNTING_OPTIONS) and _inherits_tasks(inputs.step)):
         return honoured
-    before = _inherited(nodes, opt_nodes, in_job, request, versions, step)
+    before = _inherited(inputs)
     if before.tasks_per_node == per_node:
         return honoured
     commanded = opt_nodes is not None and bool(opt_nodes.word)  # by the command line
@@ -300,17 +314,15 @@ def _in_common(first: Geometry, second: Geometry) -> Geometry:
     return Geometry(nodes, tasks, per_node, None if several is None else bool(several), first.reason)
 
 
-def _on_other_nodes(
-    nodes: int | None, option: StepOption, in_job: int | None, request: Request, versions: Range, step: SrunWords,
-    reason: tuple[Span, str],
-) -> Geometry:  # fmt: skip
+def _on_other_nodes(option: StepOption, inputs: _Inputs, reason: Reason) -> Geometry:
     """The geometry of `srun -N` with another number of nodes than the job has, and no number of tasks.
 
     All tasks of the job start on them, even on one node (22.05: `-N1` in a job of 2 nodes with 2 tasks each runs 4).
     Since 23.02, SLURM_NTASKS is ignored if SLURM_NTASKS_PER_NODE is set too, so that each node gets its tasks.
     """
+    step, request, versions, in_job, _, nodes = inputs
     if nodes is None and option.text is not None:
-        return Geometry(None, None, None, None, reason)  # a range: srun uses the nodes that it gets
+        return Geometry(reason=reason)  # a range: srun uses the nodes that it gets
     per_node = request.tasks_per_node
     total = request.tasks
     if not request.has_option("ntasks"):
@@ -328,22 +340,16 @@ def _on_other_nodes(
     if "nodes" not in step.options:
         return together  # SLURM_JOB_NUM_NODES does not have this effect
     if per_node is None:
-        return Geometry(nodes, None, None, None, reason)
-    apart = Geometry(nodes, None if nodes is None else nodes * per_node, per_node, per_node > 1, reason)
+        return Geometry(nodes, reason=reason)
+    apart = inputs._replace(nodes=nodes).filled(per_node, reason)
     if versions.all_since("23.02"):
         return apart
     return together if versions.all_before("23.02") else _in_common(together, apart)
 
 
-def _inherited(
-    nodes: int | None,
-    opt_nodes: StepOption | None,
-    in_job: int | None,
-    request: Request,
-    versions: Range,
-    step: SrunWords,
-) -> Geometry:
+def _inherited(inputs: _Inputs) -> Geometry:
     """The geometry of a bare srun: SLURM_NTASKS tasks, else SLURM_NTASKS_PER_NODE on each node, else one on each."""
+    step, request, versions, in_job, opt_nodes, nodes = inputs
     counting = next((setting for name in COUNTING_OPTIONS if (setting := request.setting(name)) is not None), None)
     per_node_setting = request.setting("ntasks-per-node")
     without = not _inherits_tasks(step)
@@ -355,21 +361,20 @@ def _inherited(
         # 23.11, 24.11 and 26.05 know the job's tasks per node without the variable, 22.05 does not
         unset = per_node_setting is not None and not versions.all_before("23.02")
         if not request.directives.certain or others or unset:
-            return Geometry(nodes, None, None, None, None)
-        filling = _filling(step, request)
-        return Geometry(nodes, None if nodes is None else nodes * filling, filling, filling > 1, None)
+            return Geometry(nodes)
+        return inputs.filled(_filling(step, request), None)
     reason_setting = per_node_setting or counting
     reason = (reason_setting.span, reason_setting.as_written)
     elsewhere = opt_nodes is not None and not is_node_count(opt_nodes.value or ())
     elsewhere = elsewhere and (nodes is None or nodes != in_job)
     if opt_nodes is not None and elsewhere and not per_node_left:
-        return _on_other_nodes(nodes, opt_nodes, in_job, request, versions, step, reason)
+        return _on_other_nodes(opt_nodes, inputs, reason)
     per_node = request.tasks_per_node if per_node_left else request.tasks_on_each_node()
     if per_node is not None:
-        return Geometry(nodes, None if nodes is None else nodes * per_node, per_node, per_node > 1, reason)
+        return inputs.filled(per_node, reason)
     tasks = None if per_node_left else request.tasks
     if tasks is not None and nodes is not None:
         if nodes == 1:
             return Geometry(1, tasks, tasks, tasks > 1, reason)
         return Geometry(nodes, tasks, 1 if tasks == nodes else None, tasks > nodes, reason)
-    return Geometry(nodes, tasks, None, None, reason)
+    return Geometry(nodes, tasks, reason=reason)

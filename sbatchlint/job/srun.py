@@ -102,8 +102,6 @@ class SrunWords:
     src/srun/opt.c, 20.11 to 26.05).
     """
 
-    __slots__ = ("all_options", "certain", "command", "end", "invocation", "options", "problems")
-
     def __init__(self, invocation: Invocation, versions: Range, site: Site) -> None:
         self.invocation = invocation
         words = invocation.words[1:]

@@ -26,8 +26,6 @@ class Step(SrunWords):
     with its own invocation; tasks are numbered across all of them (SLURM_PROCID, SLURM_NTASKS, SLURM_NNODES).
     """
 
-    __slots__ = ("_groups", "_separated", "container", "geometry", "parts", "request")
-
     def __init__(self, invocation: Invocation, request: Request, versions: Range, site: Site) -> None:
         super().__init__(invocation, versions, site)
         info = None if invocation.before is None else invocation.before.spawn.info

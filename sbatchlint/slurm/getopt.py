@@ -109,8 +109,6 @@ def site_names(texts: Sequence[str]) -> frozenset[str]:
 
 
 class _Parser:
-    __slots__ = ("command", "extra", "options", "problems", "uncertain", "versions", "words")
-
     def __init__(self, words: Sequence[str], command: str, versions: tuple[str, ...], extra: Sequence[str]) -> None:
         self.words = words
         self.command = command

@@ -46,6 +46,3 @@ def options_of_help(text: str) -> tuple[str, ...]:
         elif line[:1] not in (" ", "\t"):
             break
     return tuple(found)
-
-
-__all__ = ["HEADING", "NoHelp", "options_of_help"]

@@ -73,8 +73,6 @@ def unescaped(string: str, escapes: Regex) -> tuple[str, bool]:
     out: list[str] = []
     at = 0
     for match in escapes.finditer(string):
-        if match.start() < at:
-            continue
         out.append(string[at : match.start()])
         at = match.end()
         found = match[0]
@@ -262,14 +260,4 @@ def printf_quoted(string: str) -> str:
 
 def ansi_unquoted(string: str) -> str:
     """A text with its escapes resolved as in `$'…'`, for `${X@E}`."""
-    out = []
-    at = 0
-    while at < len(string):
-        match = ansi_escape.match(string, at) if string[at] == "\\" else None
-        if match is None:
-            out.append(string[at])
-            at += 1
-        else:
-            out.append(unescape(match[0]))
-            at = match.end()
-    return "".join(out)
+    return ansi_escape.sub(lambda match: unescape(match[0]), string)

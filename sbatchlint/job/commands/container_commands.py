@@ -4,6 +4,9 @@ Options from the manual pages: apptainer 1.4 (and singularity 3), docker 28, pod
 enroot 3.5, charliecloud 0.38.
 """
 
+from collections.abc import Callable, Iterable
+from functools import partial
+
 from sbatchlint.bash.trace import Spawn
 from sbatchlint.bash.values import Pieces, cut, is_open, shown_text, span_of, text_of
 from sbatchlint.job.argv import (
@@ -154,21 +157,29 @@ def _passed(options: tuple[CommandOption, ...]) -> tuple[dict[str, Pieces | None
     return passed, certain
 
 
+def _assigned(fields: Iterable[Pieces]) -> dict[str, Pieces | None]:
+    """The variables that words `NAME=value` set."""
+    return dict(pair for pair in map(assignment_of, fields) if pair is not None)
+
+
 def _flag(options: tuple[CommandOption, ...], *names: str) -> bool:
     """Whether a flag is set and not switched off (`--rm=false`)."""
     return any(each.name in names and each.text not in ("false", "0") for each in options)
 
 
-def _exported(lookup: Lookup, *names: str) -> Pieces | None:
-    for name in names:
-        value = lookup(name)
-        if value:
-            return value
-    return None
+def _exported(lookup: Lookup, *names: str) -> list[Pieces]:
+    """The values of these variables that are exported and not empty."""
+    return [value for name in names if (value := lookup(name))]
 
 
-def _truthy(value: Pieces | None) -> bool:
-    return value is not None and (text_of(value) or "").lower() not in ("", "0", "false", "no")
+def _either(lookup: Lookup, *names: str) -> list[Pieces]:
+    """The same of variables of apptainer, which reads those of singularity too."""
+    return _exported(lookup, *(prefix + name for prefix in ("APPTAINER_", "SINGULARITY_") for name in names))
+
+
+def _truthy(values: list[Pieces]) -> bool:
+    """Whether one of these values switches something on."""
+    return any((text_of(value) or "").lower() not in ("", "0", "false", "no") for value in values)
 
 
 # `APPTAINERENV_X=1` sets X in the container, with --cleanenv too.
@@ -195,41 +206,19 @@ def apptainer(argv: Argv, lookup: Lookup) -> Spawn | None:
     options, image, certain = _operands(argv, at + 1, _APPTAINER)
     field = None if image is None else argv[image]
     mounts: list[Mount] = []
-    lists = _all(options, "bind")
-    for prefix in ("APPTAINER_", "SINGULARITY_"):
-        lists.extend(v for v in (lookup(prefix + "BIND"), lookup(prefix + "BINDPATH")) if v)
-    for values in lists:
+    for values in (*_all(options, "bind"), *_either(lookup, "BIND", "BINDPATH")):
         mounts.extend(binds(values))
         certain = certain and not hides_binds(values)
-    for entry in _all(options, "mount"):
-        found = mount_option(entry)
-        if found is not None:
-            mounts.append(found)
+    mounts.extend(found for entry in _all(options, "mount") if (found := mount_option(entry)) is not None)
     mounts.extend(Mount((), each, "", span_of(each)) for each in _all(options, "scratch"))
-    home_source = _one(options, "home") or _exported(lookup, "APPTAINER_HOME", "SINGULARITY_HOME")
-    contained = _flag(options, "contain", "containall", "compat") or any(
-        _truthy(lookup(prefix + name))
-        for prefix in ("APPTAINER_", "SINGULARITY_")
-        for name in ("CONTAIN", "CONTAINALL")
-    )
-    without_home = _flag(options, "no-home") or any(
-        _truthy(lookup(prefix + "NO_HOME")) for prefix in ("APPTAINER_", "SINGULARITY_")
-    )
+    home_source = _one(options, "home") or next(iter(_either(lookup, "HOME")), None)
+    contained = _flag(options, "contain", "containall", "compat") or _truthy(_either(lookup, "CONTAIN", "CONTAINALL"))
+    without_home = _flag(options, "no-home") or _truthy(_either(lookup, "NO_HOME"))
     unmounted = {text_of(part) for value in _all(options, "no-mount") for part in split(value, ",")}
-    if home_source is not None:
-        mount = bind(home_source)
-        if mount is not None:
-            mounts.append(mount)
+    if home_source is not None and (mount := bind(home_source)) is not None:
+        mounts.append(mount)
     home = not (contained or without_home or "home" in unmounted or home_source is not None)
-    cleaned = _flag(options, "cleanenv", "containall", "compat") or any(
-        _truthy(lookup(prefix + "CLEANENV")) for prefix in ("APPTAINER_", "SINGULARITY_")
-    )
-    passed: dict[str, Pieces | None] = {}
-    for entry in _all(options, "env"):
-        for part in split(entry, ","):
-            pair = assignment_of(part)
-            if pair is not None:
-                passed[pair[0]] = pair[1]
+    cleaned = _flag(options, "cleanenv", "containall", "compat") or _truthy(_either(lookup, "CLEANENV"))
     container = Container(
         "apptainer",
         span_of(argv[0]),
@@ -238,7 +227,7 @@ def apptainer(argv: Argv, lookup: Lookup) -> Spawn | None:
         home_mounted=home if certain or not home else None,
         workdir=_one(options, "cwd"),
         inherits=not cleaned,
-        passed=passed,
+        passed=_assigned(part for entry in _all(options, "env") for part in split(entry, ",")),
         hidden_environment=bool(_one(options, "env-file")) or cleaned,
         system_mounts=True,
         tmp=not contained and "tmp" not in unmounted,
@@ -252,7 +241,7 @@ def apptainer(argv: Argv, lookup: Lookup) -> Spawn | None:
     return _entered(container, image + 1)
 
 
-def docker(argv: Argv, kind: str) -> Spawn | None:
+def docker(kind: str, argv: Argv, lookup: Lookup) -> Spawn | None:
     """What `docker [options] run|exec [options] IMAGE|NAME [command…]` starts, also for podman and nerdctl."""
     top = read(argv, 1, _DOCKER_GLOBAL)
     at = top.operand
@@ -267,14 +256,8 @@ def docker(argv: Argv, kind: str) -> Spawn | None:
     passed, known_names = _passed(options)
     certain = certain and known_names
     mounts: list[Mount] = []
-    for value in _all(options, "volume"):
-        mount = _volume(value)
-        if mount is None:
-            certain = certain and not is_unknown(value)
-        else:
-            mounts.append(mount)
-    for value in _all(options, "mount"):
-        mount = mount_option(value)
+    volumes = [(value, _volume(value)) for value in _all(options, "volume")]
+    for value, mount in (*volumes, *((value, mount_option(value)) for value in _all(options, "mount"))):
         if mount is None:
             certain = certain and not is_unknown(value)
         else:
@@ -326,19 +309,14 @@ def shifter(argv: Argv, lookup: Lookup) -> Spawn | None:
     mounts = [
         m for each in _all(reading.options, "volume") for part in split(each, ";") if (m := bind(part)) is not None
     ]
-    passed: dict[str, Pieces | None] = {}
-    for field in _all(reading.options, "env"):
-        pair = assignment_of(field)
-        if pair is not None:
-            passed[pair[0]] = pair[1]
     container = Container(
         "shifter",
         span_of(argv[0]),
-        image=_one(reading.options, "image") or _exported(lookup, "SHIFTER_IMAGE"),
+        image=_one(reading.options, "image") or next(iter(_exported(lookup, "SHIFTER_IMAGE")), None),
         mounts=mounts,
         workdir=_one(reading.options, "workdir"),
         inherits=not _flag(reading.options, "clearenv"),
-        passed=passed,
+        passed=_assigned(_all(reading.options, "env")),
         hidden_environment=bool(_one(reading.options, "env-file")),
         system_mounts=True,
         options=reading.options,
@@ -375,15 +353,10 @@ def enroot(argv: Argv, lookup: Lookup) -> Spawn | None:
     return _entered(container, index)
 
 
-def charliecloud(argv: Argv) -> Spawn | None:
+def charliecloud(argv: Argv, lookup: Lookup) -> Spawn | None:
     """What `ch-run [options] IMAGE -- command…` starts."""
     options, image, certain = _operands(argv, 1, _CH_RUN)
     mounts = [m for each in _all(options, "bind") if (m := bind(each)) is not None]
-    passed: dict[str, Pieces | None] = {}
-    for field in _all(options, "set-env"):
-        pair = assignment_of(field)
-        if pair is not None:
-            passed[pair[0]] = pair[1]
     container = Container(
         "charliecloud",
         span_of(argv[0]),
@@ -392,7 +365,7 @@ def charliecloud(argv: Argv) -> Spawn | None:
         # Mounted by default up to 0.26 (unless --no-home), only with --home since.
         home_mounted=True if _flag(options, "home") else False if _flag(options, "no-home") else None,
         workdir=_one(options, "cd"),
-        passed=passed,
+        passed=_assigned(_all(options, "set-env")),
         tmp=not _flag(options, "private-tmp"),
         options=options,
         certain=certain,
@@ -412,22 +385,16 @@ def options_after_image(container: Container, argv: Argv) -> Reading | None:
 
 def enter(name: str, argv: Argv, lookup: Lookup) -> Spawn | None:
     """What the command `name` starts in a container; None where it enters none."""
-    if name in ("apptainer", "singularity"):
-        return apptainer(argv, lookup)
-    if name in ("docker", "nvidia-docker", "nerdctl"):
-        return docker(argv, "docker")
-    if name in ("podman", "podman-hpc"):
-        return docker(argv, "podman")
-    if name == "shifter":
-        return shifter(argv, lookup)
-    if name == "enroot":
-        return enroot(argv, lookup)
-    if name == "ch-run":
-        return charliecloud(argv)
-    return None
+    return _ENGINES[name](argv, lookup) if name in _ENGINES else None
 
 
-NAMES = frozenset(
-    {"apptainer", "singularity", "docker", "nvidia-docker", "nerdctl", "podman", "podman-hpc", "shifter"}
-    | {"enroot", "ch-run"}
-)
+_ENGINES: dict[str, Callable[[Argv, Lookup], Spawn | None]] = {
+    "apptainer": apptainer,
+    "singularity": apptainer,
+    **dict.fromkeys(("docker", "nvidia-docker", "nerdctl"), partial(docker, "docker")),
+    **dict.fromkeys(("podman", "podman-hpc"), partial(docker, "podman")),
+    "shifter": shifter,
+    "enroot": enroot,
+    "ch-run": charliecloud,
+}
+NAMES = frozenset(_ENGINES)

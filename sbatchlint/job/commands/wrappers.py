@@ -83,22 +83,27 @@ _PLAIN: dict[str, tuple[Syntax, int]] = {
         ),
         0,
     ),
+    "taskset": (syntax("", "a/all-tasks all-tasks p/pid pid c/cpu-list cpu-list"), 1),
+    "chrt": (
+        syntax(
+            "T/sched-runtime sched-runtime P/sched-period sched-period D/sched-deadline sched-deadline",
+            "b/batch batch d/deadline deadline f/fifo fifo i/idle idle o/other other r/rr rr "
+            "R/reset-on-fork reset-on-fork a/all-tasks all-tasks m/max max p/pid pid v/verbose verbose",
+        ),
+        1,
+    ),
+    "ionice": (syntax("c/class class n/classdata classdata p/pid pid P/pgid pgid u/uid uid", "t/ignore ignore"), 0),
     "chronic": (syntax("", "e v"), 0),
     "unbuffer": (syntax("", "p"), 0),
 }
+# Options of these with which they start nothing, but act on a process or print something.
+_STARTING_NOTHING = {"taskset": ("pid",), "chrt": ("pid", "max"), "ionice": ("pid", "pgid", "uid")}
 
 _SUDO = syntax(
     "C/close-from close-from D/chdir chdir g/group group h/host host p/prompt prompt R/chroot chroot r/role role "
     "T/command-timeout command-timeout t/type type U/other-user other-user u/user user",
     "A b B E/preserve-env preserve-env e H i/login login K k l n P S s v V",
 )
-_TASKSET = syntax("", "a/all-tasks all-tasks p/pid pid c/cpu-list cpu-list")
-_CHRT = syntax(
-    "T/sched-runtime sched-runtime P/sched-period sched-period D/sched-deadline sched-deadline",
-    "b/batch batch d/deadline deadline f/fifo fifo i/idle idle o/other other r/rr rr R/reset-on-fork reset-on-fork "
-    "a/all-tasks all-tasks m/max max p/pid pid v/verbose verbose",
-)
-_IONICE = syntax("c/class class n/classdata classdata p/pid pid P/pgid pgid u/uid uid", "t/ignore ignore")
 _ENV = syntax(
     "u/unset unset C/chdir chdir S/split-string split-string",
     "i/ignore-environment ignore-environment 0/null null v/debug debug block-signal default-signal ignore-signal",
@@ -131,7 +136,7 @@ def _after_operands(kind: str, argv: Argv, reading: Reading, skip: int = 0) -> S
     return Spawn(kind, at)
 
 
-def _env(argv: Argv, lookup: Lookup) -> Spawn:
+def _env(argv: Argv) -> Spawn:
     """What `env [-i] [-u NAME] [-C DIR] [-S WORDS] [NAME=value…] [command…]` starts."""
     variables: list[tuple[str, Pieces]] = []
     dropped: list[str] = []
@@ -176,23 +181,7 @@ def _split_words(field: Pieces) -> list[Pieces]:
     return [cut(field, found.start(), found.end()) for found in re.finditer(r"\S+", text)]
 
 
-def _taskset(argv: Argv, lookup: Lookup) -> Spawn | None:
-    """What `taskset [-c] MASK command…` starts; None with -p, which acts on a process."""
-    reading = read(argv, 1, _TASKSET, trusting=True)
-    return None if _has(reading, "pid") else _after_operands("taskset", argv, reading, 1)
-
-
-def _chrt(argv: Argv, lookup: Lookup) -> Spawn | None:
-    reading = read(argv, 1, _CHRT, trusting=True)
-    return None if _has(reading, "pid", "max") else _after_operands("chrt", argv, reading, 1)
-
-
-def _ionice(argv: Argv, lookup: Lookup) -> Spawn | None:
-    reading = read(argv, 1, _IONICE)
-    return None if _has(reading, "pid", "pgid", "uid") else _after_operands("ionice", argv, reading)
-
-
-def _gdb(argv: Argv, lookup: Lookup) -> Spawn:
+def _gdb(argv: Argv) -> Spawn:
     reading = read(argv, 1, _PLAIN["gdb"][0])
     return _after_operands("gdb", argv, reading) if _has(reading, "args") else Spawn("gdb", None)
 
@@ -201,7 +190,7 @@ def _has(reading: Reading, *names: str) -> bool:
     return any(each.name in names for each in reading.options)
 
 
-def _sudo(argv: Argv, lookup: Lookup) -> Spawn:
+def _sudo(argv: Argv) -> Spawn:
     """What sudo starts; it drops most of the environment unless -E is set (env_reset is the default)."""
     reading = read(argv, 1, _SUDO)
     at = reading.operand
@@ -219,20 +208,20 @@ def _verb(argv: Argv, at: int = 1) -> str | None:
     return text_of(argv[at]) if at < len(argv) else None
 
 
-def _conda(argv: Argv, lookup: Lookup) -> Spawn | None:
+def _conda(argv: Argv) -> Spawn | None:
     """What `conda run [-n ENV] command…` starts, also for mamba and micromamba; None for other verbs."""
     if _verb(argv) != "run":
         return None
-    return _after_operands(f"{basename(argv[0]) or 'conda'} run", argv, read(argv, 2, _CONDA))
+    return _after_operands(f"{basename(argv[0])} run", argv, read(argv, 2, _CONDA))
 
 
-def _pixi(argv: Argv, lookup: Lookup) -> Spawn | None:
+def _pixi(argv: Argv) -> Spawn | None:
     if _verb(argv) not in ("run", "exec"):
         return None
     return _after_operands("pixi run", argv, read(argv, 2, _PIXI))
 
 
-def _dotenv(argv: Argv, lookup: Lookup) -> Spawn | None:
+def _dotenv(argv: Argv) -> Spawn | None:
     """What `dotenv [-f FILE] run command…` (python-dotenv) starts; None for other verbs."""
     top = read(argv, 1, syntax("f/file file q/quote quote e/export export", "version help"))
     if top.operand is None or _verb(argv, top.operand) != "run":
@@ -240,31 +229,22 @@ def _dotenv(argv: Argv, lookup: Lookup) -> Spawn | None:
     return _after_operands("dotenv run", argv, read(argv, top.operand + 1, syntax("", "override no-override")))
 
 
-def _direnv(argv: Argv, lookup: Lookup) -> Spawn | None:
+def _direnv(argv: Argv) -> Spawn | None:
     """What `direnv exec DIR command…` starts; None for other verbs."""
     if _verb(argv) != "exec":
         return None
     return _after_operands("direnv exec", argv, read(argv, 2, syntax(), trusting=True), 1)
 
 
-def _xargs(argv: Argv, lookup: Lookup) -> Spawn:
-    return _made_up("xargs", argv, xargs.xargs(argv))
-
-
-def _parallel(argv: Argv, lookup: Lookup) -> Spawn:
-    return _made_up("parallel", argv, xargs.parallel(argv))
-
-
-def _made_up(name: str, argv: Argv, command: tuple[Pieces, ...] | None) -> Spawn:
-    """A command that is not among the words of the one that starts it."""
+def _for_items(argv: Argv) -> Spawn:
+    """What xargs or parallel starts, a command that is not among its words."""
+    name = basename(argv[0]) or "xargs"
+    command = xargs.parallel(argv) if name == "parallel" else xargs.xargs(argv)
     return Spawn(name, None if command is None else len(argv), prefix=command or ())
 
 
-_SPECIAL: dict[str, Callable[[Argv, Lookup], Spawn | None]] = {
+_SPECIAL: dict[str, Callable[[Argv], Spawn | None]] = {
     "env": _env,
-    "taskset": _taskset,
-    "chrt": _chrt,
-    "ionice": _ionice,
     "gdb": _gdb,
     "cuda-gdb": _gdb,
     "sudo": _sudo,
@@ -274,8 +254,8 @@ _SPECIAL: dict[str, Callable[[Argv, Lookup], Spawn | None]] = {
     "pixi": _pixi,
     "dotenv": _dotenv,
     "direnv": _direnv,
-    "xargs": _xargs,
-    "parallel": _parallel,
+    "xargs": _for_items,
+    "parallel": _for_items,
 }
 
 
@@ -291,11 +271,13 @@ def unwrap(argv: Argv, lookup: Lookup) -> Spawn | None:
         return container_commands.enter(name, argv, lookup)
     special = _SPECIAL.get(name)
     if special is not None:
-        return special(argv, lookup)
+        return special(argv)
     plain = _PLAIN.get(name)
     if plain is not None:
         known, operands = plain
-        return _after_operands(name, argv, read(argv, 1, known, trusting=operands > 0), operands)
+        reading = read(argv, 1, known, trusting=operands > 0)
+        is_idle = _has(reading, *_STARTING_NOTHING.get(name, ()))
+        return None if is_idle else _after_operands(name, argv, reading, operands)
     return profilers.profiled(name, argv) or python_runners.runs(name, argv)
 
 

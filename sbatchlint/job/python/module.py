@@ -51,8 +51,6 @@ class Module:
     strings; `names`: of its variables, attributes and arguments.
     """
 
-    __slots__ = ("calls", "imports", "names", "relative", "strings", "tree")
-
     def __init__(self, tree: "ast.Module") -> None:
         import ast
 

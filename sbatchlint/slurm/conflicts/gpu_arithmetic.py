@@ -91,10 +91,10 @@ def _known(items: tuple[Item, ...] | ResourceFault | None) -> tuple[Item, ...]:
     return items
 
 
-def settle(values: Values, job: Description, version: str, controller: bool = False) -> Mismatch | None:
+def settle(values: Values, job: Description, version: str) -> Mismatch | None:
     """Sets in `job` what follows from the GPU options; returns the first sum that is refused, or None.
 
-    `values`: the options by long name. `controller`: in slurmctld, not in sbatch. Raises UnknownValue.
+    `values`: the options by long name. Raises UnknownValue.
     """
     rewritten = not _BY_TASK.isdisjoint(values) and not is_before(version, "23.11")
     forms = {
@@ -140,7 +140,7 @@ def settle(values: Values, job: Description, version: str, controller: bool = Fa
         mismatch = _without_gpus(values, version)
         if mismatch is not None:
             return mismatch
-    return _compare(values, job, records, version, controller)
+    return _compare(values, job, records, version)
 
 
 _FORMS = {
@@ -223,8 +223,12 @@ def _given(values: Values, *names: str) -> tuple[str, ...]:
     return tuple(name for name in names if name in values)
 
 
+# The options that request GPUs, in the order of messages.
+_REQUESTING = ("gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "tres-per-task")
+
+
 def _compare(
-    values: Values, job: Description, records: dict[tuple[str, str], _Record], version: str, controller: bool
+    values: Values, job: Description, records: dict[tuple[str, str], _Record], version: str
 ) -> Mismatch | None:
     """The first inconsistent sum of a resource, or resources that exclude each other; None without any."""
     mismatch: Mismatch | None = None
@@ -233,14 +237,13 @@ def _compare(
     merge = False
     sharing = shared = False
     for record in records.values():
-        mismatch = _sums(values, job, record, version, controller)
+        mismatch = _sums(values, job, record, version)
         if mismatch is not None:
             break
         sharing = sharing or record.name == "gpu"
         shared = shared or record.name in SHARES
         if sharing and shared:
-            names = _given(values, "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "tres-per-task")
-            mismatch = Mismatch("gpus-and-shares", names, INVALID)
+            mismatch = Mismatch("gpus-and-shares", _given(values, *_REQUESTING), INVALID)
             break
         (typed if record.kind else plain).add(record.name)
         merge = merge or record.name in typed and record.name in plain
@@ -249,14 +252,11 @@ def _compare(
         mismatch = None
         for record in records.values():
             if not record.kind and record.name in typed and record.name in plain and _requested(record):
-                names = _given(
-                    values, "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "tres-per-task"
-                )
-                return Mismatch("typed-and-untyped", names, MIXED)
+                return Mismatch("typed-and-untyped", _given(values, *_REQUESTING), MIXED)
     return mismatch
 
 
-def _sums(values: Values, job: Description, gres: _Record, version: str, controller: bool) -> Mismatch | None:
+def _sums(values: Values, job: Description, gres: _Record, version: str) -> Mismatch | None:
     """`_test_gres_cnt()`: sets what follows from a resource for nodes, tasks and CPUs; returns an inconsistent sum."""
     if not (gres.per_job or gres.per_task or gres.per_socket or gres.cpus_per or job.ntasks_per_gpu):
         return None  # nothing to compare with
@@ -279,18 +279,15 @@ def _sums(values: Values, job: Description, gres: _Record, version: str, control
 
     if gres.per_job and max(gres.per_node, gres.per_task, gres.per_socket) > gres.per_job:
         message = f"Failed to ensure {dashed} >= {per_node} >= {per_socket}"
-        parts = [total_names]
-        parts += [node_names] if gres.per_node > gres.per_job else []
-        parts += [task_names] if gres.per_task > gres.per_job else []
-        parts += [socket_names] if gres.per_socket > gres.per_job else []
-        return differ("gpu-sums", message, *parts)
+        counts = ((gres.per_node, node_names), (gres.per_task, task_names), (gres.per_socket, socket_names))
+        return differ("gpu-sums", message, total_names, *(names for count, names in counts if count > gres.per_job))
     if gres.per_node and max(gres.per_task, gres.per_socket) > gres.per_node:
         over = task_names if gres.per_task > gres.per_node else socket_names
         return differ("gpu-sums", f"Failed to ensure {dashed} >= {per_task}", node_names, over)
     if gres.per_socket and job.sockets_per_node is None:
         message = f"{per_socket} option requires --sockets-per-node specification"
         return differ("gpus-per-socket", message, socket_names)
-    if gres.cpus_per and job.cpus_per_task is not None and not controller and not is_before(version, "21.08"):
+    if gres.cpus_per and job.cpus_per_task is not None and not is_before(version, "21.08"):
         message = f"--cpus-per-{name} is mutually exclusive with --cpus-per-task"
         return differ("cpus-per-gpu", message, ("cpus-per-gpu",), _given(values, "cpus-per-task", "tres-per-task"))
     if gres.per_job and gres.per_node:
@@ -329,14 +326,12 @@ def _sums(values: Values, job: Description, gres: _Record, version: str, control
             if job.num_tasks is None:
                 job.num_tasks = tasks
             elif job.num_tasks != tasks:
-                if not controller or is_before(version, "23.02"):
-                    message = (
-                        f"Failed to validate job spec. Based on {dashed} and {per_task} number of requested tasks"
-                        " differ from -n/--ntasks."
-                    )
-                    counted = _given(values, "ntasks") or _given(values, "nodes", "ntasks-per-node")
-                    return differ("gpu-tasks", message, total_names, task_names, counted)
-                gres.per_job = job.num_tasks * gres.per_task
+                message = (
+                    f"Failed to validate job spec. Based on {dashed} and {per_task} number of requested tasks differ"
+                    " from -n/--ntasks."
+                )
+                counted = _given(values, "ntasks") or _given(values, "nodes", "ntasks-per-node")
+                return differ("gpu-tasks", message, total_names, task_names, counted)
         elif job.num_tasks is not None:
             gres.per_job = job.num_tasks * gres.per_task
         else:
@@ -347,32 +342,23 @@ def _sums(values: Values, job: Description, gres: _Record, version: str, control
             if not gpu and not is_before(version, "23.02"):
                 message = "Failed to validate job spec. --tres-per-task used without -n/--ntasks is not allowed."
             return differ("gpus-per-task", message, task_names)
-    if gres.per_node and gres.per_task:
-        if gres.per_node % gres.per_task:
-            message = f"Failed to validate job spec, {per_node} not multiple of {per_task}."
-            return differ("gpu-sums", message, node_names, task_names)
-        tasks = gres.per_node // gres.per_task
-        if not job.ntasks_per_node:
-            job.ntasks_per_node = tasks
-        elif job.ntasks_per_node != tasks:
-            message = (
-                f"Failed to validate job spec. Based on {per_node} and {per_task} requested number of tasks per node"
-                " differ from --ntasks-per-node."
-            )
-            return differ("gpu-tasks", message, node_names, task_names, _given(values, "ntasks-per-node"))
-    if gres.per_socket and gres.per_task:
-        if gres.per_socket % gres.per_task:
-            message = f"Failed to validate job spec, {per_socket} not multiple of {per_task}."
-            return differ("gpu-sums", message, socket_names, task_names)
-        tasks = gres.per_socket // gres.per_task
-        if not job.ntasks_per_socket:
-            job.ntasks_per_socket = tasks
-        elif job.ntasks_per_socket != tasks:
-            message = (
-                f"Failed to validate job spec. Based on {per_socket} and {per_task} requested number of tasks per"
-                " sockets differ from --ntasks-per-socket."
-            )
-            return differ("gpu-tasks", message, socket_names, task_names, _given(values, "ntasks-per-socket"))
+    for count, shown, names, place in (
+        (gres.per_node, per_node, node_names, "node"),
+        (gres.per_socket, per_socket, socket_names, "socket"),
+    ):
+        if count and gres.per_task:
+            if count % gres.per_task:
+                message = f"Failed to validate job spec, {shown} not multiple of {per_task}."
+                return differ("gpu-sums", message, names, task_names)
+            tasks = count // gres.per_task
+            if not getattr(job, f"ntasks_per_{place}"):
+                setattr(job, f"ntasks_per_{place}", tasks)
+            elif getattr(job, f"ntasks_per_{place}") != tasks:
+                message = (
+                    f"Failed to validate job spec. Based on {shown} and {per_task} requested number of tasks per"
+                    f" {'node' if place == 'node' else 'sockets'} differ from --ntasks-per-{place}."
+                )
+                return differ("gpu-tasks", message, names, task_names, _given(values, f"ntasks-per-{place}"))
     if gres.cpus_per and gres.per_task:
         cpus = gres.cpus_per * gres.per_task
         if not job.cpus_per_task:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sbatchlint.slurm.foreign import bsub, pbs
-from sbatchlint.slurm.foreign.option_words import Translation, given_options
+from sbatchlint.slurm.foreign.option_words import OptionParser, Translation
 from sbatchlint.slurm.grammar import Refusal, refusals
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine, Readable, Token, read_words
 from sbatchlint.slurm.model import ForeignSetting, Problem
@@ -172,7 +172,8 @@ def _translate(
             problem = Problem(found.fault.kind, span, message, written, line, (), None)
             translation.problems.append((found.fault.start, problem))
     if magic == "#BSUB":
-        given_options(translation, words, bsub.DIALECT, bsub.set_option)
+        OptionParser(translation, words, bsub.DIALECT, bsub.set_option).run()
     else:
-        given_options(translation, words, pbs.DIALECT if with_directory else pbs.OLD_DIALECT, pbs.set_option)
+        dialect = pbs.DIALECT if with_directory else pbs.OLD_DIALECT
+        OptionParser(translation, words, dialect, pbs.set_option).run()
     return translation

@@ -99,20 +99,12 @@ class Translation:
 SetOption = Callable[[Translation, ForeignOption], None]
 
 
-def given_options(
-    translation: Translation,
-    words: Sequence[tuple[DirectiveLine, Token]],
-    dialect: Dialect,
-    set_option: SetOption,
-) -> None:
+class OptionParser:
     """Parses the words as one argument vector and calls `set_option` for each option.
 
     sbatch exits at the first problem; the rest is read as well, because it shows what the script is meant to set.
     """
-    _Parser(translation, words, dialect, set_option).run()
 
-
-class _Parser:
     def __init__(
         self,
         translation: Translation,

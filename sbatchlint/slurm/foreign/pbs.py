@@ -102,8 +102,6 @@ _COUNT = Regex(r"\s*\+?[0-9]+", re.ASCII)
 class _Resources:
     """The list of a `-l`. `pro`: resources of each node, from a `select` of PBS Pro."""
 
-    __slots__ = ("gpus", "option", "pro", "string", "translation")
-
     def __init__(self, translation: Translation, option: ForeignOption, string: str) -> None:
         self.translation = translation
         self.option = option

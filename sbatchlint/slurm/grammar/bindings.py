@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.numbers import is_number, parse_integer
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 
 _DIGITS = Regex(r"[0-9]+", re.ASCII)
@@ -20,8 +20,7 @@ _LONG = Regex(r"[ \t\n\v\f\r]*[+-]?[0-9]+", re.ASCII)
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
     """See `grammar.refusals`."""
-    judge = _JUDGES.get(option)
-    return None if judge is None else judge(value, version)
+    return _JUDGES[option](value, version) if option in _JUDGES else None
 
 
 def _choice(message: str, reason: str, instead: str | None = None) -> Refusal:
@@ -117,9 +116,7 @@ def _is_gpu_frequency(item: str) -> bool:
     if equals and name != "memory":
         return False
     text = value if equals else item
-    if not equals and text in ("verbose", ""):
-        return True
-    if text in ("low", "medium", "high", "highm1"):
+    if text in ("low", "medium", "high", "highm1") or not equals and text in ("verbose", ""):
         return True
     return _DIGITS.fullmatch(text) is not None and parse_integer(text[:20]) < 2**63 - 1
 
@@ -143,24 +140,15 @@ def _gpu_bind(value: str, version: str) -> Refusal | None:
 
 
 def _binding_meant(value: str, version: str) -> str | None:
-    for start, right in (
-        ("single", "single:"),
-        ("per_task", "per_task:"),
-        ("per-task", "per_task:"),
-        ("map_gpu", "map_gpu:"),
-        ("mask_gpu", "mask_gpu:"),
-        ("map", "map_gpu:"),
-        ("mask", "mask_gpu:"),
-    ):
-        rest = value[len(start) :].lstrip(":= ")
-        if (
-            value.lower().startswith(start)
-            and rest
-            and value[len(start)] in ":= "
-            and _is_binding(right + rest, version)
-        ):
-            return right + rest
-    return None
+    """The binding plainly meant, as `per_task:1` by `per-task=1`; None if unknown."""
+    flags = re.ASCII | re.IGNORECASE | re.DOTALL
+    found = re.fullmatch("(single|per[_-]task|map(?:_gpu)?|mask(?:_gpu)?)[:= ]+([^:= ].*)", value, flags)
+    if found is None:
+        return None
+    kind = found.group(1).lower().replace("-", "_")
+    meant = f"{kind}_gpu:" if kind in ("map", "mask") else f"{kind}:"
+    meant += found.group(2)
+    return meant if _is_binding(meant, version) else None
 
 
 def _is_resource(name: str, old: bool) -> bool:
@@ -217,7 +205,8 @@ def _is_list(string: str, hexadecimal: bool, head: str, version: str) -> bool:
 
 
 def _mem_bind(value: str, version: str) -> Refusal | None:
-    for word in _binding_words(value):
+    # words separated by `;`, and by commas except before a number of a list
+    for word in re.split(";|,(?![0-9]|[0-9a-fA-F]*(?:,|$))", value):
         folded = word.lower()
         if folded == "help":
             return _choice("Memory bind options:", "help prints a text and ends sbatch")
@@ -252,23 +241,6 @@ def _listed_fault(item: str, name: str) -> str | None:
 
 
 _MEMORY = frozenset({"p", "prefer", "q", "quiet", "v", "verbose", "no", "none", "rank", "local"})
-
-
-def _binding_words(value: str) -> list[str]:
-    """The words separated by `;`, and by commas except before a number of a list."""
-    found: list[str] = []
-    word = ""
-    for at, character in enumerate(value):
-        if character == ";" or character == "," and not _is_listed(value[at + 1 :]):
-            found.append(word)
-            word = ""
-        else:
-            word += character
-    return [*found, word]
-
-
-def _is_listed(string: str) -> bool:
-    return is_number(string[:1]) or re.match(r"[0-9a-fA-F]*(?:,|$)", string, re.ASCII) is not None
 
 
 def _tres_bind(value: str, version: str) -> Refusal | None:

@@ -89,8 +89,7 @@ def meant(option: str, word: str, version: str) -> str | None:
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
     """See `grammar.refusals`."""
-    judge = _JUDGES.get(option)
-    return None if judge is None else judge(option, value, version)
+    return _JUDGES[option](option, value, version) if option in _JUDGES else None
 
 
 def _choice(message: str, reason: str, instead: str | None = None, stage: str = "option") -> Refusal:
@@ -104,6 +103,11 @@ def _too_new(message: str, word: str, since: str) -> Refusal:
 def _listing(names: Iterable[str]) -> str:
     each = list(names)
     return ", ".join(each[:-1]) + f" or {each[-1]}" if len(each) > 1 else each[0]
+
+
+def _with_word(words: list[str], index: int, right: str | None) -> str | None:
+    """The list with another word in one place; None without one."""
+    return ",".join([*words[:index], right, *words[index + 1 :]]) if right else None
 
 
 def _one_word(option: str, value: str, version: str) -> Refusal | None:
@@ -131,15 +135,7 @@ def _open_mode(option: str, value: str, version: str) -> Refusal | None:
 
 def hints(value: str) -> list[str]:
     """The words of `--hint`, separated by commas except before a digit."""
-    found: list[str] = []
-    word = ""
-    for at, character in enumerate(value):
-        if character == ";" or character == "," and not is_number(value[at + 1 : at + 2]):
-            found.append(word)
-            word = ""
-        else:
-            word += character
-    return [*found, word]
+    return re.split(";|,(?![0-9])", value)
 
 
 def _hint(option: str, value: str, version: str) -> Refusal | None:
@@ -150,9 +146,8 @@ def _hint(option: str, value: str, version: str) -> Refusal | None:
         if word.lower() == "help":
             return _choice("Application hint options:", "help prints a text and ends sbatch", stage="verify")
         if word.lower() not in known:
-            right = meant(option, word, version)
-            instead = ",".join([*given[:index], right, *given[index + 1 :]]) if right else None
             message = f'unrecognized --hint argument "{word}", see --hint=help'
+            instead = _with_word(given, index, meant(option, word, version))
             return _choice(message, f"--hint takes {_listing(known)}", instead, "verify")
     return None
 
@@ -179,8 +174,7 @@ def _gres_flags(option: str, value: str, version: str) -> Refusal | None:
             message = "--gres-flags=allow-task-sharing is only used with srun."
             return _choice(message, "allow-task-sharing is a flag of srun")
         if word.lower() not in known:
-            right = meant(option, word, version)
-            instead = ",".join([*given[:index], right, *given[index + 1 :]]) if right else None
+            instead = _with_word(given, index, meant(option, word, version))
             return _choice(f"Invalid --gres-flags specification: {word}", _KNOWS[option], instead)
     folded = {word.lower() for word in given}
     for first, second in (
@@ -220,9 +214,7 @@ def _propagate(option: str, value: str, version: str) -> Refusal | None:
         if word.removeprefix("RLIMIT_") in limits:
             continue
         right = meant(option, word.upper().removeprefix("RLIMIT_"), version)
-        instead = None
-        if right is not None and (len(given) == 1 or right in limits):
-            instead = ",".join([*given[:index], right, *given[index + 1 :]])
+        instead = _with_word(given, index, right if len(given) == 1 or right in limits else None)
         if word in ("ALL", "NONE"):
             reason = f"{word} stands alone"
         elif right is not None and right.upper() == word.upper():
@@ -241,14 +233,10 @@ _PACK = ("pack", "nopack")
 
 def plane_size(value: str) -> int | None:
     """The size of a `--distribution=plane=SIZE`; None for all other values."""
-    size = _after_equals(value) if value[:5].lower() == "plane" else ""
+    size = value.partition("=")[2] if value[:5].lower() == "plane" else ""
     digits = size.strip(" \t").removeprefix("+")
     number = parse_integer(digits) if is_number(digits) and len(digits) < 11 else 0
     return number if 0 < number < 2**31 and not size.endswith((" ", "\t")) else None
-
-
-def _after_equals(value: str) -> str:
-    return value.partition("=")[2]
 
 
 def distribution(value: str) -> tuple[str, ...] | None:
@@ -268,12 +256,9 @@ def distribution(value: str) -> tuple[str, ...] | None:
         return ()
     if len(fields) == 1 and fields[0] in ("arbitrary", "hostfile"):
         return ("arbitrary",)
-    if fields[0] == "*":
-        fields[0] = "block"
-    if len(fields) > 1 and fields[1] == "*":
-        fields[1] = "cyclic"
-    if len(fields) > 2 and fields[2] == "*":
-        fields[2] = fields[1]
+    for level, field in enumerate(fields):
+        if field == "*":
+            fields[level] = ("block", "cyclic", fields[1])[level] if level else "block"
     if fields[0] not in _NODE_LEVEL or not set(fields[1:]) <= set(_CORE_LEVEL):
         return None
     return tuple(fields)

@@ -40,27 +40,17 @@ class Term(NamedTuple):
     end: int
 
 
-class Dependency(NamedTuple):
-    """A parsed value: its terms, and whether one of them suffices (`?`)."""
-
-    terms: tuple[Term, ...]
-    any: bool
+class DependencyFault(Exception):
+    """A value is refused. `args[0]`: what is wrong with it."""
 
 
-class DependencyFault(NamedTuple):
-    """Why a value is refused: the offset in the value, and what is wrong there."""
-
-    at: int
-    reason: str
-
-
-def parse(string: str, version: str) -> Dependency | DependencyFault:
-    """The parsed value; without terms for `0` and the empty value.
+def parse(string: str, version: str) -> tuple[Term, ...]:
+    """The terms of a value; none for `0` and the empty value. Raises DependencyFault.
 
     An array expression (`5_[1-3]`) becomes a term for each of its tasks.
     """
     if string in ("", "0"):
-        return Dependency((), False)
+        return ()
     return _Parser(string, not is_before(version, "25.11")).read()
 
 
@@ -72,59 +62,44 @@ class _Parser:
         self.strict = strict
         self.terms: list[Term] = []
         self.sign = ""
-        self.any = False
 
-    def read(self) -> Dependency | DependencyFault:
+    def read(self) -> tuple[Term, ...]:
         text = self.text
         at = 0
         while True:
             if text[at : at + 9].lower() == "singleton":
-                end = at + 9
-                state = self.state(end)
-                if isinstance(state, DependencyFault):
-                    return state
-                self.terms.append(Term("singleton", 0, None, 0, False, at, state))
-                at = state
+                end = self.state(at + 9)
+                self.terms.append(Term("singleton", 0, None, 0, False, at, end))
+                at = end
                 bare = False
             elif ":" not in text[at:] and is_number(text[at : at + 1]):
                 term = self.job(at, "afterany", 0, True)
-                if isinstance(term, DependencyFault):
-                    return term
                 self.terms.append(term)
                 at = term.end
                 bare = True
             else:
                 found = _TYPE.match(text, at)
                 if found is None or text.find(":", at) < 0:
-                    return DependencyFault(at, self.no_type(at))
+                    raise DependencyFault(self.no_type(at))
                 name = found.group().lower()
                 colon = text.find(":", at)
                 if colon != found.end() and name != "afterburstb":
-                    return DependencyFault(at, self.no_type(at))
-                listed = self.jobs(at, colon + 1, "afterburstbuffer" if name == "afterburstb" else name)
-                if isinstance(listed, DependencyFault):
-                    return listed
-                at = listed
+                    raise DependencyFault(self.no_type(at))
+                at = self.jobs(at, colon + 1, "afterburstbuffer" if name == "afterburstb" else name)
                 bare = False
             sign = text[at : at + 1]
             if sign not in (",", "?") or not sign:
                 break
-            if self.strict:
-                expected = "," if bare else self.sign
-                if expected and sign != expected:
-                    return DependencyFault(
-                        at, "`,` and `?` cannot be mixed" if not bare else "`?` cannot follow a bare job ID"
-                    )
-                self.sign = sign
-            elif bare and sign == "?":
-                return DependencyFault(at, "`?` cannot follow a bare job ID")
-            if sign == "?":
-                self.any = True
+            if bare and sign == "?":
+                raise DependencyFault("`?` cannot follow a bare job ID")
+            if self.strict and not bare and self.sign not in ("", sign):
+                raise DependencyFault("`,` and `?` cannot be mixed")
+            self.sign = sign
             at += 1
         rest = text[at:]
         if rest and (self.strict or self.terms[-1].type == "singleton" or self.terms[-1].bare):
-            return DependencyFault(at, f"`{rest}` cannot follow a {'job ID' if self.terms[-1].job else 'term'}")
-        return Dependency(tuple(self.terms), self.sign == "?" if self.strict else self.any)
+            raise DependencyFault(f"`{rest}` cannot follow a {'job ID' if self.terms[-1].job else 'term'}")
+        return tuple(self.terms)
 
     def no_type(self, at: int) -> str:
         text = self.text
@@ -141,13 +116,11 @@ class _Parser:
             return f"{word} names no job"
         return f"`{word}` is not a type of dependency"
 
-    def jobs(self, start: int, at: int, name: str) -> int | DependencyFault:
+    def jobs(self, start: int, at: int, name: str) -> int:
         """Reads the jobs of one term; returns the offset of their end."""
         minutes = 0
         while True:
             term = self.job(at, name, minutes, False)
-            if isinstance(term, DependencyFault):
-                return term
             self.terms.append(term._replace(start=start))
             minutes = term.minutes
             at = term.end
@@ -156,13 +129,13 @@ class _Parser:
             at += 1
             start = at
 
-    def job(self, at: int, name: str, minutes: int, bare: bool) -> Term | DependencyFault:
+    def job(self, at: int, name: str, minutes: int, bare: bool) -> Term:
         text = self.text
         found = _NUMBER.match(text, at)
         number = parse_integer(found.group(1)) if found is not None else 0
         if found is None or number % 2**32 == 0:
             shown = re.split(r"[:,?+(]", text[at:], maxsplit=1)[0]
-            return DependencyFault(at, f"`{shown}` is not a job ID" if shown else "a job ID is missing")
+            raise DependencyFault(f"`{shown}` is not a job ID" if shown else "a job ID is missing")
         end = found.end()
         task: int | None = None
         if text[end : end + 1] == "_":
@@ -176,35 +149,34 @@ class _Parser:
                 elif inner is not None:
                     task, end = parse_integer(inner.group(1)), inner.end()
                 elif self.strict or text[end + 1 : end + 2] == "[":
-                    return DependencyFault(end, "the task of the array is missing")
+                    raise DependencyFault("the task of the array is missing")
                 else:
                     task, end = 0, end + 1
         if bare:
             following = text[end : end + 1]
             if following not in ("", ",") and not (self.strict and following == "?"):
                 if following == "?":
-                    return DependencyFault(end, "`?` cannot follow a bare job ID")
-                return DependencyFault(end, f"`{text[end:]}` cannot follow a job ID")
+                    raise DependencyFault("`?` cannot follow a bare job ID")
+                raise DependencyFault(f"`{text[end:]}` cannot follow a job ID")
             return Term(name, number, task, 0, True, at, end)
         if not self.strict and text[end : end + 1] not in ("", ",", "?", ":", "+", "("):
-            return DependencyFault(end, f"`{text[end:]}` cannot follow a job ID")
+            raise DependencyFault(f"`{text[end:]}` cannot follow a job ID")
         if text[end : end + 1] == "+":
             delay = _NUMBER.match(text, end + 1)
             if delay is None or parse_integer(delay.group(1)) <= 0:
-                return DependencyFault(end, "`+` needs a number of minutes above 0")
+                raise DependencyFault("`+` needs a number of minutes above 0")
             minutes, end = parse_integer(delay.group(1)), delay.end()
-        state = self.state(end)
-        if isinstance(state, DependencyFault):
-            return state
-        return Term(name, number, task, minutes, False, at, state)
+        return Term(name, number, task, minutes, False, at, self.state(end))
 
-    def state(self, at: int) -> int | DependencyFault:
+    def state(self, at: int) -> int:
         """The offset after a `(STATE)`, which may be anywhere in the rest."""
         opened = self.text.find("(", at)
         if opened < 0:
             return at
         closed = self.text.find(")", at)
-        return DependencyFault(opened, "`(` is not closed") if closed < 0 else closed + 1
+        if closed < 0:
+            raise DependencyFault("`(` is not closed")
+        return closed + 1
 
 
 # Frequent mistakes for a type, or for the sign between a type and a job.
@@ -251,12 +223,19 @@ def corrected(string: str) -> str | None:
             folded = known
         found.append(f"{folded}:{jobs.rstrip(':')}")
     value = "".join(found)
-    return value if value != string and isinstance(parse(value, "26.05"), Dependency) else None
+    return value if value != string and _reason(value, "26.05") is None else None
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:
     """See `grammar.refusals`. Whether the jobs exist depends on the cluster."""
-    read = parse(value, version)
-    if isinstance(read, Dependency):
-        return None
-    return Refusal("dependency", _MESSAGE, read.reason, corrected(value), "controller")
+    reason = _reason(value, version)
+    return None if reason is None else Refusal("dependency", _MESSAGE, reason, corrected(value), "controller")
+
+
+def _reason(value: str, version: str) -> str | None:
+    """Why a value is refused; None if it is not."""
+    try:
+        parse(value, version)
+    except DependencyFault as fault:
+        return str(fault)
+    return None

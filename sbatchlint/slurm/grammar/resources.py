@@ -6,6 +6,7 @@ to 26.05), `_validate_tres_per_task()` (src/common/slurm_opt.c, 23.02 to 26.05) 
 """
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from sbatchlint.slurm.grammar import Refusal
@@ -37,7 +38,6 @@ class Item(NamedTuple):
 class ResourceFault(NamedTuple):
     """Why an item is refused: the reason, the message of Slurm, and the stage (`verify` or `controller`)."""
 
-    text: str
     reason: str
     message: str
     stage: str = "verify"
@@ -67,28 +67,25 @@ def gres_items(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     if folded == "none":
         return ()
     if folded in ("help", "list"):
-        return ResourceFault(string, f"{folded} prints a text and ends sbatch", "Valid gres options are:")
+        return ResourceFault(f"{folded} prints a text and ends sbatch", "Valid gres options are:")
     prefix = "gres:" if is_before(version, "23.11") else "gres/"
-    return _read([item.removeprefix(prefix) for item in string.split(",")], version)
+    return _collected(gres_item(item.removeprefix(prefix), version) for item in string.split(","))
 
 
 def gpu_list(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     """The items of `--gpus` or `--gpus-per-*`: `N`, `TYPE:N` or `TYPE`, all named `gpu`; `gpu:4` has the type gpu."""
-    read = _read([f"gpu:{item}" for item in string.split(",") if item], version)
-    if isinstance(read, ResourceFault):
-        return read._replace(text=read.text[4:])
-    return tuple([item._replace(text=item.text[4:]) for item in read])
+    read = _collected(gres_item(f"gpu:{item}", version) for item in string.split(",") if item)
+    return read if isinstance(read, ResourceFault) else tuple([item._replace(text=item.text[4:]) for item in read])
 
 
-def _read(texts: list[str], version: str) -> tuple[Item, ...] | ResourceFault:
+def _collected(reads: Iterable[Item | ResourceFault | None]) -> tuple[Item, ...] | ResourceFault:
     """The items, or the first fault; those of sbatch come before those of slurmctld."""
     found: list[Item] = []
     late: ResourceFault | None = None
-    for text in texts:
-        read = gres_item(text, version)
+    for read in reads:
         if isinstance(read, Item):
             found.append(read)
-        elif isinstance(read, ResourceFault):
+        elif read is not None:
             if read.stage == "verify":
                 return read
             late = late or read
@@ -108,54 +105,54 @@ def gres_item(string: str, version: str) -> Item | ResourceFault | None:
     number = count(last)
     if not sign:
         if number is None and "/" in last and last != "gres/":
-            return ResourceFault(string, "the type comes after a colon, NAME:TYPE", _GRES)
+            return ResourceFault("the type comes after a colon, NAME:TYPE", _GRES)
         if number is None:
             return Item(last, "", 1, string)
         # sbatch skips a bare number; slurmctld finds no name in it.
-        return ResourceFault(string, "the name is missing", _CONTROLLER, "controller") if number else None
+        return ResourceFault("the name is missing", _CONTROLLER, "controller") if number else None
     if not last:
-        return ResourceFault(string, "the number is missing", _TRES)
+        return ResourceFault("the number is missing", _TRES)
     name, second, kind = head.partition(":")
     if number is None:
         if second or sign == "=":
-            return ResourceFault(string, f"`{last}` is not a number", _TRES)
+            return ResourceFault(f"`{last}` is not a number", _TRES)
         number, kind = 1, last
     if not name:
-        return ResourceFault(string, "the name is missing", _CONTROLLER, "controller") if number else None
+        return ResourceFault("the name is missing", _CONTROLLER, "controller") if number else None
     if name == "gres":
-        return ResourceFault(string, "the prefix is `gres/` since Slurm 23.11", _GRES)
+        return ResourceFault("the prefix is `gres/` since Slurm 23.11", _GRES)
     if "/" in name and number:
-        return ResourceFault(string, "the type comes after a colon, NAME:TYPE", _GRES)
+        return ResourceFault("the type comes after a colon, NAME:TYPE", _GRES)
     return Item(name, kind, number, string)
 
 
 def _old_item(string: str, message: str) -> Item | ResourceFault:
     """The item before 23.11, with colons only. slurmctld parses the text after the last one again, more strictly."""
     if not string:
-        return ResourceFault(string, "an item is empty", _CONTROLLER, "controller")
+        return ResourceFault("an item is empty", _CONTROLLER, "controller")
     name, colon, rest = string.partition(":")
     asks = not colon or _old_count(rest.rpartition(":")[2]) != 0
     if asks and (not name or not name.strip("0123456789") or "=" in name or "/" in name):
         reason = "the name is missing"
         if "=" in name or "/" in name:
             reason = "the number needs a colon before it" if "=" in name else "the prefix `gres/` is new in Slurm 23.11"
-        return ResourceFault(string, reason, _GRES)
+        return ResourceFault(reason, _GRES)
     if not colon:
         return Item(name, "", 1, string)
     kind, second, last = rest.partition(":")
     if second:
         if not kind or not last:
             what = "the type is missing" if not kind else "the number is missing"
-            return ResourceFault(string, what, _GRES)
+            return ResourceFault(what, _GRES)
         number = _old_count(last)
         if number is None:
-            return ResourceFault(string, f"`{last}` is not a number", message)
+            return ResourceFault(f"`{last}` is not a number", message)
         return Item(name, kind, number, string)
     if not rest:
-        return ResourceFault(string, "the number is missing", message)
+        return ResourceFault("the number is missing", message)
     number = _old_count(rest)
     if number is None and is_number(rest[0]):
-        return ResourceFault(string, f"`{rest}` is not a number", _CONTROLLER, "controller")
+        return ResourceFault(f"`{rest}` is not a number", _CONTROLLER, "controller")
     return Item(name, rest, 1, string) if number is None else Item(name, "", number, string)
 
 
@@ -182,20 +179,9 @@ def tres_items(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     old = is_before(version, "23.11")
     for name in FORBIDDEN:
         if f",{name}:" in folded if old else f",{name}" in folded or folded.startswith(name):
-            return ResourceFault(
-                name, f"{name} cannot be requested per task", f"Invalid TRES for --tres-per-task: {name}"
-            )
-    found: list[Item] = []
-    late: ResourceFault | None = None
-    for item in string.split(","):
-        read = (_old_tres if old else _tres)(item, version) if item else None
-        if isinstance(read, ResourceFault):
-            if read.stage == "verify":
-                return read._replace(text=item)
-            late = late or read._replace(text=item)
-        elif read is not None:
-            found.append(read._replace(text=item))
-    return tuple(found) if late is None else late
+            return ResourceFault(f"{name} cannot be requested per task", f"Invalid TRES for --tres-per-task: {name}")
+    reads = ((item, (_old_tres if old else _tres)(item, version)) for item in string.split(",") if item)
+    return _collected(read._replace(text=item) if isinstance(read, Item) else read for item, read in reads)
 
 
 def _tres(item: str, version: str) -> Item | ResourceFault | None:
@@ -208,9 +194,9 @@ def _tres(item: str, version: str) -> Item | ResourceFault | None:
     if name == "cpu":
         number = _leading(last)
         if not 0 < number < 2**31 and not is_release(version, "23.11"):
-            return ResourceFault(item, "cpu needs a number above 0", f"Invalid --tres-per-task=cpu={number}")
+            return ResourceFault("cpu needs a number above 0", f"Invalid --tres-per-task=cpu={number}")
         if sign and count(last) is None:
-            return ResourceFault(item, f"`{last}` is not a number", _CONTROLLER, "controller")
+            return ResourceFault(f"`{last}` is not a number", _CONTROLLER, "controller")
     elif name.partition("/")[0] not in ("license", "ic"):
         # A bare name requests nothing, and so does a count of 0; `x/y` requests one.
         if not sign:
@@ -220,7 +206,7 @@ def _tres(item: str, version: str) -> Item | ResourceFault | None:
         if count(last) == 0:
             return None
         reason = "a GRES is written gres/NAME=N" if name else "the name is missing"
-        return ResourceFault(item, reason, _CONTROLLER, "controller")
+        return ResourceFault(reason, _CONTROLLER, "controller")
     return Item(re.sub(r"^license:", "license/", name), "", count(last) or 1, item)
 
 
@@ -230,9 +216,9 @@ def _old_tres(item: str, version: str) -> Item | ResourceFault | None:
     if kind == "gres" and sign:
         return gres_item(rest, version)
     if not sign or kind not in (*FORBIDDEN, "cpu", "license", "ic"):
-        return ResourceFault(item, "Slurm before 23.11 wants cpu:N or gres:NAME:N", _CONTROLLER, "controller")
+        return ResourceFault("Slurm before 23.11 wants cpu:N or gres:NAME:N", _CONTROLLER, "controller")
     if kind == "cpu" and not 0 < _leading(rest) < 2**31:
-        return ResourceFault(item, "cpu needs a number above 0", f"Invalid --tres-per-task=cpu:{_leading(rest)}")
+        return ResourceFault("cpu needs a number above 0", f"Invalid --tres-per-task=cpu:{_leading(rest)}")
     name, _, last = rest.rpartition(":")
     return Item(f"{kind}/{name}" if name else kind, "", count(last) or 1, item)
 
@@ -248,7 +234,7 @@ def licences(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
     message = "Batch job submission failed: Invalid license specification"
     alternatives = "|" in string and not is_before(version, "25.05")
     if alternatives and re.search(r"[,;(]", string):
-        return ResourceFault(string, "`|` cannot be mixed with `,`", message, "controller")
+        return ResourceFault("`|` cannot be mixed with `,`", message, "controller")
     found: list[Item] = []
     for item in re.split(r"[|]" if alternatives else r"[,;]", string):
         if not item:
@@ -258,10 +244,10 @@ def licences(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
             return ()
         for sign, since in (("=", "23.11"), ("|", "25.05"), ("(", "25.05")):
             if sign in item and is_before(version, since):
-                return ResourceFault(item, f"`{sign}` is new in Slurm {since}", message, "controller")
+                return ResourceFault(f"`{sign}` is new in Slurm {since}", message, "controller")
         parts = re.split(r"[:=]", item, maxsplit=1)
         if re.search(r"\s", parts[0]):
-            return ResourceFault(item, "a space cannot be part of a name", message, "controller")
+            return ResourceFault("a space cannot be part of a name", message, "controller")
         number = 1
         if len(parts) > 1:
             digits = re.match(r"\s*([+-]?[0-9]+)", parts[1], re.ASCII)
@@ -271,7 +257,7 @@ def licences(string: str, version: str) -> tuple[Item, ...] | ResourceFault:
                 return ()
             number = parse_integer(digits.group(1)) if digits is not None else 0
             if rest or number < 0 or digits is None and not is_before(version, "25.11"):
-                return ResourceFault(item, f"`{parts[1]}` is not a number", message, "controller")
+                return ResourceFault(f"`{parts[1]}` is not a number", message, "controller")
         found.append(Item(parts[0], "", number, item))
     return tuple(found)
 
@@ -327,9 +313,9 @@ def _first_by_task(value: str, version: str) -> tuple[Item, ...] | ResourceFault
     first, *others = value.split(",")
     for name in FORBIDDEN:
         if f",{name}" in value.lower():
-            return ResourceFault(value, f"`{name}` is read as a TRES", f"Invalid TRES for --tres-per-task: {name}")
+            return ResourceFault(f"`{name}` is read as a TRES", f"Invalid TRES for --tres-per-task: {name}")
     if not first:
-        return ResourceFault(value, "the number is missing", _TRES)
+        return ResourceFault("the number is missing", _TRES)
     read = gpu_list(first, version)
     if isinstance(read, ResourceFault) or read and not read[0].count:
         return read
@@ -337,7 +323,7 @@ def _first_by_task(value: str, version: str) -> tuple[Item, ...] | ResourceFault
         found = re.search("[/:=]", item)
         kind = item[: found.start()] if found is not None else ""
         if found is not None and kind not in _NAMED and count(item[found.end() :]) != 0:
-            return ResourceFault(item, "Slurm before 24.05 accepts only one type", _CONTROLLER, "controller")
+            return ResourceFault("Slurm before 24.05 accepts only one type", _CONTROLLER, "controller")
     return read
 
 
@@ -350,5 +336,5 @@ def _by_task(value: str) -> tuple[Item, ...] | ResourceFault:
     for item in value.split(","):
         number = item.rpartition(":")[2]
         if re.match(r"\s*-0*[1-9]", number, re.ASCII):
-            return ResourceFault(item, f"`{number}` is not a number", _TRES)
+            return ResourceFault(f"`{number}` is not a number", _TRES)
     return ()

@@ -32,12 +32,13 @@ DEFAULT_SECONDS = 60
 class EarlySignal(NamedTuple):
     """The signal before the end of a job: `name` without SIG, the number in digits without a name; `seconds`.
 
-    `batch`: only to the batch shell, otherwise only to the steps.
+    `batch`: only to the batch shell, otherwise only to the steps. `reservation`: also at the end of a reservation.
     """
 
     name: str
     seconds: int
     batch: bool
+    reservation: bool
 
 
 def names(version: str) -> frozenset[str]:
@@ -50,10 +51,11 @@ def early_signal(string: str | None, version: str = "26.05") -> EarlySignal | No
     if string is None:
         return None
     at = 0
-    batch = False
-    for letter in "RBR":  # R: also at the end of a reservation
+    batch = reservation = False
+    for letter in "RBR":
         if string[at : at + 1].upper() == letter:
             batch = batch or letter == "B"
+            reservation = reservation or letter == "R"
             at += 1
     if string[at : at + 1] == ":":
         at += 1
@@ -69,11 +71,11 @@ def early_signal(string: str | None, version: str = "26.05") -> EarlySignal | No
     if not number:
         return None
     if not sign:
-        return EarlySignal(name, DEFAULT_SECONDS, batch)
+        return EarlySignal(name, DEFAULT_SECONDS, batch, reservation)
     seconds, end = strtol(delay)
     if end != len(delay) or not 0 <= seconds < 65536:
         return None
-    return EarlySignal(name, seconds, batch)
+    return EarlySignal(name, seconds, batch, reservation)
 
 
 def refusal(option: str, value: str, version: str) -> Refusal | None:

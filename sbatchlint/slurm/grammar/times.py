@@ -9,7 +9,7 @@ from functools import lru_cache
 from sbatchlint.slurm.grammar import Refusal
 from sbatchlint.slurm.grammar.numbers import int32, strtol
 from sbatchlint.slurm.versions import is_before
-from sbatchlint.source.numbers import parse_integer
+from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
 # The result of `minutes` for no limit, which is also written as 0.
@@ -53,15 +53,11 @@ def limit_seconds(string: str) -> int | None:
         # `-5` is read as -5 days, and `1-` as one day.
         numbers = [_c_int(days)] if days else [_c_int(f"-{fields[0]}")]
         numbers += [_c_int(field) for field in (fields if days else fields[1:]) if field]
-        count, hours, mins, secs = (*numbers, 0, 0, 0)[:4]
-        total = count * 86400 + hours * 3600 + mins * 60 + secs
     else:
         numbers = [_c_int(field) for field in fields]
-        if len(numbers) == 3:
-            total = numbers[0] * 3600 + numbers[1] * 60 + numbers[2]
-        else:
-            total = numbers[0] * 60 + (numbers[1] if len(numbers) == 2 else 0)
-    total = int32(total)
+        numbers = [0, *numbers] if len(numbers) == 3 else [0, 0, *numbers]
+    count, hours, mins, secs = (*numbers, 0, 0, 0)[:4]
+    total = int32(count * 86400 + hours * 3600 + mins * 60 + secs)
     # -2 is what the function returns for a value that it refuses.
     return None if total == -2 else total
 
@@ -74,8 +70,7 @@ def _c_int(string: str) -> int:
 def refusal(option: str, value: str, version: str) -> Refusal | None:
     """The refusal of a limit or a moment by a release; see `grammar.refusals`."""
     if option in ("begin", "deadline"):
-        fault = timestamp_fault(value, version)
-        if fault is None:
+        if is_moment(value, version):
             return None
         reason, instead = _moment(value, version)
         return Refusal("time", f"Invalid --{option} specification", reason, instead)
@@ -153,35 +148,29 @@ def duration(seconds: int, unit: int = 3600) -> str:
     return f"{hours}:{rest:02d}:{secs:02d}"
 
 
-_WORDS = ("today", "tomorrow", "midnight", "noon", "elevenses", "fika", "teatime")
-_DELTAS = ("seconds", "second", "minutes", "minute", "hours", "hour", "days", "day", "weeks", "week")
+# What a moment consists of: a word, `now` with an amount, a time of day, a date.
+_WORD = Regex("today|tomorrow|midnight|noon|elevenses|fika|teatime", re.ASCII | re.IGNORECASE)
+_NOW = Regex(
+    r"now[ \t]*(?:(?=\n|\Z)|[+-](?:[ \t\v\f\r]*[0-9])+[ \t\v\f\r]*"
+    r"(?:(?:second|minute|hour|day|week)s?|(?=\n|\Z)))",
+    re.ASCII | re.IGNORECASE,
+)
+_MINUTES = r":[0-5][0-9](?::[0-5][0-9]|(?!:))[ \t\n\v\f\r]*+"
+_CLOCK = Regex(rf"(?:0?[0-9]|1[0-2]){_MINUTES}[ap]m|(?:2[0-3]|[01]?[0-9]){_MINUTES}(?![ap]m)", re.ASCII | re.IGNORECASE)
+_DAY = "(?:0[1-9]|[12][0-9]|3[01]|[1-9](?![0-9]))"
+_ISO_DATE = Regex(rf"[0-9]{{4}}-(?:0[1-9]|1[0-2])-{_DAY}", re.ASCII)
+_DATE = Regex(rf"(?:0[1-9]|1[0-2]|[1-9](?![0-9]))[./]?{_DAY}[./]?(?:[0-9]{{2}}|(?![0-9]))", re.ASCII)
 
 
-class _UnreadableMoment(Exception):
-    """A moment that cannot be parsed. `args[0]`: where, as sbatch counts; -1 without a place."""
-
-
-def timestamp_fault(string: str, version: str = "26.05") -> int | None:
-    """Where a moment cannot be parsed (-1: nowhere in particular); None for a valid one.
+def is_moment(string: str, version: str = "26.05") -> bool:
+    """Whether sbatch reads a value as a point in time (`parse_time()`).
 
     Words, `HH:MM[:SS] [AM|PM]`, `MMDD[YY]`, `MM/DD[/YY]`, `YYYY-MM-DD`, date and time joined by blanks, `-` or `T`,
     `now+10minutes`, `uts1700000000`. What sbatch reads beyond the end of the text is taken for good.
     """
-    try:
-        return None if _moment_parts(string, version) else -1
-    except _UnreadableMoment as fault:
-        place: int = fault.args[0]
-        return place
-
-
-def _moment_parts(string: str, version: str) -> bool:
-    """parse_time(): whether it contains a time or a date. Raises _UnreadableMoment."""
     if string[:3].lower() == "uts":
         number, end = strtol(string, 3)
-        if number < 1000000 or number == 2**63 - 1 or end != len(string):
-            raise _UnreadableMoment(0)
-        return True
-    lowered = string.lower()
+        return number >= 1000000 and number != 2**63 - 1 and end == len(string)
     found = False
     at = 0
     while at < len(string) and string[at] != "\n":
@@ -189,156 +178,33 @@ def _moment_parts(string: str, version: str) -> bool:
         if string[at] in " \t-T":
             at += 1
             continue
-        word = next((word for word in _WORDS if lowered.startswith(word, at)), None)
-        if word == "elevenses" and is_before(version, "24.05"):
-            word = None
-        if word is not None:
-            found = True
-            at += len(word)
-        elif lowered.startswith("now", at):
+        if string[at : at + 3].lower() == "now":
             if at:
                 return True
-            found = True
-            at = _after_now(string)
-        elif not _digit(string, at):
-            raise _UnreadableMoment(at)
-        elif ":" in (string[at + 1 : at + 2], string[at + 2 : at + 3]):
-            found = True
-            at = _clock(string, at)
+            part = _NOW.match(string)
+        elif not is_number(string[at]):
+            part = _WORD.match(string, at)
+            if part is not None and part[0].lower() == "elevenses" and is_before(version, "24.05"):
+                return False
+        elif ":" in string[at + 1 : at + 3]:
+            part = _CLOCK.match(string, at)
         else:
-            found = True
-            at = _date(string, at)
+            is_iso = string[at + 4 : at + 5] == "-" == string[at + 7 : at + 8]
+            part = (_ISO_DATE if is_iso else _DATE).match(string, at)
+        if part is None:
+            return False
+        found, at = True, part.end()
     return found
-
-
-def _digit(string: str, at: int) -> bool:
-    return "0" <= string[at : at + 1] <= "9"
-
-
-def _after_now(string: str) -> int:
-    at = 3
-    while True:
-        letter = string[at : at + 1]
-        if letter in ("+", "-") and letter:
-            return _delta(string, at)
-        if not letter or letter == "\n":
-            return at
-        if letter not in " \t":
-            raise _UnreadableMoment(at)
-        at += 1
-
-
-def _delta(string: str, sign: int) -> int:
-    """_get_delta(): a number and a unit after `now+`, with whitespace anywhere."""
-    digits = False
-    at = sign + 1
-    while at < len(string) and string[at] != "\n":
-        if string[at] in " \t\v\f\r":
-            at += 1
-            continue
-        unit = next((unit for unit in _DELTAS if string[at : at + len(unit)].lower() == unit), None)
-        if unit is not None:
-            at += len(unit)
-            break
-        if not _digit(string, at):
-            raise _UnreadableMoment(at - 1)
-        digits = True
-        at += 1
-    if not digits:
-        raise _UnreadableMoment(sign)
-    return at
-
-
-def _two(string: str, at: int) -> int:
-    """Two digits. Raises _UnreadableMoment at a character that is not one."""
-    for place in (at, at + 1):
-        if not _digit(string, place):
-            raise _UnreadableMoment(place)
-    return parse_integer(string[at : at + 2])
-
-
-def _clock(string: str, at: int) -> int:
-    """_get_time()"""
-    hour = parse_integer(string[at])
-    at += 1
-    if string[at] != ":":
-        if not _digit(string, at):
-            raise _UnreadableMoment(at)
-        hour = hour * 10 + parse_integer(string[at])
-        at += 1
-    if hour > 23:
-        raise _UnreadableMoment(at - 2)
-    if _two(string, at + 1) > 59:
-        raise _UnreadableMoment(at + 1)
-    at += 3
-    if string[at : at + 1] == ":":
-        if _two(string, at + 1) > 59:
-            raise _UnreadableMoment(at + 1)
-        at += 3
-    while at < len(string) and string[at] in " \t\n\v\f\r":
-        at += 1
-    half = string[at : at + 2].lower()
-    if half == "pm" and hour > 12 or half == "am" and hour > 12:
-        raise _UnreadableMoment(at)
-    return at + 2 if half in ("am", "pm") else at
-
-
-def _value(string: str, at: int) -> int:
-    """The value of a digit as C computes it, for any character."""
-    return (ord(string[at]) if at < len(string) else 0) - ord("0")
-
-
-def _one_or_two(string: str, at: int) -> tuple[int, int]:
-    number = _value(string, at)
-    at += 1
-    if _digit(string, at):
-        number = number * 10 + parse_integer(string[at])
-        at += 1
-    return number, at
-
-
-def _date(string: str, at: int) -> int:
-    """_get_date()"""
-    if string[at + 4 : at + 5] == "-" and string[at + 7 : at + 8] == "-":
-        for number in range(at, at + 4):
-            if not _digit(string, number):
-                raise _UnreadableMoment(number)
-        month, at = _one_or_two(string, at + 5)
-        if not 1 <= month <= 12:
-            raise _UnreadableMoment(at - 2)
-        return _day(string, at + 1)
-    month, at = _one_or_two(string, at)
-    if not 1 <= month <= 12:
-        raise _UnreadableMoment(at - 2)
-    if string[at : at + 1] in (".", "/"):
-        at += 1
-    at = _day(string, at)
-    if string[at : at + 1] in (".", "/"):
-        at += 1
-    if _digit(string, at):
-        if not _digit(string, at + 1):
-            raise _UnreadableMoment(at + 1)
-        at += 2
-    return at
-
-
-def _day(string: str, at: int) -> int:
-    if not _digit(string, at):
-        raise _UnreadableMoment(at)
-    day, at = _one_or_two(string, at)
-    if not 1 <= day <= 31:
-        raise _UnreadableMoment(at - 2)
-    return at
 
 
 def _moment(value: str, version: str) -> tuple[str, str | None]:
     """What is wrong with a moment, and the one plainly meant, None if unknown."""
     text = value.strip()
     lowered = text.lower()
-    if lowered in _WORDS and lowered != "elevenses":
-        return "words that begin with T must be lower case", lowered
     if lowered == "elevenses":
         return "the word elevenses is new in Slurm 24.05", "11:00"
+    if _WORD.fullmatch(lowered) is not None:
+        return "words that begin with T must be lower case", lowered
     delta = re.fullmatch(r"(?:now\s*)?\+?\s*((?:[0-9]+\s*[a-z]+\s*)+)", lowered, re.ASCII)
     if delta is not None:
         seconds = _duration(delta.group(1))
@@ -351,13 +217,13 @@ def _moment(value: str, version: str) -> tuple[str, str | None]:
         if clock:
             hour = re.fullmatch("[0-9]{1,2}", clock)
             meant += f"T{clock}:00" if hour is not None else f"T{clock}"
-        if timestamp_fault(meant, version) is None:
+        if is_moment(meant, version):
             return "a date is written as YYYY-MM-DD, with T before the time", meant
     american = re.fullmatch(r"([0-9]{1,2}/[0-9]{1,2}/)20([0-9]{2})(.*)", text, re.ASCII)
-    if american is not None and timestamp_fault(meant := "".join(american.groups()), version) is None:
+    if american is not None and is_moment(meant := "".join(american.groups()), version):
         return "a year after month and day has two digits", meant
     hour = re.fullmatch(r"([0-9]{1,2})\s*([ap]m)", lowered)
-    if hour is not None and timestamp_fault(meant := f"{hour.group(1)}:00{hour.group(2)}", version) is None:
+    if hour is not None and is_moment(meant := f"{hour.group(1)}:00{hour.group(2)}", version):
         return "a time of day needs minutes", meant
     return "a start time looks like 2030-12-31T12:00:00, now+2hours or 16:00", None
 
