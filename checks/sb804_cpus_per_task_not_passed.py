@@ -33,7 +33,7 @@ from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.installs import install_of
 from sbatchlint.analysis.script.work import step_programs
 from sbatchlint.bash.trace import Invocation, exported, is_set
-from sbatchlint.bash.values import text_of
+from sbatchlint.bash.values import Pieces, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.step_cpus import NOT_INHERITING
@@ -133,10 +133,15 @@ def _binds(step: Step, dropped: frozenset[str]) -> str:
 
 def _bind_variable(step: Step) -> str | None:
     """The value of the script's own SLURM_CPU_BIND; '' where it is not set, None where it is unknown."""
-    field = dict(step.invocation.variables).get("SLURM_CPU_BIND") or exported(step.invocation, "SLURM_CPU_BIND")
+    field = _variable(step, "SLURM_CPU_BIND")
     if field is None:
         return None if is_set(step.invocation, "SLURM_CPU_BIND") else ""
     return text_of(field)
+
+
+def _variable(step: Step, name: str) -> Pieces | None:
+    """The value that an srun gets in a variable, where the script sets it to just one."""
+    return dict(step.invocation.variables).get(name) or exported(step.invocation, name)
 
 
 def _words(text: str) -> list[str]:
@@ -148,11 +153,7 @@ def _is_short(step: Step) -> bool:
     cpus = whole(step.request.value("cpus-per-task"))
     if not cpus or cpus < 2 or not step.certain or step.in_other_job or any(name in step.options for name in OWN):
         return False
-    if is_set(step.invocation, "SRUN_CPUS_PER_TASK"):
-        return False
-    if any(name == "SRUN_CPUS_PER_TASK" for name, _ in step.invocation.variables):
-        return False
-    if _is_one_thread(step):
+    if step.invocation.gets("SRUN_CPUS_PER_TASK") or text_of(_variable(step, "OMP_NUM_THREADS") or ()) == "1":
         return False
     bind = step.option("cpu-bind")
     how = _bind_variable(step) if bind is None else bind.text
@@ -171,25 +172,15 @@ def _works_here(command: Invocation) -> bool:
     return installs is None or installs.kind == "uv run"
 
 
-def _is_one_thread(step: Step) -> bool:
-    """Whether the script sets one thread per task."""
-    field = dict(step.invocation.variables).get("OMP_NUM_THREADS") or exported(step.invocation, "OMP_NUM_THREADS")
-    return field is not None and text_of(field) == "1"
-
-
 def _takes_whole_tasks(step: Step, cpus: int) -> bool:
     """Whether the step's tasks are those of the job, and not slots that several steps share."""
-    context = step.invocation.context
-    if context.background and any(name in step.options for name in ("exact", "exclusive")):
+    if step.invocation.context.background and any(name in step.options for name in ("exact", "exclusive")):
         return False
-    option = step.option("ntasks")
-    if option is None:
+    if step.option("ntasks") is None:
         return True
     job, own = step.request.effective_tasks(), step.tasks
     if own is None:
-        return (
-            step.tasks_per_node == 1 or step.request.has_option("ntasks") or step.request.has_option("ntasks-per-node")
-        )
+        return step.tasks_per_node == 1 or step.request.has_any_option(("ntasks", "ntasks-per-node"))
     return own == 1 or job is not None and own <= job
 
 

@@ -29,6 +29,7 @@ from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar.signals import EarlySignal, early_signal
 from sbatchlint.slurm.grammar.times import duration
@@ -67,20 +68,14 @@ def _kills_shell(job: Job, setting: Setting, signal: EarlySignal) -> Finding:
     dies = f"{signal.name} goes only to the batch shell, which has no trap for it: the job fails "
     dies += f"{duration(signal.seconds, 60)} before its end"
     if job.steps and signal.name in _AT_THE_END:
-        message = f"{dies}; remove `B:`"
-        return Finding(setting.span, message, "warning")
-    advice = f"add a `trap … {signal.name}`" + (" or remove `B:`" if job.steps else "")
-    return Finding(setting.span, f"{dies}; {advice}")
+        return Finding(setting.span, f"{dies}; remove `B:`", "warning")
+    return Finding(setting.span, f"{dies}; add a `trap … {signal.name}`{' or remove `B:`' if job.steps else ''}")
 
 
 def _replaces_shell(job: Job) -> bool:
     """Whether a program replaces the shell, or a trap is set for an unknown signal."""
-    for command in job.invocations:
-        if command.name == "exec" and len(command.argv) > 1:
-            return True
-        if command.name == "trap" and any(text_of(field) is None for field in command.argv[2:]):
-            return True
-    return False
+    replaced = any(len(each.argv) > 1 for each in commands_named(job, "exec"))
+    return replaced or any(text_of(field) is None for each in commands_named(job, "trap") for field in each.argv[2:])
 
 
 def _starts_no_step(job: Job) -> bool:
@@ -110,14 +105,12 @@ def _goes_nowhere(job: Job, setting: Setting, signal: EarlySignal, waiting: list
     trap = waiting[0].command
     value = setting.value_span or setting.span
     written = job.source.slice(value)
-    fix = None
-    if written == setting.text:
-        fix = Fix("send it to the batch shell", [insert(value.start, "B" if written[:2] == "R:" else "B:")], safe=True)
+    exact = written == setting.text and written[:1] not in "rR"
     return Finding(
         setting.span,
         f"{message}: the trap on line {job.line(trap.span.start)} never runs; write `B:{signal.name}@{signal.seconds}`",
         related=[(trap.span, "waits for the signal")],
-        fix=None if written[:1] in "rR" else fix,
+        fix=Fix("send it to the batch shell", [insert(value.start, "B:")], safe=True) if exact else None,
     )
 
 

@@ -98,7 +98,7 @@ def check(job: Job) -> Iterator[Finding]:
             for read in _located(job, field, reads):
                 if command.name in _HARMLESS and at > 0:
                     continue
-                what, certain = _what(command, at, field), _is_certain(command)
+                what, certain = _what(command, field), not command.context.conditional and not command.context.guards
                 if command.name in ("cd", "pushd") and _BESIDE.search(shown_text(field)):
                     # there is no such folder, so the job stays in that of the submission, which may be the right one
                     what, certain = "fails", certain and command.state.option("errexit") is not False
@@ -115,8 +115,9 @@ def check(job: Job) -> Iterator[Finding]:
     for read, found in uses.items():
         use = next((each for each in found if each.certain), found[0])
         other = is_submitted_from_elsewhere(job) or any(each.leaves for each in found)
-        fix = None if other else _fix(job, read)
-        folder = _submission_folder(job, read)
+        words = _folder_around(job, read)
+        folder = _submission_folder(job, words)
+        edits = [] if words is None or other else [replace(words, folder)]
         advice = "build the path from `$SLURM_SUBMIT_DIR`" if other else f"write `{folder}`"
         line = job.line(use.command.span.start)
         message = f"Slurm runs a copy of the script from its spool folder, so line {line} {use.what}"
@@ -126,7 +127,7 @@ def check(job: Job) -> Iterator[Finding]:
             message,
             None if use.certain else "warning",
             related=[(use.command.span, "needs the folder")],
-            fix=fix,
+            fix=Fix("use the submission folder", edits, safe=False) if edits else None,
         )
 
 
@@ -145,9 +146,9 @@ def _own_reads(job: Job) -> frozenset[Span]:
     found: set[Span] = set()
     end = len(job.source.own.text)
     for read in job.trace.reads:
-        if read.name not in _NAMES or read.context.parent is not None or read.context.phase is not Phase.BATCH:
-            continue
         context = read.context
+        if read.name not in _NAMES or context.parent is not None or context.phase is not Phase.BATCH:
+            continue
         if not context.guards and (not context.conditional or context.loops) and read.span.end <= end:
             found.add(read.span)
     return frozenset(found)
@@ -159,29 +160,20 @@ def _located(job: Job, field: Pieces, reads: frozenset[Span]) -> list[Span]:
     for at, piece in enumerate(field):
         if piece.expansion is None:
             continue
-        others = [
-            each.span
-            for each in piece.expansion.all()
-            if each.name.startswith(("$(", "`"))
-            and not (_PATH_PRINTED.match(each.name) or _FOLDER_PRINTED.match(each.name))
-        ]
-        own = [
-            each
-            for each in piece.expansion.all()
-            if each.name in _NAMES and each.span in reads and not any(other.contains(each.span) for other in others)
-        ]
+        expansions_of = list(piece.expansion.all())
+        printing = [each for each in expansions_of if each.name.startswith(("$(", "`"))]
+        others = [e.span for e in printing if not (_PATH_PRINTED.match(e.name) or _FOLDER_PRINTED.match(e.name))]
+        own = [each.span for each in expansions_of if each.name in _NAMES and each.span in reads]
+        own = [place for place in own if not any(other.contains(place) for other in others)]
         if own and (_is_folder(job, piece.expansion) or shown_text(field[at + 1 :]).startswith("/")):
-            found.extend(each.span for each in own)
+            found += own
     return found
 
 
 def _is_folder(job: Job, expansion: Expansion) -> bool:
-    for source in expansion.all():
-        if _FOLDER_PRINTED.match(source.name):
-            return True
-        if _OPERATOR.match(job.source.slice(source.span)) is not None:
-            return True
-    return False
+    return any(
+        _FOLDER_PRINTED.match(each.name) or _OPERATOR.match(job.source.slice(each.span)) for each in expansion.all()
+    )
 
 
 def _leaves(job: Job, field: Pieces, read: Span) -> bool:
@@ -192,40 +184,30 @@ def _leaves(job: Job, field: Pieces, read: Span) -> bool:
     return "/.." in shown_text(field) or re.match(r"\S*\)*[\"']?\s*\)?[\"']?/\.\.", rest) is not None
 
 
-def _is_certain(command: Invocation) -> bool:
-    return not command.context.conditional and not command.context.guards
-
-
-def _what(command: Invocation, at: int, field: Pieces) -> str:
-    rest = shown_text(field).rpartition(UNKNOWN_CHARACTER)[2]
-    rest = rest.strip("/") if rest.startswith("/") and ":" not in rest and "," not in rest else ""
+def _what(command: Invocation, field: Pieces) -> str:
+    """What becomes of a command with a path in the wrong folder, as the end of a sentence."""
     if command.name in ("cd", "pushd"):
         return "changes to that folder"
     if command.name in ("mkdir", "touch", "tee"):
         return _WRITES
-    rest = rest.partition(" ")[0]
+    rest = shown_text(field).rpartition(UNKNOWN_CHARACTER)[2]
+    rest = rest.strip("/").partition(" ")[0] if rest.startswith("/") and ":" not in rest and "," not in rest else ""
     return f"cannot find `{rest}`" if rest and rest.isprintable() else "gets a wrong path"
 
 
-def _fix(job: Job, read: Span) -> Fix | None:
+def _folder_around(job: Job, read: Span) -> Span | None:
+    """The words on one line that come to the script's folder by a read of its path."""
     line = job.source.line_of(read.start)
-    for found in _FOLDER.finditer(job.source.text, line.start, line.end):
-        if found.start() <= read.start and read.end <= found.end():
-            span = Span(*found.span())
-            return Fix("use the submission folder", [replace(span, _submission_folder(job, read))], safe=False)
-    return None
+    places = (Span(*found.span()) for found in _FOLDER.finditer(job.source.text, line.start, line.end))
+    return next((place for place in places if place.contains(read)), None)
 
 
-def _submission_folder(job: Job, read: Span) -> str:
+def _submission_folder(job: Job, words: Span | None) -> str:
     """What to write for the script's folder: with its own words as the default, if it runs without Slurm too."""
     tested = any(each.startswith("SLURM_") for each in guarded_names(job))
-    if not tested and not _RUN_WITHOUT.search(job.source.own.text):
+    if words is None or not tested and not _RUN_WITHOUT.search(job.source.own.text):
         return "$SLURM_SUBMIT_DIR"
-    line = job.source.line_of(read.start)
-    for found in _FOLDER.finditer(job.source.text, line.start, line.end):
-        if found.start() <= read.start and read.end <= found.end():
-            return f"${{SLURM_SUBMIT_DIR:-{found[0]}}}"
-    return "$SLURM_SUBMIT_DIR"
+    return f"${{SLURM_SUBMIT_DIR:-{job.source.slice(words)}}}"
 
 
 CASES = [
