@@ -91,15 +91,12 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         step = ptys.get(id(command))
         finding = _of_pty(job, step) if step is not None else _of_command(job, command)
-        if finding is not None and not _is_conditional(command):
+        starters = (command, *command.ancestors())
+        if finding is not None and not any(depends_on_test(each) or each.name == "timeout" for each in starters):
             seen.add(command.span.start)
             if finding.severity != "info" or command.name not in seen:
                 yield finding
             seen.add(command.name or "")
-
-
-def _is_conditional(command: Invocation) -> bool:
-    return any(depends_on_test(each) or each.name == "timeout" for each in (command, *command.ancestors()))
 
 
 @once
@@ -154,24 +151,25 @@ def _keeps_job_alive(job: Job, command: Invocation) -> bool:
 
 
 @once
-def _last_work(job: Job) -> int:
-    """The index of the last command that works and is not a bare shell; -1 if there is none."""
-    works = (each for each in reversed(job.invocations) if each.words and not _is_shell(each.words))
-    return next((each.index for each in works if weight(job, each) >= Weight.PROGRAM), -1)
+def _works(job: Job) -> list[int]:
+    """The indexes of the commands that work and are not bare shells."""
+    others = (each for each in job.invocations if each.words and not _is_shell(each.words))
+    return [each.index for each in others if weight(job, each) >= Weight.PROGRAM]
 
 
 def _is_after_work(job: Job, command: Invocation) -> bool:
     """Whether all work of the script has run before, so that nothing is lost with the shell."""
-    works = [each.index for each in job.invocations if each.words and not _is_shell(each.words)]
-    works = [each for each in works if weight(job, job.invocations[each]) >= Weight.PROGRAM and each != command.index]
-    return bool(works) and max(works) < command.index
+    works = [each for each in _works(job) if each != command.index]
+    return bool(works) and works[-1] < command.index
 
 
 def _of_command(job: Job, command: Invocation) -> Finding | None:
     words = command.words
     name = command.name or ""
     happens, severity = "", "warning"
-    if command.phase is Phase.TASK or name == "ssh" or name in _ENTERING or _is_entered(command):
+    # in a container, or by another program in front of it
+    entered = _is_shell(words) and (command.parent is not None or name in CONTAINERS)
+    if command.phase is Phase.TASK or name == "ssh" or name in _ENTERING or entered:
         return _of_entered(job, command)
     if name == "salloc":
         advice = "start the program with srun" if command.children else "remove this salloc"
@@ -192,22 +190,15 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
         severity = "info" if is_sample(job) else severity  # a text of commands to follow by hand
     elif name == "read" and _with_input_of_job(job).get(command.span.start):
         if not command.redirects and not command.context.loops:
-            happens = (
-                "a batch job has no terminal: `read` returns at once, with an empty value; pass the value as "
-                "an argument"
-            )
+            happens = "a batch job has no terminal: `read` returns at once, with an empty value"
+            happens = f"{happens}; pass the value as an argument"
     elif words[0][:1] != "!" and _is_shell(words) and command.parent is None and _has_input_of_job(job, command):
         if command.children:
             return None  # `apptainer shell IMAGE -c …`
         happens = f"a batch job has no terminal: `{words[0]}` gets no input and ends at once; remove this command"
-        if command.index < _last_work(job):
+        if command.index < max(_works(job), default=-1):
             severity = "info"  # it ends with 0, and what follows is done all the same
     return Finding(command.span, happens, severity) if happens else None
-
-
-def _is_entered(command: Invocation) -> bool:
-    """Whether a shell is started in a container, or by another program in front of it."""
-    return _is_shell(command.words) and (command.parent is not None or command.name in CONTAINERS)
 
 
 def _of_entered(job: Job, command: Invocation) -> Finding | None:
@@ -216,8 +207,8 @@ def _of_entered(job: Job, command: Invocation) -> Finding | None:
     outermost = starters[-1] if starters else command
     if command.children or not _has_input_of_job(job, outermost) or not _gets_nothing(command, starters):
         return None
-    below = [each for each in job.invocations[command.index + 1 :] if not each.children and each.words]
-    works = [each for each in below if not _is_shell(each.words) and weight(job, each) >= Weight.PROGRAM]
+    below = [job.invocations[index] for index in _works(job) if index > command.index]
+    works = [each for each in below if not each.children]
     contained = command.name in CONTAINERS or container_of(command) is not None
     outside = [each for each in works if container_of(each) is None]
     shell = " ".join(command.words[:2]) if command.name in (*CONTAINERS, *_ENTERING, "ssh") else command.words[0]

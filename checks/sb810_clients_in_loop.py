@@ -25,6 +25,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.slurm import getopt
 from sbatchlint.source.numbers import parse_integer
@@ -42,6 +43,8 @@ FEW = 3  # iterations
 _LEAVING = frozenset({"exit", "break", "return"})
 _POLLING = Regex(r"while|until|for\s*\(\(\s*;")
 _SECONDS = Regex(r"\d+(?:\.\d+)?s?")
+# What an iteration may wait for instead, as for an unknown command.
+_WORKS = frozenset({"srun", "mpirun", "mpiexec", "python", "python3", "sbatch"})
 # What scontrol shows without asking the controller.
 _LOCAL = ("hostnames", "hostname", "hostlist", "hostlistsorted")
 
@@ -50,12 +53,8 @@ def check(job: Job) -> Iterator[Finding]:
     seen: set[Span] = set()
     for command in job.invocations:
         loops = command.context.loops
-        if (
-            not loops
-            or command.name != "sbatch"
-            and not has_trait(command.name, "asks-slurm")
-            or not seen.isdisjoint(loops)
-        ):
+        asks = command.name == "sbatch" or has_trait(command.name, "asks-slurm")
+        if not loops or not asks or not seen.isdisjoint(loops):
             continue
         if command.name == "sbatch":
             what, hasty = _submits(job, command, loops), False
@@ -71,25 +70,23 @@ def _polls(job: Job, command: Invocation, loop: Span) -> tuple[str, bool]:
 
     And whether the pause is shorter than `HASTY`.
     """
-    if command.name == "scontrol":
-        words = [text_of(field) for field in command.argv[1:3]]
-        if words[:1] != ["show"] or words[1:] and words[1] in _LOCAL:
-            return "", False
+    words = [text_of(field) for field in command.argv[1:3]]
+    if command.name == "scontrol" and (words[:1] != ["show"] or words[1:] and words[1] in _LOCAL):
+        return "", False
     if not _POLLING.match(job.source.text, loop.start):
         return "", False
     pause = 0
     inside = _by_loop(job)[loop]
     if any(each.name in _LEAVING and each.index > command.index and each.guards == command.guards for each in inside):
         return "", False  # asked once, before it leaves
-    for invocation in inside:
-        if invocation.context.loops[-1:] != (loop,):
-            continue
-        if invocation.name in ("sleep", "read", "wait", "inotifywait", "timeout"):
-            text = text_of(invocation.argv[1]) if invocation.name == "sleep" and len(invocation.argv) == 2 else None
+    own = [each for each in inside if each.context.loops[-1:] == (loop,)]
+    for other in own:
+        if other.name in ("sleep", "read", "wait", "inotifywait", "timeout"):
+            text = text_of(other.argv[1]) if other.name == "sleep" and len(other.argv) == 2 else None
             if text is None or not _SECONDS.fullmatch(text):
                 return "", False
             pause += parse_integer(text.rstrip("s").partition(".")[0])
-    if any(each.context.loops[-1:] == (loop,) and _works(each) for each in inside) or pause >= SHORT:
+    if any(each.name is None or each.name in _WORKS for each in own) or pause >= SHORT:
         return "", False
     often = f"every {pause} seconds" if pause else "as fast as it can"
     message = f"this loop burdens Slurm with a query {often}; sleep 30 seconds or more, or use --dependency"
@@ -106,18 +103,12 @@ def _by_loop(job: Job) -> dict[Span, list[Invocation]]:
     return found
 
 
-def _works(command: Invocation) -> bool:
-    """Whether an iteration waits for something else: a step, or an unknown command."""
-    return command.name is None or command.name in ("srun", "mpirun", "mpiexec", "python", "python3", "sbatch")
-
-
 def _submits(job: Job, command: Invocation, loops: tuple[Span, ...]) -> str:
     """The message on an sbatch that submits one script again and again; '' for others."""
     if not job.source.text.startswith("for", loops[-1].start) or 1 < command.alternatives <= FEW:
         return ""
-    for invocation in job.invocations:
-        if invocation.name in ("sleep", "squeue", "wait", "srun") and loops[-1] in invocation.context.loops:
-            return ""
+    if any(loops[-1] in each.context.loops for each in commands_named(job, "sleep", "squeue", "wait", "srun")):
+        return ""
     words = command.words[1:]
     parsed = getopt.parse(words, "sbatch", job.versions.majors)
     names = {each.name for each in parsed.options}

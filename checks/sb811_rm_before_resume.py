@@ -28,12 +28,13 @@ from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.shell_history import folder_of
 from sbatchlint.analysis.storage.written_paths import created_paths, is_recursive, named_paths, redirected_paths
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of, text_of
+from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.argv import partition
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import SHARED, classify, key, under
+from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
@@ -72,8 +73,9 @@ class Restart(NamedTuple):
 
 def check(job: Job) -> Iterator[Finding]:
     restarts: list[Restart] | None = None
-    for command in job.invocations:
-        if command.name != "rm" or not _removes_several(command) or command.context.restricted:
+    for command in commands_named(job, "rm"):
+        several = is_recursive(command) or any(word.endswith("*") for word in command.words[1:])
+        if not several or command.context.restricted:
             continue
         step = enclosing_step(command.context)
         if depends_on_test(command, None if step is None else step.invocation):
@@ -87,10 +89,6 @@ def check(job: Job) -> Iterator[Finding]:
             found = found or _in_every_task(job, command, field)
             if found is not None:
                 yield found
-
-
-def _removes_several(command: Invocation) -> bool:
-    return is_recursive(command) or any(word.endswith("*") for word in command.words[1:])
 
 
 def _place(command: Invocation, field: Pieces) -> Span:
@@ -109,19 +107,18 @@ def _path(field: Pieces) -> str:
 
 def _restarts(job: Job) -> Iterator[Restart]:
     request = job.request
+    requeues = bool(commands_named(job, "scontrol", "trap"))
     for name in ("requeue", "array", "dependency", "signal"):
         setting = request.setting(name)
         if setting is None:
             continue
-        text = setting.text or ""
-        written = job.source.slice(setting.span)
-        requeues = any(each.name in ("scontrol", "trap") for each in job.invocations)
+        text, written = setting.text or "", job.source.slice(setting.span)
         if name == "requeue" and request.requeue or name == "signal" and requeues:
             yield Restart(written, setting.span, True)
         elif name == "array" and text.endswith("%1") or name == "dependency" and "singleton" in text:
             yield Restart(written, setting.span, False)
-    for command in job.invocations:
-        if [text_of(field) for field in command.argv[:2]] == ["scontrol", "requeue"]:
+    for command in commands_named(job, "scontrol"):
+        if command.words[1:2] == ["requeue"]:
             yield Restart("scontrol requeue", command.span, True)
 
 
@@ -180,12 +177,12 @@ def _keeps_default(command: Invocation) -> bool:
 def _kept(command: Invocation) -> Iterator[str]:
     """The folders in which a program keeps its checkpoints."""
     argv = command.argv
-    for number, word in enumerate(command.words):
-        if not number or KEEPING.fullmatch(word.partition("=")[0]) is None:
+    for field, following in zip(argv[1:], (*argv[2:], None)):
+        name, value = partition(field, "=")
+        if KEEPING.fullmatch(shown_text(name)) is None:
             continue
-        value = partition(argv[number], "=")[1]
-        if value is None and word.startswith("-") and number + 1 < len(argv):
-            value = argv[number + 1]
+        if value is None and shown_text(name).startswith("-"):
+            value = following
         if value:
             yield key(value).removeprefix("./")
 
@@ -215,12 +212,8 @@ def _in_every_task(job: Job, command: Invocation, field: Pieces) -> Finding | No
     if own or location.per_task or location.per_node or location.private and not step.geometry.several:
         return None
     path = _path(field)
-    for invocation in job.invocations:
-        if (
-            invocation.index <= command.index
-            or invocation.context.parent is not command.context.parent
-            or invocation.name == "rm"
-        ):
+    for invocation in job.invocations[command.index + 1 :]:
+        if invocation.context.parent is not command.context.parent or invocation.name == "rm":
             continue
         paths = (*redirected_paths(invocation), *created_paths(invocation), *named_paths(invocation))
         by_default = path.rpartition("/")[2] == DEFAULT and _keeps_default(invocation)
@@ -229,9 +222,8 @@ def _in_every_task(job: Job, command: Invocation, field: Pieces) -> Finding | No
         tasks = f"each of the {step.tasks} tasks" if step.tasks else "every task"
         return Finding(
             _place(command, field),
-            f"{tasks} of the step on line {job.line(step.span.start)} runs this, and a late one removes "
-            "the output of line "
-            f"{job.line(invocation.span.start)}; remove it once, before the srun",
+            f"{tasks} of the step on line {job.line(step.span.start)} runs this, and a late one removes the output of "
+            f"line {job.line(invocation.span.start)}; remove it once, before the srun",
             "warning" if step.geometry.several or location.kind == SHARED else "info",
             related=[(step.invocation.name_span, "the step"), (invocation.name_span, "makes it again")],
         )
