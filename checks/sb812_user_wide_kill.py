@@ -27,7 +27,7 @@ from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.job.argv import Reading, read, syntax
+from sbatchlint.job.argv import read, syntax
 from sbatchlint.job.launches import container_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
@@ -113,7 +113,7 @@ def _of_user(job: Job, command: Invocation) -> tuple[str, str | None] | None:
         return None
     words = [field for field in command.argv if not _SIGNAL.fullmatch(text_of(field) or "")]
     reading = read(words, 1, _PKILL if command.name == "pkill" else _KILLALL)
-    if _is_narrow(reading) or not reading.certain:
+    if any(each.name in _NARROW for each in reading.options) or not reading.certain:
         return None
     users = any(each.name in ("u", "U", "euid", "uid", "user") for each in reading.options)
     if reading.operand is None:
@@ -142,21 +142,15 @@ def _lists_processes(text: str) -> bool:
     return _LISTS.match(command) is not None and _OF_JOB.search(command) is None
 
 
-def _is_narrow(reading: Reading) -> bool:
-    return any(each.name in _NARROW for each in reading.options)
-
-
 def _message(what: str) -> str:
     return f"this kills {what} on the node, in your other jobs too; {_OWN}, or add --exclusive"
 
 
 def _of_scancel(command: Invocation) -> tuple[str, str | None] | None:
     """The message on an scancel of all jobs of the user, with its severity; None for any other."""
-    words = [text_of(field) for field in command.argv[1:]]
-    users = [index for index, word in enumerate(words) if word in ("-u", "--user") or (word or "").startswith("-u")]
-    users += [index for index, word in enumerate(words) if (word or "").startswith("--user=")]
+    words, fields = [text_of(field) for field in command.argv[1:]], command.argv[1:]
+    users = any(word == "--user" or (word or "").startswith(("-u", "--user=")) for word in words)
     rest = len(words) - (2 if words[:1] in (["-u"], ["--user"]) else 1)
-    fields = command.argv[1:]
     is_own_user = any(each.name in _ME for field in fields for each in expansions(field))
     if rest or words != ["--me"] and not (users and is_own_user):
         return None

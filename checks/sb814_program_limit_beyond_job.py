@@ -134,7 +134,7 @@ def _may_limit(word: str) -> bool:
 
 
 def _own_limits(job: Job, invocation: Invocation) -> Iterator[OwnLimit]:
-    options = list(program_options(_words(job, invocation), _is_relevant))
+    options = list(program_options(_words(job, invocation), lambda name: name in _OTHER_JOBS or _may_limit(name)))
     if any(option in _OTHER_JOBS for option, _, _ in options):
         return
     for option, value, field in options:
@@ -145,11 +145,6 @@ def _own_limits(job: Job, invocation: Invocation) -> Iterator[OwnLimit]:
         if seconds is not None:
             separator = "=" if "=" in (text_of(field) or "") else " "
             yield OwnLimit(seconds, f"{option}{separator}{text_of(value)}", span_of(field))
-
-
-@lru_cache(maxsize=4096)  # the same options occur again and again
-def _is_relevant(option: str) -> bool:
-    return option in _OTHER_JOBS or _may_limit(option)
 
 
 def _words(job: Job, invocation: Invocation) -> Argv:

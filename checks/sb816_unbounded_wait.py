@@ -20,9 +20,9 @@ bash(1), "Compound Commands"; timeout(1).
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from sbatchlint.analysis.script.programs import programs
+from sbatchlint.analysis.storage.written_paths import WRITING
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
     ArithmeticCommand,
@@ -36,8 +36,8 @@ from sbatchlint.bash.syntax.tree import (
     Word,
 )
 from sbatchlint.bash.syntax.walk import literal_text, nodes_of
-from sbatchlint.bash.trace import Context, Invocation
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, Text, shown_text
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
@@ -66,30 +66,23 @@ _STOP = Regex(
 )
 
 
-class Wait(NamedTuple):
-    """A loop that waits. `never`: in words, when it does so without end."""
-
-    span: Span
-    never: str
-
-
 def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         for loop in nodes_of(program, While):
-            wait = _wait(text, loop)
-            if wait is None or _is_for_another_system(text, program, loop):
+            never, span = _never(text, loop), text.span(loop.start, loop.end)
+            if never is None or _is_for_another_system(text, program, loop):
                 continue
-            inside = [each for each in job.invocations if wait.span in each.context.loops]
+            inside = [each for each in job.invocations if span in each.context.loops]
             if not any(map(_blocks, inside)):
                 continue
-            if _waits_for_removal(text, loop):
-                if _is_lock(job, inside):
-                    yield Finding(_head(job, wait.span), _LOCK)
-            elif not _keeps_open(inside):
-                yield Finding(
-                    _head(job, wait.span),
-                    f"if {wait.never}, the job stays idle until its time limit; give up after a fixed number of tries",
-                )
+            message = f"if {never}, the job stays idle until its time limit; give up after a fixed number of tries"
+            # whether it goes on as long as a file is there
+            if not loop.negated and loop.condition and _IS_THERE.match(text.string, loop.condition[0].start):
+                message = _LOCK if _is_lock(job, inside) else ""
+            elif _keeps_open(inside):
+                message = ""
+            if message:
+                yield Finding(_head(job, span), message)
 
 
 def _is_for_another_system(text: Text, program: Program, loop: While) -> bool:
@@ -100,12 +93,6 @@ def _is_for_another_system(text: Text, program: Program, loop: While) -> bool:
             if any(_OTHER_SYSTEM.search(text.string, each[0].start, each[-1].end) for each in conditions):
                 return True
     return False
-
-
-def _waits_for_removal(text: Text, loop: While) -> bool:
-    """Whether a loop goes on as long as a file is there."""
-    condition = loop.condition
-    return not loop.negated and bool(condition) and _IS_THERE.match(text.string, condition[0].start) is not None
 
 
 def _keeps_open(inside: list[Invocation]) -> bool:
@@ -131,15 +118,9 @@ def _tested(inside: list[Invocation]) -> list[str]:
 def _made(commands: list[Invocation]) -> Iterator[str]:
     """The files and folders that commands make."""
     for command in commands:
-        for target in (*_targets(command), *(command.argv[1:] if command.name in ("touch", "mkdir") else ())):
+        written = [each.target for each in command.redirects if each.operator in WRITING and each.target]
+        for target in (*written, *(command.argv[1:] if command.name in ("touch", "mkdir") else ())):
             yield shown_text(target)
-
-
-def _targets(command: Invocation) -> Iterator[Pieces]:
-    """The files that a command writes by redirection."""
-    for redirect in command.redirects:
-        if redirect.operator in (">", ">>", ">|", "&>") and redirect.target:
-            yield redirect.target
 
 
 def _head(job: Job, span: Span) -> Span:
@@ -150,12 +131,12 @@ def _head(job: Job, span: Span) -> Span:
 
 def _blocks(command: Invocation) -> bool:
     """Whether the script waits for the loop that contains a command, and no `timeout` ends it."""
-    context: Context = command.context
-    return context.background is None and not any(each.name == "timeout" for each in command.ancestors())
+    return command.context.background is None and not any(each.name == "timeout" for each in command.ancestors())
 
 
-def _wait(text: Text, loop: While) -> Wait | None:
-    if bool(nodes_of(loop, ArithmeticCommand)) or bool(nodes_of(loop, Arithmetic)):
+def _never(text: Text, loop: While) -> str | None:
+    """When a loop waits without end, in words; None for one that does not wait, or gives up."""
+    if nodes_of(loop, ArithmeticCommand) or nodes_of(loop, Arithmetic):
         return None
     if _LIMIT.search(text.string, loop.start, loop.end):
         return None
@@ -164,14 +145,9 @@ def _wait(text: Text, loop: While) -> Wait | None:
         return None
     endless = not loop.negated and all(_name(each) in _ENDLESS for each in _simple(loop.condition))
     if not endless:
-        what = _polled(loop.condition, text) or _read_variable(loop)
-    elif "break" in names:
-        what = next(
-            filter(None, (_polled(branch[0], text) for each in nodes_of(loop, If) for branch in each.branches)), None
-        )
-    else:
-        return None
-    return None if what is None else Wait(text.span(loop.start, loop.end), what)
+        return _polled(loop.condition, text) or _read_variable(loop)
+    tests = [test for each in nodes_of(loop, If) for test, _ in each.branches] if "break" in names else []
+    return next(filter(None, (_polled(test, text) for test in tests)), None)
 
 
 def _polled(condition: tuple[object, ...], text: Text) -> str | None:

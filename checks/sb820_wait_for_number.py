@@ -17,6 +17,7 @@ bash(1), wait; seen with bash 5.2
 from collections.abc import Iterator
 
 from sbatchlint.analysis.outcome.state_readers import state_reader
+from sbatchlint.analysis.script.pipeline_runs import ends_script
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
@@ -40,7 +41,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     ends = None
     if command is job.invocations[-1] and command.parent is None and not command.context.shell.depth:
         ends = _FAILED
-    elif _ends_script(job, command.span.start):
+    elif ends_script(job, command):
         ends = "`set -e` ends the script"
     yield Finding(
         command.span,
@@ -49,11 +50,6 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         None if ends and (ends != _FAILED or state_reader(job, command) is not None) else "warning",
         fix=Fix("sleep instead", [replace(command.name_span, "sleep")], safe=False),
     )
-
-
-def _ends_script(job: Job, start: int) -> bool:
-    """Whether errexit is on, and nothing tests the status of the command at this place."""
-    return any(run.span.start == start and run.errexit is True and not run.tested for run in job.pipelines)
 
 
 CASES = [

@@ -64,7 +64,8 @@ def check(job: Job) -> Iterator[Finding]:
         between = job.invocations[server.index + 1 : wait.index]
         if any(_may_stop(job, each) for each in between):
             return
-        clients = [each for each in between if _is_client(job, each) and _belong_together(each, server)]
+        together = [each for each in between if merge_guards(each.guards, server.guards) is not None]
+        clients = [each for each in together if _is_client(job, each)]
         later = [each for each in job.invocations[wait.index + 1 :] if _is_meant_to_run(each, wait)]
         client = next((each for each in clients if each.context.background is None), None)
         if client is None and later and len(wait.argv) == 1:
@@ -94,7 +95,8 @@ def _is_server(command: Invocation) -> bool:
     if command.context.background is None or command.children or has_trait(command.name, "session"):
         return False
     limited = any(each.name in ("timeout", "docker", "podman") for each in command.ancestors())
-    return server_name(command) is not None and not limited and not (server_name(command) or "").startswith("jupyter")
+    name = server_name(command)
+    return name is not None and not limited and not name.startswith("jupyter")
 
 
 def _is_session(command: Invocation) -> bool:
@@ -108,9 +110,8 @@ def _is_session(command: Invocation) -> bool:
 def _is_other_work(command: Invocation, server: Invocation) -> bool:
     """Whether `wait` waits for this command of the background too, which does not belong to the server."""
     background = command.context.background
-    beside = any(
-        map(_WORKER.fullmatch, (word for each in (command, *command.descendants()) for word in each.words[:2]))
-    )
+    words = [word for each in (command, *command.descendants()) for word in each.words[:2]]
+    beside = any(map(_WORKER.fullmatch, words))
     apart = background is not None and background != server.context.background
     return apart and not beside and not _is_server(command)
 
@@ -164,16 +165,10 @@ def _is_client(job: Job, command: Invocation) -> bool:
     return weight(job, command) >= Weight.PROGRAM and not any(map(_BESIDE.fullmatch, command.words[:3]))
 
 
-def _belong_together(client: Invocation, server: Invocation) -> bool:
-    return merge_guards(client.guards, server.guards) is not None
-
-
 def _is_meant_to_run(command: Invocation, wait: Invocation) -> bool:
     """Whether a command does something after the `wait` in its shell or one of its subshells, more than print."""
     context = command.context
-    if context.shell.awaiting is not wait.context.shell or context.handler or context.conditional:
-        return False
-    if context.parent is not None:
+    if context.shell.awaiting is not wait.context.shell or context.handler or context.conditional or context.parent:
         return False
     return not has_trait(command.name, "prints", "kills") and command.name not in ("exit", "wait", "date", "trap")
 
