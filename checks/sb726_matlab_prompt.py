@@ -30,9 +30,9 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.outcome.state_readers import state_reader, told_by_mail
 from sbatchlint.analysis.storage.project_folders import project_folders
-from sbatchlint.bash.trace import Invocation, Redirection
+from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, is_open, shown_text, span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace, shortened
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace, shortened
 from sbatchlint.job.programs import commands_of
 from sbatchlint.programs import has_trait
 from sbatchlint.source import lookups
@@ -67,11 +67,12 @@ _OLD = Regex(r"(?i)matlab[\W_]*(?:R?20(?:0\d|1[0-8])(?!\d)|[78]\.\d|9\.[0-5](?!\
 
 def check(job: Job) -> Iterator[Finding]:
     prompts: dict[tuple[str, str | None], list[Finding]] = {}
+    places: set[Span] = set()  # a function may be called again
     for command in commands_of(job, lambda name: name == "matlab" or name.startswith("matlab-")):
         for finding in _of_command(job, command):
-            if finding.span in {each.span for found in prompts.values() for each in found}:
-                continue  # of a function that is called again
-            prompts.setdefault((finding.message, finding.severity), []).append(finding)
+            if finding.span not in places:
+                prompts.setdefault((finding.message, finding.severity), []).append(finding)
+            places.add(finding.span)
     for found in prompts.values():
         first, others = found[0], [(each.span, "the same") for each in found[1:]]
         edits = [replace(each.span, "-batch") for each in found if each.fix is not None]
@@ -126,10 +127,10 @@ def _may_be_words(field: Pieces) -> bool:
 
 def _is_status_read(job: Job, command: Invocation) -> bool:
     """Whether the script, or something that reads the state of the job, tells success from failure."""
-    read = state_reader(job, command) is not None or told_by_mail(job) is not None
-    if read or command.context.tested or "$?" in job.source.text:
+    if command.context.tested or "$?" in job.source.text:
         return True
-    return command.state.option("errexit") is not False and command.index + 1 < len(job.invocations)
+    ends = command.state.option("errexit") is not False and command.index + 1 < len(job.invocations)
+    return ends or state_reader(job, command) is not None or told_by_mail(job) is not None
 
 
 def _is_before_batch(job: Job, command: Invocation) -> bool:
@@ -148,42 +149,29 @@ def _from_input(job: Job, command: Invocation) -> Iterator[Finding]:
     path = text_of(last.target) if last.operator == "<" and last.target else None
     program = reader.stdin.string if reader.stdin is not None else None
     if path is not None and not path.startswith("/dev/"):
-        folders = project_folders(job)[:1]
-        data = next((lookups.read(os.path.join(folder, path), _MOST_BYTES) for folder in folders), None)
-        program = "" if data is None else data.decode("utf-8", "replace")
+        program = _read(job, path) or ""
     elif path is None and last.operator == "<" and last.target and shown_text(last.target).endswith(".m"):
         program = ""  # a file of another name each time
     if program is None or _CATCHES.search(program):
         return
     name = os.path.basename(path or "").removesuffix(".m")
     folder = os.path.dirname(path or "")
+    # the option replaces a redirect with its file, whose name would be an argument without the `<`
+    instead = f" instead of `{shortened(job.source.slice(last.span))}`" if last.operator == "<" else ""
+    lines, rows = "its input", len(program.strip().splitlines())
     if _is_before_batch(job, command):
         statements = name if name.isidentifier() and not folder else "STATEMENTS"
-        advice = f'write `-r "try, {statements}, catch e, disp(getReport(e)), exit(1), end, exit"`'
-        message = f"MATLAB goes on after an error in its input and exits with 0; {advice}"
-        yield Finding(command.name_span, f"{message}{_instead(job, last)}", "warning")
-        return
-    if reader.stdin is not None and len(program.strip().splitlines()) > 1:
+        advice = f'write `-r "try, {statements}, catch e, disp(getReport(e)), exit(1), end, exit"`{instead}'
+    elif reader.stdin is not None and rows > 1:
         lines = "the here-document" if last.operator.startswith("<<") and last.operator != "<<<" else "these lines"
         advice = "put the code in NAME.m and run `matlab -batch NAME`"
         if "$" in job.source.slice(reader.stdin.span(0, len(reader.stdin.string))):  # bash would not expand it there
-            few = len(program.strip().splitlines()) <= _FEW_LINES
-            advice = 'run the code with `matlab -batch "…"`' if few else _THROUGH_CAT
-        message = f"MATLAB goes on after an error in {lines} and exits with 0; {advice} (R2019a or later)"
-        yield Finding(command.name_span, message, "warning")
-        return
-    instead = _instead(job, last) or " instead"
-    advice = _batch(name, folder)
-    yield Finding(
-        command.name_span,
-        f"MATLAB goes on after an error in its input and exits with 0; write {advice}{instead} (R2019a or later)",
-        "warning",
-    )
-
-
-def _instead(job: Job, redirect: Redirection) -> str:
-    """What an option replaces: a redirect with its file, whose name would be an argument without the `<`."""
-    return f" instead of `{shortened(job.source.slice(redirect.span))}`" if redirect.operator == "<" else ""
+            advice = 'run the code with `matlab -batch "…"`' if rows <= _FEW_LINES else _THROUGH_CAT
+        advice = f"{advice} (R2019a or later)"
+    else:
+        advice = f"write {_batch(name, folder)}{instead or ' instead'} (R2019a or later)"
+    message = f"MATLAB goes on after an error in {lines} and exits with 0; {advice}"
+    yield Finding(command.name_span, message, "warning")
 
 
 def _batch(name: str, folder: str) -> str:
@@ -212,11 +200,14 @@ def _without_program(job: Job, command: Invocation, words: list[str]) -> Iterato
 def _program(job: Job, text: str) -> str | None:
     """The m-file that a text calls first, where it is beside the script."""
     called = _CALLED.match(text)
-    for folder in project_folders(job)[:1] if called else ():
-        data = lookups.read(os.path.join(folder, f"{called[1]}.m"), _MOST_BYTES) if called else None
-        if data is not None:
-            return data.decode("utf-8", "replace")
-    return None
+    return _read(job, f"{called[1]}.m") if called else None
+
+
+def _read(job: Job, path: str) -> str | None:
+    """The text of a file of the project, by its path from the script's folder."""
+    folders = project_folders(job)
+    data = lookups.read(os.path.join(folders[0], path), _MOST_BYTES) if folders else None
+    return None if data is None else data.decode("utf-8", "replace")
 
 
 CASES = [

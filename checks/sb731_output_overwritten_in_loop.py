@@ -43,8 +43,8 @@ CARD = Card(
     seen="a review of public scripts", unseen="The results of the last iteration alone.",
 )  # fmt: skip
 
-_MOVES = frozenset({"cd", "pushd", "popd"})
-_LEAVING = frozenset({"break", "exit", "return", "exec"})
+# What leaves the loop or the folder.
+_LEAVING = frozenset({"break", "exit", "return", "exec", "cd", "pushd", "popd"})
 _LOG = Regex(r"(?i).*\.(?:log|err)|.*(?:log|stdout|stderr)[^/]*")
 _WRITING = Regex(r">|\btee\b")
 _VARIABLE = Regex(r"\$\{\w+\}|\$\w+|[\"']")
@@ -77,16 +77,14 @@ def _of_loop(job: Job, text: Text, loop: For) -> Iterator[Finding]:
     if not _WRITING.search(text.string, loop.start, loop.end):
         return
     commands = nodes_of(loop.body, Simple)
-    names = {_name(text, each) for each in commands}
-    if not names.isdisjoint(_LEAVING) or not names.isdisjoint(_MOVES):
+    if not _LEAVING.isdisjoint(_name(text, each) for each in commands):
         return
     own = _made_from(text, loop, {loop.name})
     inner = [each for each in nodes_of(loop.body, For) if each.name not in own]
     free = {each.name for each in inner if own.isdisjoint(_names(each.words or ()))}
     changed = {each.name for each in nodes_of(loop.body, Assignment)} | own
-    changed |= {
-        word for each in commands if _name(text, each) in ("read", "mapfile", "let") for word in _plain(text, each)
-    }
+    setting = [each for each in commands if _name(text, each) in ("read", "mapfile", "let")]
+    changed |= {_written(text, word).partition("=")[0] for each in setting for word in each.words[1:]}
     for command, redirect, target in _outputs(text, loop.body, free):
         file = _written(text, target).strip("\"'")
         used = _names((target,))
@@ -136,18 +134,13 @@ def _may_be_taken(text: Text, loop: For, command: Simple, target: Word, file: st
     words = [each for each in nodes_of(loop.body, Word) if not any(one.start <= each.start < one.end for one in own)]
     if any(stem in _written(text, each) for each in words):
         return True
-    others = [each for each in nodes_of(loop.body, Simple) if each is not command and each.words]
-    return any(each.start > command.start and not has_trait(_name(text, each), "minor") for each in others) or any(
-        isinstance(each, AndOr) for each in loop.body
-    )
+    later = [each for each in nodes_of(loop.body, Simple) if each.start > command.start and each.words]
+    works = any(not has_trait(_name(text, each), "minor") for each in later)
+    return works or any(isinstance(each, AndOr) for each in loop.body)
 
 
 def _name(text: Text, command: Simple) -> str:
     return _written(text, command.words[0]).rpartition("/")[2] if command.words else ""
-
-
-def _plain(text: Text, command: Simple) -> list[str]:
-    return [_written(text, each).partition("=")[0] for each in command.words[1:]]
 
 
 def _names(nodes: object) -> set[str]:

@@ -22,12 +22,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.sourced import unclear_sources
-from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.script.work import Weight, has_work
 from sbatchlint.bash.syntax.tree import Function, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
@@ -55,12 +56,12 @@ def check(job: Job) -> Iterator[Finding]:
     functions = nodes_of(job.program, Function)
     if not functions or any(each.name is None and not each.kind for each in job.invocations):
         return
-    if any(each.name in ("eval", "declare", "compgen") for each in job.invocations):
+    if commands_named(job, "eval", "declare", "compgen"):
         return
     sources = sorted(each.span.start for each in unclear_sources(job) if not _is_foreign(each))
     string, numbers = job.text.string, Counter(each.name for each in functions)
     used = {word for each in job.invocations for word in each.words}
-    works = any(weight(job, each) >= Weight.STAGING for each in job.invocations)
+    works = has_work(job, 0, len(job.invocations), Weight.STAGING)
     for function in functions:
         name = function.name
         if numbers[name] > 1 or name in used or sources and sources[-1] > job.text.offset(function.start):
@@ -71,20 +72,15 @@ def check(job: Job) -> Iterator[Finding]:
         first = string.index(name, function.start)
         span = job.text.span(first, first + len(name))
         if programs and not works:
-            yield Finding(
-                span,
-                f"nothing calls `{name}`, so the job ends without `{programs[0]}`; call it at the end of the script",
-            )
+            so, advice = f", so the job ends without `{programs[0]}`", "call it at the end of the script"
         elif _HANDLER.fullmatch(name):
-            yield Finding(
-                span,
-                f"nothing calls `{name}`, and no trap has it, so it never runs; write `trap {name} EXIT` below it",
-                "info",
-            )
+            so, advice = ", and no trap has it, so it never runs", f"write `trap {name} EXIT` below it"
         elif programs:
-            yield Finding(
-                span, f"nothing calls `{name}`, so `{programs[0]}` in it never runs; call it, or remove it", "info"
-            )
+            so, advice = f", so `{programs[0]}` in it never runs", "call it, or remove it"
+        else:
+            continue
+        severity = "info" if works or not programs else None
+        yield Finding(span, f"nothing calls `{name}`{so}; {advice}", severity)
 
 
 def _is_mentioned(job: Job, function: Function) -> bool:
@@ -129,13 +125,8 @@ def _programs(job: Job, function: Function) -> list[str]:
         word = command.words[0] if command.words else None
         name = job.text.string[word.start : word.end] if isinstance(word, Word) else ""
         name = name.rpartition("/")[2]
-        if (
-            name
-            and "$" not in name
-            and not name.startswith("_")
-            and not has_trait(name, "minor", "stages", "loads")
-            and name != "exit"
-        ):
+        is_known = name and "$" not in name and not name.startswith("_") and name != "exit"
+        if is_known and not has_trait(name, "minor", "stages", "loads"):
             found.append((command.start, name))
     return [name for _, name in sorted(found)]
 
