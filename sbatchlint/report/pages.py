@@ -1,6 +1,6 @@
 """The page of a check, as text, Markdown or a JSON value; the documentation is made of the same."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sbatchlint.check import Bad, Example, Good, Span
 from sbatchlint.registry import Check
@@ -49,17 +49,12 @@ def as_value(check: Check, more: Sections = ()) -> dict[str, object]:
     body, rest = sections(check)
     examples = []
     for case in check.cases:
-        example = case.example
-        bad = isinstance(case, Bad)
-        value: dict[str, object] = {"kind": "bad" if bad else "good", "title": case.title}
-        value.update({"script": example.text, "spans": _places(example)})
-        value["files"] = [
-            {"path": path, "text": file.text, "spans": _places(file)} for path, file in case.files.items()
-        ]
-        if isinstance(case, Bad):
-            value.update({"fixed": case.fixed, "unsafe_fixed": case.unsafe_fixed})
-        value["known_limit"] = is_limit(case)
-        examples.append(value)
+        files = [{"path": path, "text": file.text, "spans": _places(file)} for path, file in case.files.items()]
+        fixes = {"fixed": case.fixed, "unsafe_fixed": case.unsafe_fixed} if isinstance(case, Bad) else {}
+        value = {"kind": "bad" if fixes else "good", "title": case.title, "script": case.example.text}
+        examples.append(
+            {**value, "spans": _places(case.example), "files": files, **fixes, "known_limit": is_limit(case)}
+        )
     return {
         **card_value(check),
         "why": body,
@@ -75,10 +70,8 @@ def _places(example: Example) -> list[dict[str, object]]:
     source = Source(example.text)
     found: list[dict[str, object]] = []
     for span in example.spans:
-        (row, column), (end_row, end_column) = source.position(span.start), source.position(span.end)
-        found.append(
-            {"location": {"row": row, "column": column}, "end_location": {"row": end_row, "column": end_column}}
-        )
+        start, end = source.position(span.start), source.position(span.end)
+        found.append({"location": start._asdict(), "end_location": end._asdict()})
     return found
 
 
@@ -144,14 +137,21 @@ def _example_markdown(case: Bad | Good) -> list[str]:
         lines += [_limit(case), ""]
     if case.settings:
         lines += ["With the settings `" + ", ".join(_settings(case.settings)) + "`:", ""]
-    lines += _fence(_underlined(case.example), "text" if case.example.spans else "bash")
-    for path, file in case.files.items():
-        lines += [f"and beside it `{path}`:", "", *_fence(_underlined(file), "text" if file.spans else "bash")]
+    for introduction, text, language in _parts(case, Terminal(), 10_000):
+        lines += [introduction, ""] if introduction else []
+        lines += _fence(text, language)
+    return lines
+
+
+def _parts(case: Bad | Good, terminal: Terminal, room: int) -> Iterator[tuple[str, str, str]]:
+    """What a page shows of an example: how it is introduced, its text in so many cells, and the language of that."""
+    beside = ((f"and beside it `{path}`:", file) for path, file in case.files.items())
+    for introduction, file in (("", case.example), *beside):
+        yield introduction, _underlined(file, terminal, room), "text" if file.spans else "bash"
     if isinstance(case, Bad):
         for option, text in (("--fix", case.fixed), ("--fix --unsafe-fixes", case.unsafe_fixed)):
             if text is not None:
-                lines += [f"`{option}` makes of it:", "", *_fence(_visible(text), "bash")]
-    return lines
+                yield f"`{option}` makes of it:", _visible(text).rstrip("\n"), "bash"
 
 
 # Names that stay in small letters where a sentence begins with them.
@@ -188,9 +188,9 @@ def _visible(text: str) -> str:
     return "\n".join(Line(line, [], 10_000).text for line in text.split("\n"))
 
 
-def _marked_lines(example: Example) -> list[tuple[str, list[Label]]]:
+def _underlined(example: Example, terminal: Terminal, room: int) -> str:
     source = Source(example.text)
-    found = []
+    out = []
     for row in range(1, source.rows + 1):
         line = source.line(row)
         full = source.full_line(row)
@@ -199,17 +199,8 @@ def _marked_lines(example: Example) -> list[tuple[str, list[Label]]]:
             if span.start < full.end and span.end > line.start or line.start <= span.start == span.end <= line.end:
                 start, end = max(span.start, line.start), min(span.end, full.end)
                 labels.append(Label(start - line.start, max(end - line.start, start - line.start), "", True))
-        text = source.slice(Span(line.start, full.end)).removesuffix("\n")
-        found.append((text, labels))
-    return found
-
-
-def _underlined(example: Example, terminal: Terminal | None = None, room: int = 10_000) -> str:
-    out = []
-    for text, labels in _marked_lines(example):
-        line = Line(text, labels, room)
-        out.append(line.text)
-        out.extend(line.under(terminal or Terminal()))
+        shown = Line(source.slice(Span(line.start, full.end)).removesuffix("\n"), labels, room)
+        out += [shown.text, *shown.under(terminal)]
     return "\n".join(out)
 
 
@@ -237,17 +228,10 @@ def as_text(check: Check, terminal: Terminal, more: Sections = ()) -> str:
             notes += [_limit(case)] if is_limit(case) else []
             notes += ["with " + ", ".join(_settings(case.settings))] if case.settings else []
             lines += [terminal.style("dim", f"  # {note}") for note in notes]
-            shown = _underlined(case.example, terminal, terminal.width - 4)
-            lines += [f"    {line}".rstrip() for line in shown.split("\n")]
-            for path, file in case.files.items():
-                lines.append(terminal.style("dim", f"  and beside it {path}:"))
-                shown = _underlined(file, terminal, terminal.width - 4)
-                lines += [f"    {line}".rstrip() for line in shown.split("\n")]
-            if isinstance(case, Bad):
-                for option, fixed in (("--fix", case.fixed), ("--fix --unsafe-fixes", case.unsafe_fixed)):
-                    if fixed is not None:
-                        lines.append(terminal.style("dim", f"  {option} makes of it:"))
-                        lines += [f"    {line}".rstrip() for line in _visible(fixed).rstrip("\n").split("\n")]
+            for introduction, text, _ in _parts(case, terminal, terminal.width - 4):
+                plain = introduction.replace("`", "")
+                lines += [terminal.style("dim", f"  {plain}")] if plain else []
+                lines += [f"    {line}".rstrip() for line in text.split("\n")]
             lines.append("")
     for title, text in rest:
         if title == "References":

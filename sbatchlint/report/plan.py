@@ -38,10 +38,9 @@ def as_text(plan: Plan, terminal: Terminal, marks: Marks, indent: str = "") -> s
 
 
 def _verdicts(plan: Plan, terminal: Terminal, width: int) -> Iterator[str]:
-    styles = {"refused": "error", "not known": "warning", "waits for good": "warning"}
     for name, verdict, reason in verdicts(plan):
         first, *more = wrapped(": ".join(part for part in (name, verdict, reason) if part), width)
-        yield first.replace(verdict, terminal.style(styles[verdict], verdict), 1) if verdict in styles else first
+        yield first.replace(verdict, terminal.style(STYLES[verdict], verdict), 1) if verdict in STYLES else first
         yield from (f"    {line}" for line in more)
 
 
@@ -72,6 +71,8 @@ def verdicts(plan: Plan) -> Iterator[tuple[str, str, str]]:
             yield f"Slurm {name}", "not known", "it depends on what is not in the script"
 
 
+# How verdicts are marked that are not good.
+STYLES = {"refused": "error", "not known": "warning", "waits for good": "warning"}
 NOTHING = "requests nothing: the defaults of the site decide"
 # By key of the plan: its label, and the options for it.
 _ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import LONGEST_CODE
-from sbatchlint.report.plan import NOTHING, request_rows, verdicts
+from sbatchlint.report.plan import NOTHING, STYLES, request_rows, verdicts
 from sbatchlint.report.plan_nodes import MOST_TASKS, is_drawn, nodes_of
 from sbatchlint.report.plan_pen import STYLE, Pen, number, plain, written
 from sbatchlint.report.plan_view import (
     LEGEND,
     Marks,
     Plan,
+    drawn_table,
     heading,
     in_short,
     notes_on,
@@ -19,7 +20,6 @@ from sbatchlint.report.plan_view import (
     repeated,
     says_more,
     severity_of,
-    table,
     view,
 )
 
@@ -88,11 +88,10 @@ def as_html(found: Sequence[tuple[Plan, Marks, Sequence[Diagnostic]]]) -> str:
 
 
 def _request(plan: Plan) -> Iterator[str]:
-    styles = {"refused": "error", "not known": "warning", "waits for good": "warning"}
     for name, verdict, reason in verdicts(plan):
         # the reason is already escaped, and escaping it again changes nothing
         more = f": {written(reason)}" if reason else ""
-        yield f'<p>{name}: <strong class="{styles.get(verdict, "accepted")}">{verdict}</strong>{more}</p>'
+        yield f'<p>{name}: <strong class="{STYLES.get(verdict, "accepted")}">{verdict}</strong>{more}</p>'
     components = plan["request"]["components"]
     for index, component in enumerate(components):
         if len(components) > 1:
@@ -157,8 +156,8 @@ def _nodes(step: Plan, plan: Plan) -> Iterator[str]:
 
 def _ranks(step: Plan) -> Iterator[str]:
     """A table of the rank variables of the tasks drawn, without those that the boxes show."""
-    found = table(step, MOST_TASKS)
-    if found is None or all(row[0] == "?" for row in found.rows) and "RANK" not in found.columns:
+    found = drawn_table(step, MOST_TASKS)
+    if found is None:
         return
     if says_more(found, step):
         found = in_short(found)

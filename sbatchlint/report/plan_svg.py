@@ -3,7 +3,7 @@
 The pictures are self-contained: no script, no font, no other file. Characters beyond ASCII are references.
 """
 
-from sbatchlint.report.plan import NOTHING, request_rows, verdicts
+from sbatchlint.report.plan import NOTHING, STYLES, request_rows, verdicts
 from sbatchlint.report.plan_nodes import GAP, MOST_TASKS, is_drawn, nodes_of
 from sbatchlint.report.plan_pen import CHARACTER, LINE, STYLE, Drawn, Pen, fitting, lines, number, plain, written
 from sbatchlint.report.plan_view import (
@@ -13,6 +13,7 @@ from sbatchlint.report.plan_view import (
     Plan,
     Table,
     View,
+    drawn_table,
     heading,
     in_short,
     notes_on,
@@ -21,7 +22,6 @@ from sbatchlint.report.plan_view import (
     repeated,
     says_more,
     severity_of,
-    table,
     view,
 )
 from sbatchlint.source.numbers import counted
@@ -47,7 +47,7 @@ def as_svg(plan: Plan, marks: Marks) -> str:
             y += LINE
         for name, verdict, reason in verdicts(inner):
             text = ": ".join(part for part in (name, verdict, reason) if part)
-            style = {"refused": "error", "not known": "warning", "waits for good": "warning"}.get(verdict, "dim")
+            style = STYLES.get(verdict, "dim")
             y = pen.paragraph(MARGIN, y, ("! " if style == "error" else "") + text, room, style)
         y = _request(pen, y + 6, inner)
         note = notes_on(inner)
@@ -172,8 +172,8 @@ def _marks(pen: Pen, found: View, y: float, width: float) -> float:
 def _ranks(step: Plan, width: float) -> Drawn:
     """A table of the rank variables of the tasks drawn, without those that the boxes show."""
     pen = Pen()
-    found = table(step, MOST_TASKS)
-    if found is None or all(row[0] == "?" for row in found.rows) and "RANK" not in found.columns:
+    found = drawn_table(step, MOST_TASKS)
+    if found is None:
         return Drawn("", 0)
     y = 4.0
     if says_more(found, step):

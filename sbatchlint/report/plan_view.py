@@ -71,27 +71,17 @@ def view(step: Plan, plan: Plan, marks: Marks) -> View:
     where = f"line {step['line']}" + (f" of {place[0]}" if place[0] else "")
     if plan["path"] == COMMAND_LINE:
         where = "the command"
-    flow = [
-        word
-        for word, holds in (
-            ("background", step["background"]),
-            ("conditional", step.get("conditional")),
-            ("repeated", step.get("repeated")),
-        )
-        if holds
-    ]
+    flow = [word for word in ("background", "conditional", "repeated") if step.get(word)]
     title = f"{where}  {name}" + (f"  [{', '.join(flow)}]" if flow else "")
-    found = marks.get(place, ())
+    found, refused = marks.get(place, ()), None
     if "refused" in step:
         refused = f"{step['command']} refuses this: {step['refused']}"
         return View(title, "starts nothing", [f"program: {step['program'] or OUTSIDE}"], [], refused, found)
-    launcher = step["launcher"] or {}
+    launcher, copies = step["launcher"] or {}, shared_ranks(step)
+    stressed = [sentence for sentence in (copies and copies.text, _crowded(step)) if sentence]
     if "refused" in launcher:
-        refused = f"{launcher['kind']} refuses this: {launcher['refused']}"
-        return View(title, _counts(step, plan), list(_facts(step, plan)), [], refused, found)
-    copies, crowded = shared_ranks(step), _crowded(step)
-    stressed = [sentence for sentence in (copies and copies.text, crowded) if sentence]
-    return View(title, _counts(step, plan), list(_facts(step, plan)), stressed, None, found)
+        stressed, refused = [], f"{launcher['kind']} refuses this: {launcher['refused']}"
+    return View(title, _counts(step, plan), list(_facts(step, plan)), stressed, refused, found)
 
 
 def severity_of(found: View) -> str | None:
@@ -201,12 +191,8 @@ def _facts(step: Plan, plan: Plan) -> Iterator[str]:
         yield f"on {step['nodes']} of the job's {job_nodes} nodes"
     seen, there = step["gpus_per_task"], step["gpus_on_node"]
     if seen:
-        part = there is not None and seen < there
-        yield (
-            f"each task sees {seen} of the {there} GPUs of its node"
-            if part
-            else f"each task sees {counted(seen, 'GPU')}"
-        )
+        is_part = there is not None and seen < there
+        yield f"each task sees {f'{seen} of the {there} GPUs of its node' if is_part else counted(seen, 'GPU')}"
     elif seen is None and asks_for_gpus(plan):
         yield "GPUs that a task sees: ? (depends on how Slurm binds them)"
 
@@ -222,13 +208,11 @@ def _launched(step: Plan, launcher: Plan, total: int | None) -> str:
         return f"{name} starts {'the head' if '--head' in launcher['argv'] else 'a worker'} of a cluster in each task"
     if per_task is None and total is not None and step["tasks"] and total % step["tasks"] == 0:
         per_task = total // step["tasks"]  # it counts the GPUs
-    if per_task is None:
-        sentence = f"{name} starts ? processes in each task (depends on what it finds there)"
-    elif step["tasks"] == 1:
+    if per_task is not None and step["tasks"] == 1:
         return f"{name} starts {counted(per_task, 'process')}"
-    else:
-        sentence = f"{name} starts {counted(per_task, 'process')} in each task"
-    return sentence if total is None else f"{sentence}, {total} in all"
+    number = "? processes" if per_task is None else counted(per_task, "process")
+    why = " (depends on what it finds there)" if per_task is None else ""
+    return f"{name} starts {number} in each task{why}{'' if total is None else f', {total} in all'}"
 
 
 def _geometry(launcher: Plan) -> Iterator[str]:
@@ -373,6 +357,14 @@ def table(step: Plan, most: int) -> Table | None:
         }
         rows.append([cells[name] if name in cells else value.get(name, "?") for name in columns])
     return Table(columns, rows, common, (step["tasks"] or len(tasks)) - len(shown))
+
+
+def drawn_table(step: Plan, most: int) -> Table | None:
+    """The ranks of the tasks that a picture draws, at most `most`; None where neither nodes nor ranks are known."""
+    found = table(step, most)
+    if found is None or all(row[0] == "?" for row in found.rows) and "RANK" not in found.columns:
+        return None
+    return found
 
 
 # The columns that a picture of the tasks shows.

@@ -84,36 +84,30 @@ def _body(text: str, at: int, end: int, quote: str, raw: bool, formatted: bool) 
     """The characters of a literal up to its closing quote, and where it ends; None for escapes by number or name."""
     found: Characters = []
     while at < end and not text.startswith(quote, at):
-        if formatted and text[at] in "{}":
-            if text.startswith(text[at] * 2, at):
-                found.append(Character(text[at], Span(at, at + 2)))
-                at += 2
+        string, size = text[at], 1
+        if formatted and string in "{}":
+            if not text.startswith(string * 2, at):
+                close = _closing(text, at + 1, end)
+                if close is None:
+                    return None
+                found.append(slot(Span(at, close)))
+                at = close
                 continue
-            close = _closing(text, at + 1, end)
-            if close is None:
-                return None
-            found.append(slot(Span(at, close)))
-            at = close
-        elif text[at] == "\\" and raw:
+            size = 2
+        elif string == "\\" and not raw and text[at + 1] in _ESCAPES:
+            string, size = _ESCAPES[text[at + 1]], 2
+        elif string == "\\" and not raw and text[at + 1] in "01234567xuUN":
+            return None
+        elif string == "\\" and not raw and text[at + 1] in "\r\n":  # the line goes on
+            string, size = "", 3 if text.startswith("\r\n", at + 1) else 2
+        elif string == "\\":  # an unknown escape stands for both of its characters
             found.append(Character("\\", Span(at, at + 1)))
             at += 1
-            found.append(Character(text[at], Span(at, at + 1)))
-            at += 1
-        elif text[at] == "\\":
-            size = 3 if text.startswith("\r\n", at + 1) else 2
-            if text[at + 1] in _ESCAPES:
-                found.append(Character(_ESCAPES[text[at + 1]], Span(at, at + 2)))
-            elif text[at + 1] in "01234567xuUN":
-                return None
-            elif text[at + 1] not in "\r\n":  # an unknown escape stands for both of its characters
-                found += [Character("\\", Span(at, at + 1)), Character(text[at + 1], Span(at + 1, at + 2))]
-            at += size
+            string = text[at]
         elif text.startswith("\r\n", at):
-            found.append(Character("\n", Span(at, at + 2)))
-            at += 2
-        else:
-            found.append(Character(text[at], Span(at, at + 1)))
-            at += 1
+            string, size = "\n", 2
+        found += [Character(string, Span(at, at + size))] if string else []
+        at += size
     return (found, at + len(quote)) if at < end else None
 
 
