@@ -136,7 +136,7 @@ def _blocks(command: Invocation) -> bool:
 
 def _never(text: Text, loop: While) -> str | None:
     """When a loop waits without end, in words; None for one that does not wait, or gives up."""
-    if nodes_of(loop, ArithmeticCommand) or nodes_of(loop, Arithmetic):
+    if bool(nodes_of(loop, ArithmeticCommand)) or bool(nodes_of(loop, Arithmetic)):
         return None
     if _LIMIT.search(text.string, loop.start, loop.end):
         return None
