@@ -26,7 +26,7 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.launch.literal_counts import literal_number
-from sbatchlint.analysis.launch.repeatable import is_repeatable_step
+from sbatchlint.analysis.script.work import is_repeatable_step
 from sbatchlint.analysis.site.defaults import largest_node_cpus
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.request import gpu_count

@@ -24,8 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.launch.duplicate_launchers import PER_TASK_GPUS, counts_tasks, is_duplicated
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_edits, task_option_at
-from sbatchlint.analysis.launch.repeatable import is_repeatable, is_repeatable_step
-from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.script.work import Weight, is_repeatable, is_repeatable_step, weight
 from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Launch, Span, insert
 from sbatchlint.job.gpus import step_gpus

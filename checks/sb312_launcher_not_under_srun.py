@@ -31,8 +31,8 @@ from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.launch.first_node import is_custom_program, programs_of_first_node
 from sbatchlint.analysis.launch.lone_ranks import CHOOSING, DETECTED_BY, OTHER_WAYS
 from sbatchlint.analysis.launch.rank_signs import is_lone_rank, rank_sign
-from sbatchlint.analysis.launch.repeatable import is_repeatable_step
 from sbatchlint.analysis.script.conditionals import is_for_some_jobs
+from sbatchlint.analysis.script.work import is_repeatable_step
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, insert

@@ -41,7 +41,7 @@ from sbatchlint.analysis.launch.mpi_slots import (
     tasks_of_job,
     too_few_slots,
 )
-from sbatchlint.analysis.launch.repeatable import is_repeatable_step
+from sbatchlint.analysis.script.work import is_repeatable_step
 from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
 from sbatchlint.job.launchers import Mpi

@@ -24,7 +24,7 @@ from functools import partial
 
 from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.launch.rank_signs import rank_sign
-from sbatchlint.analysis.launch.repeatable import is_repeatable_step
+from sbatchlint.analysis.script.work import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import Phase, shown_text
 from sbatchlint.bash.variables import Variable

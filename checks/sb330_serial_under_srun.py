@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.launch.serial_programs import is_serial, written_file
 from sbatchlint.analysis.script.background import enclosing_loops
-from sbatchlint.analysis.script.counted_loops import loop_counts
+from sbatchlint.analysis.script.loops import loop_counts
 from sbatchlint.analysis.script.threads import threaded_programs
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions

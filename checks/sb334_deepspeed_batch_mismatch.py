@@ -21,7 +21,7 @@ import json
 from collections.abc import Iterator
 from functools import lru_cache
 
-from sbatchlint.analysis.script.input_texts import written_text
+from sbatchlint.analysis.script.program_texts import written_text
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span

@@ -28,7 +28,7 @@ from math import prod
 from typing import NamedTuple
 
 from sbatchlint.analysis.launch.cpu_use import ranks_of
-from sbatchlint.analysis.script.input_texts import written_text
+from sbatchlint.analysis.script.program_texts import written_text
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, span_of_words, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span

@@ -22,7 +22,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from sbatchlint.analysis.expansion.reads import enclosing_assignment, guarded_names
-from sbatchlint.analysis.script.counted_loops import counted_numbers
+from sbatchlint.analysis.script.loops import counted_numbers
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import ArithmeticFor, Assignment, For, Parameter
 from sbatchlint.bash.syntax.walk import nodes_of

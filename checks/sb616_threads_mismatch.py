@@ -39,9 +39,9 @@ from sbatchlint.analysis.launch.cpu_use import (
     processes_of,
     programs_at_once,
 )
+from sbatchlint.analysis.script.program_texts import worker_calls
 from sbatchlint.analysis.script.threads import THREAD_VARIABLE, commands_with_threads, counts_elsewhere, cpu_options
 from sbatchlint.analysis.script.work import UTILITIES, Weight, weight
-from sbatchlint.analysis.script.worker_calls import worker_calls
 from sbatchlint.analysis.site.defaults import cpus_without_asking, in_whole_nodes
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of

@@ -25,7 +25,7 @@ samtools-sort(1), `-m`; the manuals of Cell Ranger, Trinity, PLINK, STAR, SPAdes
 import re
 from collections.abc import Iterator
 
-from sbatchlint.analysis.script.input_texts import GAUSSIAN, ORCA, chemistry_input
+from sbatchlint.analysis.script.program_texts import GAUSSIAN, ORCA, chemistry_input
 from sbatchlint.analysis.script.threads import counts_elsewhere, thread_options
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Pieces, span_of, text_of

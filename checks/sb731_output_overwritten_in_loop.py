@@ -17,7 +17,7 @@ bash(1), "Redirecting Output"
 
 from collections.abc import Iterator, Sequence
 
-from sbatchlint.analysis.script.counted_loops import counted_numbers
+from sbatchlint.analysis.script.loops import counted_numbers
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.storage.written_paths import OVERWRITING
 from sbatchlint.bash.syntax.tree import (

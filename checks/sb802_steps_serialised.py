@@ -34,7 +34,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.background import enclosing_loops, is_started_again
 from sbatchlint.analysis.script.conditionals import depends_on_test
-from sbatchlint.analysis.script.counted_loops import loop_counts
+from sbatchlint.analysis.script.loops import loop_counts
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.interpreter.builtins import BUILTINS

@@ -27,8 +27,8 @@ from functools import partial
 
 from sbatchlint.analysis.editing.options import add_step_option
 from sbatchlint.analysis.script.input import Reader, is_read, readers
+from sbatchlint.analysis.script.loops import fed_a_line
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.analysis.script.single_lines import fed_a_line
 from sbatchlint.bash.syntax.tree import Function, While
 from sbatchlint.bash.syntax.walk import loops_of, nodes_of
 from sbatchlint.bash.values import Phase

@@ -162,6 +162,12 @@ class Source:
         return self.text[span.start : span.end]
 
 
+def end_of_line(text: str, offset: int) -> int:
+    """The offset of the first newline from an offset on, or the end of the text."""
+    found = text.find("\n", offset)
+    return found if found >= 0 else len(text)
+
+
 def lines_of(text: str) -> list[str]:
     """The lines of a text with their newlines; only a line feed ends a line."""
     parts = text.split("\n")

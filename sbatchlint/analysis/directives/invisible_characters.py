@@ -17,6 +17,7 @@ from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.options import find
 from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import end_of_line
 
 BLANK, UNSEEN, DASH, QUOTE = "blank", "unseen", "dash", "quote"
 
@@ -88,10 +89,7 @@ def invisible_characters(directives: Directives) -> list[Invisible]:
     if string.isascii():
         return []
     found = [each for line in directives.lines for each in _in_line(directives, line)]
-    end = len(string)
-    if directives.stop is not None:
-        newline = string.find("\n", directives.stop.start)
-        end = newline if newline >= 0 else len(string)
+    end = len(string) if directives.stop is None else end_of_line(string, directives.stop.start)
     line_starts = {string.rfind("\n", 0, match.start()) + 1 for match in INVISIBLE.finditer(string, 0, end)}
     for start in line_starts:
         if magic_of(string, start) is None:
@@ -104,8 +102,7 @@ def invisible_characters(directives: Directives) -> list[Invisible]:
 def _at_line_start(directives: Directives, start: int, block_end: int) -> Invisible | None:
     """The characters that hide a directive, or that make a command of a line that looks blank or like a comment."""
     string = directives.text.string
-    newline = string.find("\n", start)
-    end = newline if newline >= 0 else len(string)
+    end = end_of_line(string, start)
     hidden = _HIDDEN.match(string, start, end)
     shown = "".join(INVISIBLE.findall(hidden.group())) if hidden is not None else ""
     if hidden is not None and shown:

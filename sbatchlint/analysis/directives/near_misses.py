@@ -17,6 +17,7 @@ from sbatchlint.slurm.lines import DirectiveLine, magic_of, read_words
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.reading import MOST_CHARACTERS
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import end_of_line
 
 # The kinds of `NearMiss`.
 SPELLING = "spelling"
@@ -80,8 +81,7 @@ def near_misses(directives: Directives) -> list[NearMiss]:
         kind = None if lead.strip(" \t") else _kind(lead, match)
         if kind is None:
             continue
-        newline = string.find("\n", start)
-        last = newline if newline >= 0 else len(string)
+        last = end_of_line(string, start)
         if string[last - 1] == "\r":
             last -= 1
         settings, accepted = read_as_directive(directives, match.end(), last)
@@ -108,8 +108,7 @@ def _without_hash(directives: Directives) -> list[NearMiss]:
     found: list[NearMiss] = []
     at = directives.end
     while (match := _WITHOUT_HASH.match(string, at)) is not None:
-        newline = string.find("\n", at)
-        end = newline if newline >= 0 else len(string)
+        end = end_of_line(string, at)
         last = len(string[:end].rstrip("\r"))
         settings, accepted = read_as_directive(directives, match.end(), last)
         if not accepted or all(each.option is None or each.option.early for each in settings):

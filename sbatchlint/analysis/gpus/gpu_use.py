@@ -45,6 +45,7 @@ from sbatchlint.slurm.lines import magic_of
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import end_of_line
 
 if TYPE_CHECKING:
     from sbatchlint.slurm.directives import Directives
@@ -407,8 +408,7 @@ def _lost_lines(directives: "Directives") -> Iterator[str]:
         if line.comment is not None and (swallowed(setting) or token is not None and token.end == line.comment_start):
             yield string[setting.token.start : line.end]
     for found in invisible_characters(directives):
-        end = string.find("\n", found.start)
-        yield string[found.start : end if end >= 0 else len(string)]
+        yield string[found.start : end_of_line(string, found.start)]
 
 
 if TYPE_CHECKING:  # slow to import, and not needed for most scripts

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sbatchlint.analysis.launch.mpi_slots import takes_slots, tasks_of_job
 from sbatchlint.analysis.script.background import enclosing_loops
 from sbatchlint.analysis.script.centres import gets_whole_nodes
-from sbatchlint.analysis.script.counted_loops import loop_counts
+from sbatchlint.analysis.script.loops import loop_counts
 from sbatchlint.analysis.script.threads import cpu_options
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.site.defaults import cpus_without_asking

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.launch.literal_counts import literal_number, task_edits, task_option_at
 from sbatchlint.analysis.launch.rank_signs import RankSign, rank_sign
-from sbatchlint.analysis.launch.repeatable import is_repeatable_step
+from sbatchlint.analysis.script.work import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job

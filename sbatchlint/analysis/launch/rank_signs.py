@@ -109,7 +109,7 @@ def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
         return None  # one process of it may use all GPUs (MirroredStrategy), and nothing says that it reads RANK
     if python is None:
         return found
-    found = _with_configuration(job, invocation, found)
+    found = _with_configuration(job, invocation, python, found)
     program = python_program(job, invocation)
     if program is None:
         return found
@@ -128,21 +128,25 @@ def rank_sign(job: Job, invocation: Invocation) -> RankSign | None:
     return RankSign("lightning", words, place, trainer.devices, trainer.nodes, f"{trainer.path}:{trainer.line}")
 
 
-def _with_configuration(job: Job, invocation: Invocation, found: RankSign | None) -> RankSign | None:
+def _with_configuration(job: Job, invocation: Invocation, python: Python, found: RankSign | None) -> RankSign | None:
     """The sign, completed from a configuration file beside the program; the command line takes precedence."""
-    if found is not None and found.kind != "lightning":
+    if found is not None and found.kind != "lightning" or python.target is None or python.kind != "script":
         return found
-    configured = _trainer_configuration(job, invocation)
-    if configured is None:
+    named = named_file(python.target, invocation.argv[python.after :])
+    path = None if named is None else job.beside.named(invocation, named.name)
+    values = None if path is None else read_yaml(path)
+    trainer = None if values is None or _is_elsewhere(values.get("defaults")) else values.get("trainer")
+    if path is None or not isinstance(trainer, dict):
         return found
+    devices, nodes = _number(trainer.get("devices", trainer.get("gpus"))), _number(trainer.get("num_nodes"))
     if found is not None:
-        devices = configured.devices if found.devices is None else found.devices
-        return found._replace(devices=devices, nodes=configured.nodes if found.nodes is None else found.nodes)
-    if configured.devices == 1 and configured.nodes in (None, 1):
+        devices = devices if found.devices is None else found.devices
+        return found._replace(devices=devices, nodes=nodes if found.nodes is None else found.nodes)
+    if devices is None and nodes is None or devices == 1 and nodes in (None, 1):
         return None
-    words = f"Lightning expects one task for each device ({configured.path})"
-    place = span_of(invocation.argv[0])
-    return RankSign("lightning", words, place, configured.devices, configured.nodes, configured.path)
+    name = os.path.basename(path)
+    words, place = f"Lightning expects one task for each device ({name})", span_of(invocation.argv[0])
+    return RankSign("lightning", words, place, devices, nodes, name)
 
 
 def sign_in_command(argv: Argv, python: Python | None, lookup: Lookup) -> RankSign | None:
@@ -288,42 +292,12 @@ def _spreads_itself(program: PythonProgram) -> bool:
 _ELSEWHERE = Regex(r"(?:override[ \t]+)?/?trainer(?:@\S+)?")
 
 
-class _Configured(NamedTuple):
-    """The processes per node and the nodes that a file sets; None where it has no number. `path`: the file's name."""
-
-    devices: int | None
-    nodes: int | None
-    path: str
-
-
-def _trainer_configuration(job: Job, invocation: Invocation) -> _Configured | None:
-    """What the configuration file on a Python program's command line sets; None without a file, or without a number."""
-    name = _configuration_file(invocation)
-    path = None if name is None else job.beside.named(invocation, name)
-    values = None if path is None else read_yaml(path)
-    if path is None or values is None or _is_elsewhere(values.get("defaults")):
-        return None
-    trainer = values.get("trainer")
-    if not isinstance(trainer, dict):
-        return None
-    devices, nodes = _number(trainer.get("devices", trainer.get("gpus"))), _number(trainer.get("num_nodes"))
-    return None if devices is None and nodes is None else _Configured(devices, nodes, os.path.basename(path))
-
-
 def _is_elsewhere(defaults: Value) -> bool:
     """Whether another file of Hydra's list may have the block of the trainer."""
     if not isinstance(defaults, list):
         return defaults is not None
     names = [name for item in defaults for name in (item if isinstance(item, dict) else (item,))]
     return any(not isinstance(name, str) or _ELSEWHERE.fullmatch(name) for name in names)
-
-
-def _configuration_file(invocation: Invocation) -> str | None:
-    python = python_of(invocation)
-    if python is None or python.target is None or python.kind != "script":
-        return None
-    found = named_file(python.target, invocation.argv[python.after :])
-    return None if found is None else found.name
 
 
 def _number(value: Value) -> int | None:

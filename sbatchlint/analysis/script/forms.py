@@ -20,7 +20,7 @@ from sbatchlint.job.once import once
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.options import Option, find, table
 from sbatchlint.source.regex import Regex, occurrences, occurs
-from sbatchlint.source.text import Span
+from sbatchlint.source.text import Span, end_of_line
 
 # A job runs all the same with placeholders in these, so they are left in scripts that are used.
 _SURVIVING = frozenset(("mail-user", "job-name"))
@@ -257,8 +257,7 @@ def _remarks(job: Job) -> list[str]:
     for line in job.directives.lines:
         if _ANGLED.search(string, line.words_start, line.end) is None or string[line.end + 1 : line.end + 2] != "#":
             continue
-        end = string.find("\n", line.end + 1)
-        following = string[line.end + 1 : end if end >= 0 else len(string)]
+        following = string[line.end + 1 : end_of_line(string, line.end + 1)]
         if following[:7] != "#SBATCH" and _NOTE.search(following):
             found.append(following)
     return found

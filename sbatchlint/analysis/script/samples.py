@@ -14,7 +14,7 @@ from sbatchlint.slurm.lines import TEMPLATED
 from sbatchlint.slurm.model import Setting
 from sbatchlint.source.regex import Regex, occurrences, occurs
 from sbatchlint.source.templates import HASHES, PLAIN_SLOTS
-from sbatchlint.source.text import Span
+from sbatchlint.source.text import Span, end_of_line
 
 # Words of a path that say what the script is.
 FIXTURE = frozenset(("fixture", "fixtures", "testdata", "mock", "mocks"))
@@ -168,8 +168,7 @@ def _first_comments(job: Job) -> list[str]:
     """The comments before the first command, and the directives."""
     string, found, at = job.text.string, [], 0
     while at < len(string):
-        end = string.find("\n", at)
-        end = len(string) if end < 0 else end
+        end = end_of_line(string, at)
         line = string[at:end].strip()
         if line and line[0] != "#":
             break

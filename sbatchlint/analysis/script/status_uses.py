@@ -7,7 +7,7 @@ Printing a status is not acting on it, nor is a test of it after which nothing i
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
-from sbatchlint.analysis.script.single_lines import fed_a_line, is_of_one_word
+from sbatchlint.analysis.script.loops import fed_a_line, is_of_one_word
 from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import (
     AndOr,

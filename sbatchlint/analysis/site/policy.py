@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from sbatchlint.site.model import Accounts, Partition, Qos
 
 # The limits of a QOS by the name of their field, as Slurm looks at them, and whom they are for.
+_PER_NODE = "max_tres_per_node"
 _LIMITS = {
     "max_tres_per_account": "an account",
     "max_tres_per_user": "a user",
     "group_tres": "all its jobs together",
     "max_tres": "a job",
-    "max_tres_per_node": "a node",
+    _PER_NODE: "a node",
 }
 _JOBS = {
     "max_submitted_jobs_per_user": "a user",
@@ -68,17 +69,14 @@ def beyond_qos(target: Target, name: str, demand: Demand) -> list[Beyond]:
     asked = _asked_minutes(target, name)
     found = [*_of_jobs(target, every), *_of_time(asked, every, waits)]
     counts = _counted(target, name, demand)
-    found += _of_minutes(asked, every, counts, waits)
-    for field, whom in _LIMITS.items():
-        for own, most, tres in _limits(field, every):
-            number = counts.get(tres, 0) // (counts["node"] if field == "max_tres_per_node" else 1)
-            if number > most:
-                says = f"the QOS `{own}` allows {whom} {_amount(most, tres)}"
-                found.append(Beyond("tres", _amount(number, tres), says, waits, _OPTIONS.get(tres, GPU_OPTIONS)))
+    for field in _MINUTES:
+        found += _products(asked, _limits(field, every), counts, waits)
+    for field in _LIMITS:
+        found += _of_tres(field, _limits(field, every), counts, waits)
     exact = not waits and target.request.counts is not None
-    for own, least, tres in _limits("min_tres", every) if exact else ():
+    for tres, (whose, least) in _limits("min_tres", every).items() if exact else ():
         if counts.get(tres, least) < least:
-            says = f"the QOS `{own}` takes no job below {_amount(least, tres)}"
+            says = f"{whose} takes no job below {_amount(least, tres)}"
             found.append(Beyond("tres", _amount(counts[tres], tres), says, False, _OPTIONS.get(tres, GPU_OPTIONS)))
     account = account_of(target.profile, target.request)
     if account is not None and (lists(target.profile, "qos") and qos_name(target) in target.profile.qos):
@@ -102,24 +100,16 @@ def _of_account(
         most = limit(getattr(account, field))
         if most is not None and not any(limit(getattr(qos, field)) for _, qos in every) and _is_longer(asked, most):
             yield Beyond("time", _said(asked), f"{whose} allows {whole_minutes(most)}", waits, ("time",))
+
+    def left_open(field: str, times: float = 1) -> dict[str, tuple[str, int]]:
+        taken = _limits(field, every)
+        own = getattr(account, field).items()
+        return {tres: (whose, floor(most * times)) for tres, most in own if tres not in taken}
+
     for field in _MINUTES:
-        taken = {tres for _, qos in every for tres in getattr(qos, field)}
-        yield from _products(asked, {
-            tres: (whose, most) for tres, most in getattr(account, field).items() if tres not in taken
-        }, counts, waits)  # fmt: skip
-    for field, whom in (
-        ("group_tres", "all its jobs together"),
-        ("max_tres", "a job"),
-        ("max_tres_per_node", "a node"),
-    ):
-        taken = {tres for _, qos in every for tres in getattr(qos, field)}
-        for tres, each in getattr(account, field).items():
-            per_node = field == "max_tres_per_node"
-            most, number = each if per_node else floor(each * factor), counts.get(tres, 0)
-            number //= counts["node"] if per_node else 1
-            if tres not in taken and number > most:
-                says = f"{whose} allows {whom} {_amount(most, tres)}"
-                yield Beyond("tres", _amount(number, tres), says, waits, _OPTIONS.get(tres, GPU_OPTIONS))
+        yield from _products(asked, left_open(field), counts, waits)
+    for field, times in (("group_tres", factor), ("max_tres", factor), (_PER_NODE, 1)):
+        yield from _of_tres(field, left_open(field, times), counts, waits)
 
 
 def most_nodes(target: Target, name: str) -> int | None:
@@ -128,7 +118,7 @@ def most_nodes(target: Target, name: str) -> int | None:
         return None
     every = _in_order(target, target.profile.partitions[name])
     fields = ("max_tres_per_account", "max_tres_per_user", "group_tres", "max_tres")
-    found = {field: most for field in fields for _, most, tres in _limits(field, every) if tres == "node"}
+    found = {field: limits["node"][1] for field in fields if "node" in (limits := _limits(field, every))}
     account = account_of(target.profile, target.request)
     if account is not None and qos_name(target) in target.profile.qos:
         factor = _factor(every)
@@ -168,8 +158,7 @@ def given_minutes(target: Target, name: str, demand: Demand) -> Given | None:
     counts = _counted(target, name, demand)
     found: list[Given] = []
     for field in _MINUTES if strict else ():
-        limits = {tres: (f"the QOS `{own}`", most) for own, most, tres in _limits(field, every)}
-        limits = {**{tres: (whose, most) for tres, most in getattr(account, field).items()}, **limits}
+        limits = {tres: (whose, most) for tres, most in getattr(account, field).items()} | _limits(field, every)
         found += [Given(most // counts[tres], own) for tres, (own, most) in limits.items() if counts.get(tres)]
     of_account = []
     for field in ("max_time", "group_time"):
@@ -206,14 +195,13 @@ def _in_order(target: Target, partition: Partition) -> list[tuple[str, Qos]]:
     return [] if over or target.request.has_option("qos") else pair
 
 
-def _limits(field: str, every: list[tuple[str, Qos]]) -> list[tuple[str, int, str]]:
-    """The limits of a field that count: the QOS, the number, of what."""
-    found: dict[str, tuple[str, int, str]] = {}
+def _limits(field: str, every: list[tuple[str, Qos]]) -> dict[str, tuple[str, int]]:
+    """The limits of a field that count, by what they are of: whose each is, and the number."""
+    found: dict[str, tuple[str, int]] = {}
     for name, qos in every:
-        limits: dict[str, int] = getattr(qos, field)
-        for tres, number in limits.items():
-            found.setdefault(tres, (name, number, tres))
-    return list(found.values())
+        for tres, number in getattr(qos, field).items():
+            found.setdefault(tres, (f"the QOS `{name}`", number))
+    return found
 
 
 def _of_jobs(target: Target, every: list[tuple[str, Qos]]) -> list[Beyond]:
@@ -251,12 +239,12 @@ def _of_time(asked: int | None, every: list[tuple[str, Qos]], waits: bool) -> It
             yield Beyond("time", _said(asked), says, waits, ("time",))
 
 
-def _of_minutes(
-    asked: int | None, every: list[tuple[str, Qos]], counts: dict[str, int], waits: bool
-) -> Iterator[Beyond]:
-    for field in _MINUTES:
-        limits = {tres: (f"the QOS `{own}`", most) for own, most, tres in _limits(field, every)}
-        yield from _products(asked, limits, counts, waits)
+def _of_tres(field: str, limits: dict[str, tuple[str, int]], counts: dict[str, int], waits: bool) -> Iterator[Beyond]:
+    for tres, (whose, most) in limits.items():
+        number = counts.get(tres, 0) // (counts["node"] if field == _PER_NODE else 1)
+        if number > most:
+            says = f"{whose} allows {_LIMITS[field]} {_amount(most, tres)}"
+            yield Beyond("tres", _amount(number, tres), says, waits, _OPTIONS.get(tres, GPU_OPTIONS))
 
 
 def _products(
