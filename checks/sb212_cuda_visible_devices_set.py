@@ -99,6 +99,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _in_loops(job, available)
     choices = {each.span: each for each in _choices(job)}
     several = len({each.ids for each in choices.values()}) > 1  # then each process gets its own
+    starts_workers = any(each.launcher.is_a("per-gpu", "by-variables") for each in job.launches)
     for choice in choices.values():
         name, ids, context = choice.name, choice.ids, choice.context
         number = "one" if len(ids) == 1 else f"{len(ids)}"
@@ -133,8 +134,8 @@ def check(job: Job) -> Iterator[Finding]:
             whose = f"the job's {gpus}" if one_node else f"the {gpus} of each node"
             message = f"Slurm already sets {name} to {whose}, possibly with {other}; remove this assignment"
             severity = "info"
-        elif _are_all(ids, available) or choice.command is not None and not _starts_workers(job):
-            continue  # program-gpu-mismatch reports what one command has
+        elif _are_all(ids, available) or choice.command is not None and not starts_workers:
+            continue  # program-gpu-mismatch reports what one command has that is not a launcher
         elif _works_in_batch_shell(job) and not _works_in_steps(job):
             rest = available - len(ids)
             idle = "the other stays idle" if rest == 1 else f"{rest} stay idle"
@@ -152,11 +153,6 @@ def check(job: Job) -> Iterator[Finding]:
         span = _line_of(job, choice)
         fix = None if span is None or meant else Fix(f"remove the assignment of {name}", [remove(span)])
         yield Finding(choice.span, message, severity, fix=fix)
-
-
-def _starts_workers(job: Job) -> bool:
-    """Whether a launcher starts processes for GPUs, of which program-gpu-mismatch says nothing."""
-    return any(each.launcher.is_a("per-gpu", "by-variables") for each in job.launches)
 
 
 def _in_loops(job: Job, available: int) -> Iterator[Finding]:

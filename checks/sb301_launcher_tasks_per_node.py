@@ -138,16 +138,13 @@ def _fix(job: Job, launches: list[tuple[Step, Launch]], reason: Span) -> Fix | N
     for step, _ in launches:
         by_place.setdefault(step.invocation.name_span, step)
     steps = list(by_place.values())
-    fix = _of_steps(job, steps, reason)
+    if any(task_option_at(step, reason) is not None for step in steps):
+        fix = _change_option(job, steps[0]) if len(steps) == 1 else None
+    else:
+        fix = _change_directive(job, steps[0].request, reason) or _add_options(job, steps)
     if fix is not None and any((step.nodes or 2) > 1 and launch.launcher.takes_free_port for step, launch in launches):
         return fix._replace(safe=False)  # one launcher for each node still trains a copy there
     return fix
-
-
-def _of_steps(job: Job, steps: list[Step], reason: Span) -> Fix | None:
-    if any(task_option_at(step, reason) is not None for step in steps):
-        return _change_option(job, steps[0]) if len(steps) == 1 else None
-    return _change_directive(job, steps[0].request, reason) or _add_options(job, steps)
 
 
 def _change_option(job: Job, step: Step) -> Fix | None:

@@ -117,7 +117,7 @@ def _set_node_count(job: Job, launch: Launch) -> Fix | None:
     launcher, machines = launch.launcher, launch.launcher.machines
     if launcher.kind == "accelerate" or launcher.rendezvous is None:
         return None  # the total, rank and address have to change too
-    options, address = "--nnodes=$SLURM_JOB_NUM_NODES", None
+    title, options, address = "set the number of nodes", "--nnodes=$SLURM_JOB_NUM_NODES", None
     if lacks_address(launch):
         address = common_address(job, launch)
         if address is None or machines is not None or launcher.setting("rdzv_backend", "master_port") is not None:
@@ -128,11 +128,12 @@ def _set_node_count(job: Job, launch: Launch) -> Fix | None:
         return has_job_node_count(changed) and (address is None or address.is_met(changed))
 
     if machines is None:
-        edits = add_launcher_options(job, launch, options, meets_all_nodes, () if address is None else address.before)
-    else:
-        number = literal_digits(machines.value)
-        edits = None if number is None else replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", meets_all_nodes)
-    return None if edits is None else Fix("set the number of nodes", edits)
+        before = () if address is None else address.before
+        return add_launcher_options(job, launch, options, title, meets_all_nodes, before)
+    number = literal_digits(machines.value)
+    if number is None:
+        return None
+    return replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", title, meets_all_nodes)
 
 
 CASES = [

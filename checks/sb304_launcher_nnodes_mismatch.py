@@ -135,11 +135,11 @@ def _count_nodes(job: Job, world: LaunchWorld) -> Fix | None:
     number = None if setting is None else literal_digits(setting.value)
     if number is None or world.isolation or world.launcher.kind == "accelerate":
         return None  # accelerate's total of processes may be wrong too
-    edits = replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", has_job_node_count)
-    if edits is None:
-        return None
-    safe = world.nodes != 1 and (launch.invocation.span.contains(number) or _goes_only_to(job, number, launch))
-    return Fix("write the job's number of nodes", edits, safe)
+    title = "write the job's number of nodes"
+    fix = replace_words(job, launch, number, "$SLURM_JOB_NUM_NODES", title, has_job_node_count)
+    if fix is None or world.nodes == 1:
+        return fix
+    return fix._replace(safe=launch.invocation.span.contains(number) or _goes_only_to(job, number, launch))
 
 
 def _goes_only_to(job: Job, number: Span, launch: Launch) -> bool:

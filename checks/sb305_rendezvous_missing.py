@@ -91,8 +91,8 @@ def _add_address(job: Job, launch: Launch) -> Fix | None:
         options = f"--master_addr={address.host}"
         if launcher.setting("master_port") is None and address.port:
             options += f" --master_port={address.port}"
-    edits = add_launcher_options(job, launch, options, address.is_met, address.before)
-    return None if edits is None else Fix("set the first node's address", edits, address.safe)
+    title = "set the first node's address"
+    return add_launcher_options(job, launch, options, title, address.is_met, address.before, address.safe)
 
 
 CASES = [

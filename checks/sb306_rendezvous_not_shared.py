@@ -86,8 +86,7 @@ def _meet_at_first_node(job: Job, launch: Launch) -> Fix | None:
         value = () if other is None or other.address is None else other.address.value or ()
         return len(value) == 1 and any("scontrol show host" in each.name for each in expansions(value))
 
-    edits = replace_words(job, launch, span, first, meets_at_first_node)
-    return None if edits is None else Fix("use the first node's address", edits)
+    return replace_words(job, launch, span, first, "use the first node's address", meets_at_first_node)
 
 
 CASES = [

@@ -68,10 +68,8 @@ def _add_rank(job: Job, world: LaunchWorld, option: str) -> Fix | None:
     container = world.launch.container
     if world.step is None or container is not None and container.kind in ("docker", "podman"):
         return None  # such a container does not get the variables of the job
-    edits = add_launcher_options(job, world.launch, option, passes_node_id)
-    if edits is not None:
-        return Fix("set the node rank", edits, safe=True)
-    return _wrap_in_shell(job, world.launch, option)
+    fix = add_launcher_options(job, world.launch, option, "set the node rank", passes_node_id, safe=True)
+    return fix or _wrap_in_shell(job, world.launch, option)
 
 
 def _wrap_in_shell(job: Job, launch: Launch, option: str) -> Fix | None:

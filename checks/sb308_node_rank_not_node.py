@@ -83,16 +83,17 @@ def _write_node_id(job: Job, world: LaunchWorld, kind: str) -> Fix | None:
     if kind == "constant":
         if len(rank.value) != 1 or rank.from_environment:
             return None
-        edits = replace_words(job, world.launch, rank.value[0].span, "$SLURM_NODEID", passes_node_id)
-        return None if edits is None else Fix("set the node rank", edits)
+        span, title = rank.value[0].span, "set the node rank"
+        return replace_words(job, world.launch, span, "$SLURM_NODEID", title, passes_node_id)
     # the name of the variable within the expansion
     (expansion,) = expansions(rank.value)
     text = job.source.slice(expansion.span)
     if text.count(kind) != 1:
         return None
     start = expansion.span.start + text.find(kind)
-    edits = replace_words(job, world.launch, Span(start, start + len(kind)), "SLURM_NODEID", passes_node_id)
-    return None if edits is None else Fix("write $SLURM_NODEID", edits, safe=True)
+    span, title = Span(start, start + len(kind)), "write $SLURM_NODEID"
+    fix = replace_words(job, world.launch, span, "SLURM_NODEID", title, passes_node_id)
+    return fix and fix._replace(safe=True)
 
 
 CASES = [

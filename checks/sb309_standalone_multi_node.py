@@ -79,8 +79,7 @@ def _meet_at_first_node(job: Job, launch: Launch) -> Fix | None:
     def meets(changed: Launch) -> bool:
         return not changed.launcher.standalone and address.is_met(changed)
 
-    edits = replace_words(job, launch, flag.span, options, meets, address.before)
-    return None if edits is None else Fix("let all nodes meet at the first one", edits)
+    return replace_words(job, launch, flag.span, options, "let all nodes meet at the first one", meets, address.before)
 
 
 CASES = [

@@ -107,8 +107,9 @@ def _same_for_all(job: Job, launch: Launch, kind: str, expansion: Expansion) -> 
         named = any(each.name == "SLURM_JOB_ID" for each in expansions(value))
         return named and not any(sign in shown_text(value) for sign in "\\( ")
 
-    edits = replace_words(job, launch, expansion.span, "$SLURM_JOB_ID" if kind == "id" else PORT, is_same)
-    return None if edits is None else Fix("derive it from the job ID", edits, safe=kind == "id")
+    same = "$SLURM_JOB_ID" if kind == "id" else PORT
+    fix = replace_words(job, launch, expansion.span, same, "derive it from the job ID", is_same)
+    return fix and fix._replace(safe=kind == "id")
 
 
 CASES = [

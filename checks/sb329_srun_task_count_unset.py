@@ -27,7 +27,6 @@ from sbatchlint.analysis.launch.rank_signs import rank_sign
 from sbatchlint.analysis.script.work import is_repeatable_step
 from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import Phase, shown_text
-from sbatchlint.bash.variables import Variable
 from sbatchlint.check import Bad, Card, Finding, Good, Job, shortened
 from sbatchlint.job.environment import COUNTING_OPTIONS, TASK_COUNTS
 from sbatchlint.job.geometry import available_cpus
@@ -116,18 +115,11 @@ def _program(job: Job, step: Step) -> tuple[str, bool] | None:
 
 def _knows_tasks(invocation: Invocation) -> bool:
     """Whether the words or variables of a command distinguish the tasks of a node."""
-    names = [each.expansion.name for field in invocation.argv for each in field if each.expansion is not None]
-    return any(map(_names_task, names)) or any(map(_is_set_by_task, invocation.state.variables.values()))
-
-
-def _names_task(name: str) -> bool:
-    return "SLURM_LOCALID" in name or "SLURM_PROCID" in name
-
-
-def _is_set_by_task(variable: Variable) -> bool:
-    values = [field for each in variable.alternatives for field in each.fields or ()]
-    found = [each.expansion for field in values for each in field if each.expansion is not None]
-    return any(each.phase is Phase.TASK and _names_task(each.name) for each in found)
+    own = [each.expansion for field in invocation.argv for each in field if each.expansion is not None]
+    values = [each for variable in invocation.state.variables.values() for each in variable.alternatives]
+    pieces = [piece for value in values for field in value.fields or () for piece in field]
+    set_by_task = [each.expansion for each in pieces if each.expansion and each.expansion.phase is Phase.TASK]
+    return any("SLURM_LOCALID" in each.name or "SLURM_PROCID" in each.name for each in (*own, *set_by_task))
 
 
 def _may_use_mpi(job: Job, step: Step) -> bool:

@@ -24,6 +24,7 @@ accelerate 1.15; launcher/runner.py of deepspeed
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 from sbatchlint.analysis.editing.options import add_launcher_options
@@ -33,7 +34,7 @@ from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.bash.trace import Shell
 from sbatchlint.bash.values import expansions, text_of
 from sbatchlint.bash.variables import merge_guards
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.environment import TASK_VARIABLES
 from sbatchlint.job.geometry import job_nodes
 from sbatchlint.job.once import once
@@ -97,7 +98,8 @@ def _finding(job: Job, world: LaunchWorld, port: Port, found: str, other: Launch
     fix = None
     if world.launcher.is_a("torch"):
         advice = "write `--standalone`"
-        fix = _standalone(job, world.launch)
+        title, accept = "let it take a free port", attrgetter("launcher.standalone")
+        fix = add_launcher_options(job, world.launch, "--standalone", title, accept)
     elif kind == "accelerate":
         advice = "write `--main_process_port 0`"
     elif world.launcher.is_a("by-variables"):
@@ -110,11 +112,6 @@ def _finding(job: Job, world: LaunchWorld, port: Port, found: str, other: Launch
         related=[] if other is None else [(other.span, "has the same port")],
         fix=fix,
     )
-
-
-def _standalone(job: Job, launch: Launch) -> Fix | None:
-    edits = add_launcher_options(job, launch, "--standalone", lambda changed: changed.launcher.standalone)
-    return None if edits is None else Fix("let it take a free port", edits)
 
 
 # --- the port --------------------------------------------------------------------------------------------

@@ -141,9 +141,9 @@ def _count_within(step: Step, starts: list[int]) -> int:
 
 
 def add_launcher_options(
-    job: Job, launch: Launch, options: str, accept: Accept, before: Sequence[Edit] = ()
-) -> list[Edit] | None:
-    """The edits that add options to a launcher; None where `accept` rejects every launch that results.
+    job: Job, launch: Launch, options: str, title: str, accept: Accept, before: Sequence[Edit] = (), safe: bool = False
+) -> Fix | None:
+    """The fix that adds options to a launcher; None where `accept` rejects every launch that results.
 
     `options`: as the shell that starts the launcher must see them. `before`: further edits that the options need.
     """
@@ -152,18 +152,18 @@ def add_launcher_options(
         for dollar in dollars:
             edits = [*before, insert(place, " " + options.replace("$", dollar))]
             if is_proven(job, launch, edits, accept):
-                return edits
+                return Fix(title, edits, safe)
     return None
 
 
 def replace_words(
-    job: Job, launch: Launch, span: Span, content: str, accept: Accept, before: Sequence[Edit] = ()
-) -> list[Edit] | None:
-    """The edits that replace what is at `span` by `content`; None where `accept` rejects every launch that results."""
+    job: Job, launch: Launch, span: Span, content: str, title: str, accept: Accept, before: Sequence[Edit] = ()
+) -> Fix | None:
+    """The fix that replaces what is at `span` by `content`; None where `accept` rejects every launch that results."""
     for dollar in DOLLARS if "$" in content else ("$",):
         edits = [*before, Edit(span, content.replace("$", dollar))]
         if is_proven(job, launch, edits, accept):
-            return edits
+            return Fix(title, edits)
     return None
 
 
