@@ -119,7 +119,8 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     unset = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} not set"
     read = [job.directives.last(setting.name) for setting in miss.settings]
     lines = [job.line(each.span.start) for each in read if each is not None]
-    if read and len(lines) == len(read):
+    all_read = None not in read
+    if all_read:
         unset = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} the value of line {lines[0]}"
     reason = {
         "spelling": f"`#{miss.word}` is not `#SBATCH`",
@@ -134,13 +135,13 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     is_off = not certain and bool(job.directives.lines)
     is_off = is_off and (in_row or all(each.name in DISPENSABLE for each in miss.settings) or _is_of_gpus(job, miss))
     off = "" if certain else ", or `##SBATCH` if it is disabled on purpose"
-    aside = miss.kind == "spelling" and bool(read) and len(lines) == len(read) and _is_put_aside(job, miss)
+    aside = miss.kind == "spelling" and all_read and _is_put_aside(job, miss)
     advice = "remove the spaces before it" if miss.kind == "indented" else f"write `#SBATCH`{off}"
     rival = next(iter(rivals(job.directives, miss.settings)), None)
     if rival is not None:
         beside = f"`--{rival.name}` (line {job.line(rival.span.start)})"
         advice = f"sbatch refuses it together with {beside}, so keep only the one you want"
-    is_below = bool(miss.settings) and all(each is not None and each.begin > miss.start for each in read)
+    is_below = all(each is not None and each.begin > miss.start for each in read)
     if is_below and rival is None:
         advice = "remove one of the two"
     if aside and rival is None:
@@ -180,7 +181,7 @@ def _is_put_aside(job: Job, miss: NearMiss) -> bool:
 def _is_of_gpus(job: Job, miss: NearMiss) -> bool:
     """Whether a line requests GPUs, and nothing in the script is a sign that the job uses any."""
     gpus = all(each.name in _PICKING for each in miss.settings)
-    return bool(miss.settings) and gpus and gpu_need(job) is None and gpus_wanted(job) is None
+    return gpus and gpu_need(job) is None and gpus_wanted(job) is None
 
 
 def _read(job: Job, miss: NearMiss) -> Finding:

@@ -93,9 +93,7 @@ def _is_explained(words: PositionalWords) -> bool:
     if not words.before:
         return False
     last = words.before[-1]
-    if dashed(last.text) is not None:
-        return True
-    if last.start in directives.faulty_words:
+    if dashed(last.text) is not None or last.start in directives.faulty_words:
         return True
     # After `--time =`: the words belong to an option that lost its value.
     on_line = [each for each in directives.settings_on(words.line) if each.line.start == words.line.start]

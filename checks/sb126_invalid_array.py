@@ -37,13 +37,10 @@ _OF_NONE = Regex(r"(?<![\d-])1-0(?![\d])")
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "array"):
-        if _OF_NONE.search(wrong.setting.text or "") and not _OF_NONE.search(job.source.slice(wrong.span)):
-            continue  # `1-${#FILES[@]}`: the number of what a loop adds is not known
         if _OF_NONE.search(job.source.slice(wrong.span)):  # the last index is still to be written
-            found = corrected(wrong.span, wrong.fault, None, [], wrong.versions)
-            yield found._replace(message=f"{found.message}; write the last index", severity="warning")
-            continue
-        yield corrected(wrong.span, wrong.fault, wrong.instead, wrong.edits, wrong.versions)
+            yield Finding(wrong.span, f"{wrong.fault}; write the last index", "warning", versions=wrong.versions)
+        elif not _OF_NONE.search(wrong.setting.text or ""):  # `1-${#FILES[@]}`: how many a loop adds is not known
+            yield corrected(wrong.span, wrong.fault, wrong.instead, wrong.edits, wrong.versions)
     yield from _step_after_limit(job)
 
 

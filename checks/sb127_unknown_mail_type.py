@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.directives.wrong_values import span_of_words, wrong_values
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, corrected
 from sbatchlint.slurm.grammar import mail
 from sbatchlint.slurm.rewriting import replacement
 from sbatchlint.triggers import Options, Refused
@@ -37,9 +37,8 @@ EVENTS = "write events such as BEGIN, END, FAIL, REQUEUE or ALL"
 
 def check(job: Job) -> Iterator[Finding]:
     for wrong in wrong_values(job, "mail-type"):
-        advice = EVENTS if wrong.instead is None else f"write {wrong.instead}"
-        fix = Fix(f"write {wrong.instead}", wrong.edits) if wrong.edits else None
-        yield Finding(wrong.span, f"{wrong.fault}; {advice}", fix=fix, versions=wrong.versions)
+        fault = wrong.fault if wrong.instead is not None else f"{wrong.fault}; {EVENTS}"
+        yield corrected(wrong.span, fault, wrong.instead, wrong.edits, wrong.versions)
     yield from _dropped_words(job)
 
 

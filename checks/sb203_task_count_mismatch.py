@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.conflicts import task_counts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.slurm.directives import Setting
+from sbatchlint.source.numbers import counted
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
@@ -47,18 +48,16 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         first, second, last = sorted(settings, key=lambda each: each.option_span.start)
         related = [(each.span, "conflicts with this") for each in (first, second)]
-        nodes = "1 node" if most == 1 else f"{most} nodes"
         if tasks > most * per_node:
             message = (
-                f"slurmctld refuses the job: {tasks} tasks do not fit on {nodes} with {per_node} each; write"
-                f" --ntasks={most * per_node}, or remove --ntasks or --ntasks-per-node"
+                f"slurmctld refuses the job: {tasks} tasks do not fit on {counted(most, 'node')} with {per_node} each; "
+                f"write --ntasks={most * per_node}, or remove --ntasks or --ntasks-per-node"
             )
             yield Finding(last.span, message, related=related)
         elif least == most and tasks < most * per_node:
-            fill = "task" if tasks == 1 else "tasks"
             message = (
-                f"the job has {tasks} {fill} in total, not {per_node} per node: with --ntasks, --ntasks-per-node is "
-                "only a maximum; remove one of the two options"
+                f"the job has {counted(tasks, 'task')} in total, not {per_node} per node: with --ntasks, "
+                "--ntasks-per-node is only a maximum; remove one of the two options"
             )
             # the total of one node, written for several
             yield Finding(last.span, message, "warning" if tasks == per_node and most > 1 else "info", related)
@@ -69,10 +68,9 @@ def _without_nodes(job: Job, tasks: int, per_node: int | None, first: Setting, s
     if first.name != "ntasks" or per_node is None or not 0 < tasks < per_node:
         return
     comment = job.source.slice(job.source.line_of(first.span.end)).partition(" #")[2]
-    fill = "task" if tasks == 1 else "tasks"
     yield Finding(
         second.span,
-        f"the job has {tasks} {fill} in total (`{first.as_written}`, line {job.line(first.span.start)}), not "
+        f"the job has {counted(tasks, 'task')} in total (`{first.as_written}`, line {job.line(first.span.start)}), not "
         f"{per_node} per node; write --nodes={tasks} in place of `{first.as_written}`, or remove this option",
         "warning" if _NODES.search(comment) else "info",
         related=[(first.span, "conflicts with this")],

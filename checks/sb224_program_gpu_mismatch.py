@@ -127,14 +127,14 @@ def _too_many(job: Job, found: ToldGpus, gpus: int) -> Finding:
     nodes = job.request.nodes
     several = settings[0].name != "gpus" and nodes is not None and nodes.maximum > 1
     whole = "each node" if several else "the job"
-    has = f"{whole} has {gpus} (line {line})"
     if found.last >= gpus:
         only = "GPU 0" if gpus == 1 else f"GPUs 0 to {gpus - 1}"
         message = f"{_written(job, found)} names GPU {found.last}, but {whole} has only {only} (line {line}): "
         message += "the program fails"
         advice = f"count from 0, or request {found.last + 1} GPUs"
     else:
-        message = f"{_written(job, found)} wants {found.least} GPUs, but {has}: the program fails, or uses fewer"
+        message = f"{_written(job, found)} wants {found.least} GPUs, but {whole} has {gpus} (line {line}): "
+        message += "the program fails, or uses fewer"
         advice = "write `$SLURM_GPUS_ON_NODE`, or request more"
     return Finding(found.span, f"{message}; {advice}", related=[(settings[0].span, f"requests {gpus}")])
 

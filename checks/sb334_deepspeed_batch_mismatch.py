@@ -49,17 +49,14 @@ def check(job: Job) -> Iterator[Finding]:
     indices = {each.index for each in commands_with_option(job, _may_name_config)}
     seen: set[Span] = set()
     for world in find_worlds(job):
-        size = world.size
-        configured = _configured(job, world) if size and size > 1 else None
-        if configured is not None and configured[0] not in seen:
-            seen.add(configured[0])
-            yield from _mismatch(world, size or 0, *configured)
-        for command in (world.invocation, *world.invocation.descendants()):
-            found = _config(job, command) if size and size > 1 and command.index in indices else None
-            if found is None or found[0] in seen:
-                continue
-            seen.add(found[0])
-            yield from _mismatch(world, size or 0, *found)
+        size, commands = world.size, (world.invocation, *world.invocation.descendants())
+        if not size or size < 2:
+            continue
+        named = (_config(job, command) for command in commands if command.index in indices)
+        for found in (_configured(job, world), *named):
+            if found is not None and found[0] not in seen:
+                seen.add(found[0])
+                yield from _mismatch(world, size, *found)
 
 
 def _configured(job: Job, world: World) -> tuple[Span, str, dict[str, int]] | None:
