@@ -348,20 +348,28 @@ class Resolver:
         return self._of_folder(os.path.dirname(os.path.abspath(path)))
 
     def _of_folder(self, folder: str) -> Settings:
+        folders: list[str] = []  # a path may have thousands, too many to ask one from within another
         known = self._by_folder.get(folder)
-        if known is None:
-            known = self._by_folder[folder] = self._search(folder)
+        while known is None:
+            folders.append(folder)
+            parent = os.path.dirname(folder)
+            known = self._in(folder)
+            if known is None and folder in (parent, self.top):
+                known = self._default()
+            folder = parent
+            known = known or self._by_folder.get(folder)
+        self._by_folder |= dict.fromkeys(folders, known)
         return known
 
-    def _search(self, folder: str) -> Settings:
+    def _in(self, folder: str) -> Settings | None:
+        """The settings of a configuration file in a folder."""
         for name in CONFIGURATION_FILES:
             path = os.path.join(folder, name)
             if os.path.isfile(path):
                 table = read_configuration(path)
                 if table is not None:
                     return self._made(path, table, folder)
-        parent = os.path.dirname(folder)
-        return self._default() if folder in (parent, self.top) else self._of_folder(parent)
+        return None
 
     def _made(self, path: str, table: dict[str, object], root: str) -> Settings:
         known = self._of_file.get(path)

@@ -398,3 +398,29 @@ def test_a_state_that_cannot_be_written_ends_an_audit(tmp_path: Path) -> None:
         cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout.splitlines()) == (2, ["error: cannot write state: file too large"])
+
+
+@pytest.mark.parametrize("has_git", [True, False])
+def test_a_folder_of_any_depth_is_walked(tmp_path: Path, has_git: bool) -> None:
+    deep = "a/" * 1200
+    if has_git:
+        subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    here = os.getcwd()
+    try:
+        os.chdir(tmp_path)
+        for _ in range(1200):
+            os.mkdir("a")
+            os.chdir("a")
+    finally:
+        os.chdir(here)
+    try:
+        (tmp_path / deep / "job.sbatch").write_text("#!/bin/bash\n#SBATCH --nodes=two\nsrun ./a\n")
+        missing = f"/{deep}b.sbatch"
+        for expected, arguments in ((1, ["."]), (0, ["audit", "."]), (1, [f"{deep}job.sbatch"]), (2, [missing])):
+            done = subprocess.run(
+                [sys.executable, "-m", "sbatchlint", *arguments], cwd=tmp_path, env=ENVIRONMENT, timeout=120,
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert done.returncode == expected, done.stderr[-300:]
+    finally:  # what `shutil.rmtree`, and so pytest, cannot remove
+        subprocess.run(["rm", "-rf", str(tmp_path / "a")], check=True)

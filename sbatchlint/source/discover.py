@@ -220,11 +220,13 @@ def _tell_if_locked(path: str, unreadable: Unreadable) -> None:
 
 
 def _folder_excluded(name: str, root: str, excluded: Excluded, cache: dict[str, bool]) -> bool:
-    known = cache.get(name)
-    if known is None:
-        parent = os.path.dirname(name)
-        path = name if root == "." else os.path.join(root, name)
-        known = cache[name] = _folder_excluded(parent, root, excluded, cache) or excluded(path, True)
+    left: list[str] = []
+    while name not in cache:
+        left.append(name)
+        name = os.path.dirname(name)
+    known = cache[name]
+    for name in reversed(left):
+        known = cache[name] = known or excluded(name if root == "." else os.path.join(root, name), True)
     return known
 
 
@@ -292,7 +294,7 @@ def _walk_without_git(
         _tell_if_wanted(path + "/" * is_folder, why, left_out)
         return True
 
-    for root, folders, files in os.walk(folder, onerror=unreadable):
+    for root, folders, files in _folders(folder, unreadable):
         if root == "." or root.startswith("./") and folder == ".":
             root = root[2:]
         ignores.enter(root or ".")
@@ -305,6 +307,17 @@ def _walk_without_git(
             path = os.path.join(root, name)
             if not excluded(path, False) and not is_ignored(path, False) and os.path.isfile(path):
                 yield path
+
+
+def _folders(top: str, unreadable: Unreadable) -> Iterator[tuple[str, list[str], list[str]]]:
+    """What `os.walk` gives, which before Python 3.12 calls itself for each level, of which a path has up to 2,000."""
+    left = [top]
+    while left:
+        for root, folders, files in os.walk(left.pop(), onerror=unreadable):
+            yield root, folders, files
+            below = [os.path.join(root, each) for each in reversed(folders)]
+            left += [each for each in below if not os.path.islink(each)]
+            break
 
 
 class _Ignores:
