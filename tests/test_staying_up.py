@@ -379,6 +379,21 @@ def test_input_that_cannot_be_read_is_told(tmp_path: Path, verb: str, kind: str)
     assert line.startswith("error: cannot read ")
 
 
+@pytest.mark.parametrize("path", ["/proc/self/fd/0", "/dev/fd/0", "/dev/stdin"])
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no /proc")
+def test_no_script_is_looked_for_among_what_is_open(tmp_path: Path, path: str) -> None:
+    other, writer = os.pipe()  # what another argument may be, as in `diagnose <(zcat a.gz) <(zcat b.gz)`
+    os.write(writer, b"log\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "sbatchlint", "diagnose", path], cwd=tmp_path, env=ENVIRONMENT, input=LOG,
+        capture_output=True, text=True, timeout=60, check=False, pass_fds=[other],
+    )  # fmt: skip
+    assert done.returncode == 1 and "too-many-processors" in done.stdout, done
+    assert os.read(other, 10) == b"log\n"
+    os.close(other)
+    os.close(writer)
+
+
 def test_a_step_summary_that_nobody_reads_holds_nothing_up(tmp_path: Path) -> None:
     scripts(tmp_path, "a.sbatch")
     os.mkfifo(tmp_path / "fifo")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from sbatchlint.job.request import Request
 from sbatchlint.slurm.directives import read_directives
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.discover import DEFAULT_EXCLUDE, is_batch_script
-from sbatchlint.source.files import InputError, content, read
+from sbatchlint.source.files import InputError, content, is_stream, read
 
 # The parent folders of a log that are searched, how deep below them, how many files, and up to which size.
 MOST_ABOVE, DEEPEST, MOST_FILES, LARGEST = 3, 3, 3000, 1 << 20
@@ -39,7 +40,7 @@ def script_of(log: str, known: dict[str, list[Candidate]] | None = None) -> tupl
 
     `known`: the scripts near other logs, by folder, which are then not read again.
     """
-    folder = os.path.dirname(os.path.abspath(log))
+    folder = os.getcwd() if is_stream(log) else os.path.dirname(os.path.abspath(log))
     candidates: Iterable[Candidate] = _candidates(folder)
     if known is not None:
         if folder not in known:
@@ -80,7 +81,12 @@ def _candidates(folder: str) -> Iterator[Candidate]:
             if left < 0:
                 return
             try:
-                if os.path.getsize(path) > LARGEST or not is_batch_script(content(path), path):
+                status = os.stat(path)
+                if (
+                    not stat.S_ISREG(status.st_mode)
+                    or status.st_size > LARGEST
+                    or not is_batch_script(content(path), path)
+                ):
                     continue
                 directives = read_directives(Text.of_file(read(path).text))
             except (OSError, InputError):

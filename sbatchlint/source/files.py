@@ -69,11 +69,16 @@ def content(path: str) -> bytes:
     return data
 
 
+def is_stream(path: str) -> bool:
+    """Whether a path stands for what a process has open, which has no folder and can be read once."""
+    return path.startswith(_STREAMS)
+
+
 def regular(path: str, flags: int) -> int:
     """Opens a file, as `opener` of `open`. Raises `OSError` for a device or a FIFO."""
-    handle = os.open(path, flags if path.startswith(_STREAMS) else flags | os.O_NONBLOCK)
+    handle = os.open(path, flags if is_stream(path) else flags | os.O_NONBLOCK)
     mode = os.fstat(handle).st_mode
-    if not path.startswith(_STREAMS) and not stat.S_ISREG(mode):
+    if not is_stream(path) and not stat.S_ISREG(mode):
         os.close(handle)
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
