@@ -74,8 +74,7 @@ _ROOT = Regex(r"/tmp|/var/tmp|/dev/shm|/scratch|/local\w*|\$\{\w+\}")
 _INPUT = Regex(
     r"(?i)-{0,2}(?:[\w.]+[-_.])?(?:data|dataset|input|in|train|val|test|corpus|images?|source|src)(?:[-_]\w+)?"
 )
-
-
+# What starts one task on each node of the job.
 _ON_EACH = "srun --ntasks=$SLURM_JOB_NUM_NODES --ntasks-per-node=1"
 
 
