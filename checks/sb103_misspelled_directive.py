@@ -25,13 +25,17 @@ CUDA_VISIBLE_DEVICES itself. A banner gets a space after its `#`.
 sbatch(1), DESCRIPTION; `_opt_batch_script()` in src/sbatch/opt.c, Slurm 20.11 to 26.05; seen on 22.05 and 26.05.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
+from typing import NamedTuple
 
 from sbatchlint.analysis.directives.lost_options import rivals, severity_of_loss
 from sbatchlint.analysis.directives.near_misses import NearMiss, near_misses
 from sbatchlint.analysis.gpus.gpu_use import gpu_need, gpus_wanted
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace, shortened
 from sbatchlint.job.gpus import DEVICE_VARIABLES
+from sbatchlint.job.once import once
 from sbatchlint.job.request import GPU_OPTIONS
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Written
@@ -72,28 +76,53 @@ def check(job: Job) -> Iterator[Finding]:
     for number, miss in enumerate(misses):
         if miss.kind in ("old-word", "banner", "bare"):
             yield _read(job, miss)
-        elif miss.kind not in ("blank", "case") or not _is_said_to_be_off(job, miss, misses):
+        elif miss.kind not in ("blank", "case") or not _is_said_to_be_off(job, miss):
             beside = [each for each in misses[max(number - 1, 0) : number + 2] if each is not miss]
-            often = miss.kind == "blank" and len(_WITH_BLANK.findall(job.directives.text.string)) > 1
+            often = miss.kind == "blank" and _comments(job).has_blanks
             yield _unread(job, miss, often or any(_is_next(job, miss, each) for each in beside))
 
 
-def _is_said_to_be_off(job: Job, miss: NearMiss, misses: list[NearMiss]) -> bool:
-    """Whether a comment says that such lines are off, or that those right below it are."""
+class _Comments(NamedTuple):
+    """What is around the misses of a script. `rows`: the line of each, by its start; `above`: the line over all that
+    stand together with it; `has_blanks`: several are `# SBATCH`; `explains`: a comment says that such a line is off."""
+
+    lines: list[str]
+    rows: dict[int, int]
+    above: dict[int, int]
+    has_blanks: bool
+    explains: bool
+
+
+@once
+def _comments(job: Job) -> _Comments:
+    misses = near_misses(job.directives)
     string = job.directives.text.string
     lines = string[: misses[-1].start].split("\n")
-    starts = {string.count("\n", 0, each.start) for each in misses}
-    if miss.kind == "blank" and any(
-        each[:1] == "#" and each[:7] != "#SBATCH" and number not in starts and _EXPLAINED.search(each)
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    rows = {each.start: bisect_right(starts, each.start) - 1 for each in misses}
+    taken = set(rows.values())
+    above: dict[int, int] = {}
+    for row in sorted(taken):
+        at = row - 1
+        if at >= 0 and at not in taken and not lines[at].strip():
+            at -= 1
+        above[row] = above.get(at, at)
+    explains = any(
+        each[:1] == "#" and each[:7] != "#SBATCH" and number not in taken and _EXPLAINED.search(each)
         for number, each in enumerate(lines)
-    ):
+    )
+    has_blanks = len(_WITH_BLANK.findall(string)) > 1
+    return _Comments(lines, rows, above, has_blanks, explains or _UNCOMMENT.search(job.source.own.text) is not None)
+
+
+def _is_said_to_be_off(job: Job, miss: NearMiss) -> bool:
+    """Whether a comment says that such lines are off, or that those right below it are."""
+    comments = _comments(job)
+    if miss.kind == "blank" and comments.explains:
         return True
-    if miss.kind == "blank" and _UNCOMMENT.search(job.source.own.text):
-        return True
-    at = string.count("\n", 0, miss.start) - 1
-    while at in starts or at >= 0 and not lines[at].strip() and at + 1 in starts:
-        at -= 1
-    return at >= 0 and lines[at][:1] == "#" and lines[at][:7] != "#SBATCH" and _OFF.search(lines[at]) is not None
+    at = comments.above[comments.rows[miss.start]]
+    above = comments.lines[at] if at >= 0 else ""
+    return above[:1] == "#" and above[:7] != "#SBATCH" and _OFF.search(above) is not None
 
 
 def _is_next(job: Job, miss: NearMiss, other: NearMiss) -> bool:

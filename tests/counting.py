@@ -23,3 +23,20 @@ def executed_lines(work: Callable[[], object]) -> int:
     finally:
         sys.settrace(before)
     return counted
+
+
+def called_built_ins(work: Callable[[], object]) -> int:
+    """How many functions and methods that are not written in Python some work calls."""
+    count = 0
+
+    def watch(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "c_call"
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count

@@ -156,7 +156,8 @@ before: p | ε | it's | \$ | a\b
 after: ε | s | '
 bare_before: p- | ε | 'q '
 bare_after: ε | .s | "" | x
-all: ${v[@]} | ${w[*]} | $@ | $* | ${v[@]:1} | p${v[@]}s | ${@:2} | ${m[@]}
+all: ${v[@]} | ${w[*]} | $@ | $* | ${v[@]:1} | p${v[@]}s | ${@:2} | ${m[@]} | $@$<scalar> | <all_mixed>
+all_mixed: $<scalar>${v[@]} | ${v[@]}${w[*]} | $@${v[@]} | ${w[*]#?}$@ | ${v[@]#a}$a$b | ${@:1}${c-} | p$@$u1
 all_bare: ${v[@]} | ${w[*]} | $@ | $* | ${#v[@]} | ${@:1:1} | $#
 braces: {a,b} | x{1..3} | {a,b}{c,d} | {a,b$a} | {3..1} | {a} | {a..c} | p{,q}s | {a,{b,c}} | <more_braces>
 more_braces: {1..7..3} | {a,"b c"} | '{a,b}' | {a,b | \{a,b} | ${a}{1,2} | {$a,x} | {c..a} | a{}b | {x,y}{ | {01..03}
@@ -202,6 +203,7 @@ assignment
     <array><element><sets><word>
     v=(s t); v[-1]=<word>
     <array>=(<literal> [3]=<literal> <literal>)
+    <array>=([2]=n{1,2} <word> [0]=q)
     m[<plain_key>]<sets><word>
     m=([k]=<single> ['a b']=<literal> [one]=<literal>)
     <number>=<counter>
@@ -220,6 +222,8 @@ referring
     declare -n r2=<array>; r2[1]=<literal>; r2+=(<literal>); c=${#r2[@]}
     declare -n r1=<number>; (( r1 += 2 )); unset -n r1
     declare -n r1=<name>; unset r1; c=${r1-gone}; unset -n r1
+    declare -n r1=<name>; declare -n r1=<name>; r1<sets><word>; unset -n r1
+    for e in a b; do declare -n r1=$e; r1<sets><literal>; done; unset -n r1
     declare -n r1=<name>; read -r r1 <<< <single>; d=${!r1}$r1
 sets: = | = | +=
 elements
@@ -391,6 +395,7 @@ compound
     <condition> <then> <shown>
     <simple_condition> && <simple_assignment> <bar><bar> <simple_assignment>
     n=<small>¶<looping> (( n >= <small> )); do¶<counted>¶(( ++n ))¶[[ $n -gt 6 ]] && break¶done
+    while true; do¶<lines>¶(( ++GUARD > 3 )) && break¶<counted>¶done
     while read -r <line_names>; do¶<lines>¶done <<< <single>
 guarded
     for e in <few>; do¶<guard>¶<seen>¶done

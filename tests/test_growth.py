@@ -12,7 +12,7 @@ from textwrap import indent
 import pytest
 
 from conftest import ALL
-from counting import executed_lines
+from counting import called_built_ins, executed_lines
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.bash.limits import CHARACTERS_OF_A_STATEMENT, MOST_WORK, WORDS_OF_A_STATEMENT
 from sbatchlint.cli import audit, main, submit
@@ -219,6 +219,18 @@ def test_a_script_that_grows(shape: str) -> None:
     assert ratio(lint) < MOST
     _, small, large = plans
     assert large < MOST * small
+
+
+def test_directives_that_are_misspelled_are_compared_with_what_is_around_once() -> None:
+    """What a search in a text costs is not seen in executed lines, but in the number of searches."""
+
+    def searches(size: int) -> int:
+        source = Source(HEAD + repeated("##SBATCH -N @\n# SBATCH -n @\n#sbatch -c @\n")(size), "a.sbatch")
+        return called_built_ins(lambda: inspect(source, Settings.of_table({})))
+
+    searches(5)
+    small = searches(SMALL)
+    assert searches(LARGE) < MOST * small
 
 
 # What grows with each line, so that all of it grows with the square: up to a bound.

@@ -68,6 +68,7 @@ PROGRAMS = (
     'L=(x "y z" w); : ${B=${L[@]}}; S "$B"; echo "p${C=${L[@]}}"; S "$C"; S p${D:=${L[*]}}q; S "$D"',
     # elements with subscripts and braces, and arrays that the environment may begin
     'L=([2]=n{1,2} {a} [0]=q); S "${L[@]}" ${!L[@]}; L=([1]={x,y} z); S "${L[@]}"; L=(a{1,2} [5]=q); S ${!L[@]}',
+    'L=([1]={x,y} ${C=z} [n=3]=q $((N=5))); S "$C" $N $n; L=([$u3]=a ${D=z}); S "$D"; L=($u1 [2]=b ${B=z}); S "$B"',
     'unset M; f() { M+=(a b c); S ${#M[@]} "${M[@]:0:2}"; }; f; M+=(d); S ${#M[@]} "${M[@]:1:2}"',
     'V+=(a b); S ${#V[@]}; S "${V[@]:0:1}" "${V[1]}" "${V[-1]}"',
     # output of a shell that ends at a variable that is not set

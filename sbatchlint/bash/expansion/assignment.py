@@ -81,15 +81,17 @@ def _array(
         result = befores[0]
     inner = Scope(scope.state, scope.text, scope.context.replace(guards=NO_GUARDS))
     following = max(indices(result.fields or (), result.keys), default=-1) + 1 if "A" not in flags else 0
+    is_known = True  # where not, the other words are expanded for what they change
     for key, word in zip(literal.keys, literal.elements, strict=True):
         if key is None:
             choices = expander.fields(word, inner)
             if len(choices) != 1 or is_open(choices[0][0]) or "A" in flags:
-                return [Alternative((unknown,))]
+                is_known = False
+                continue
             additions = list(choices[0][0])
         else:
             if "A" not in flags and has_braces(word.parts):
-                return [Alternative((unknown,))]  # the words that they make are elements as they are, with `[1]=`
+                is_known = False  # the words that they make are elements as they are, with `[1]=`
             values = expander.assignment_value(word, inner)
             # by then it is empty, but for `+=`, and has the elements above: what reads or sets it is unknown
             kept = during = scope.state.variables.get(node.name)
@@ -100,18 +102,19 @@ def _array(
             if not node.append:
                 _put_back(scope.state, node.name, kept)
             if len(values) != 1 or index is None or is_changed:
-                return [Alternative((unknown,))]
+                is_known = False
+                continue
             additions = [values[0][0]]
             if isinstance(index, int):
                 following = index
-        for value in additions:
+        for value in additions if is_known else ():
             changed = with_element(result, following if "A" not in flags else index, value, flags, unknown)
             if changed is None:
                 scope.state.doubtful = True
                 return [Alternative((unknown,))]
             result = changed
             following += 1
-    return [result]
+    return [result if is_known else Alternative((unknown,))]
 
 
 def _put_back(state: State, name: str, variable: Variable | None) -> None:
