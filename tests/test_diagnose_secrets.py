@@ -91,6 +91,16 @@ def test_a_value_that_stands_in_texts_by_chance_is_redacted_beside_its_name_only
     assert "[Errno 98] Address already in use" in shown and f"ROOT_PASSWORD={secret}" not in shown
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("Tr0ub4%26dor%233%21", "Tr0ub4&dor#3!"), ("p%40ss%3Aw", "p@ss:w"), ("Gr%C3%BC%C3%9Fe9", "Grüße9")],
+)
+def test_a_password_of_an_address_is_known_as_programs_read_it(written: str, read: str) -> None:
+    script = f"#!/bin/bash\nsrun git clone https://ada:{written}@h/x.git\n"
+    shown = api.diagnose(f"OSError: [Errno 98] Address already in use). {read}\n".encode(), script=script).text(200)
+    assert "already in use). ***" in shown and read not in shown
+
+
 def test_json_stays_json_where_a_secret_is_a_number_or_a_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

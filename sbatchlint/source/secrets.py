@@ -239,6 +239,7 @@ _SETS = Regex(r"(?<![\w-])(?:--?)?(?:set|put|config|modify|nmcli)(?![\w-])[^\n;|
 _SAYS = Regex(r"[^\n]{0,200}(?:\b(?:echo|printf|print)\b|#)")
 _END_OF_COMMAND = Regex(r"['\"]{0,2}[ \t]*(?:[;|&)\r\n]|\Z)")
 _IS = Regex(r"[ \t]+(?:(?:is|was)[ \t:]+(?=\S)|(?=['\"]))")
+_ENCODED = Regex("%([0-9A-Fa-f]{2})")
 _PASSPHRASE = Regex(r"\w*passphrase", re.IGNORECASE)
 _REST_OF_LINE = Regex(r"(?P<value>[^\s'\"$#|>][^\n'\"#$]{0,400}?)(?=[ \t]*(?:['\"#\r\n$]|\Z))")
 _AFTER_FORMAT = Regex(r"(?:(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]*)[ \t]+)?")
@@ -507,7 +508,20 @@ def values_in(string: str) -> tuple[str, ...]:
     # lines of a key, and parts of what messages shorten like a path
     values |= {string[start:end] for key in private_keys(string) for start, end in key.lines if end - start >= ENOUGH}
     values |= {part for each in values if "/" in each for part in each.split("/") if _DRAWN_PART.fullmatch(part)}
+    values |= {_decoded(each) for each in values if "%" in each}
     return tuple(sorted(filter(is_looked_for, values), key=len, reverse=True))
+
+
+def _decoded(value: str) -> str:
+    """A value as a program sees it that reads an address: `%40` is `@`."""
+    parts = _ENCODED.split(value)
+    whole = "".join(
+        [bytes.fromhex(each).decode("latin-1") if number % 2 else each for number, each in enumerate(parts)]
+    )
+    try:
+        return whole.encode("latin-1").decode()
+    except UnicodeError:
+        return whole
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
