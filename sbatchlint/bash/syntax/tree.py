@@ -12,14 +12,18 @@ from sbatchlint.source.records import Record
 class Node(Record):
     """A node of the tree; two of the same class with equal attributes are equal."""
 
+    def _values(self) -> list[object]:
+        return [getattr(self, name) for name in type(self).__annotations__]
+
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
+        return isinstance(other, Node) and type(self) is type(other) and self._values() == other._values()
 
     def __hash__(self) -> int:
-        return hash((type(self), *[value for value in self.__dict__.values() if isinstance(value, (int, str))]))
+        return hash((type(self), *[value for value in self._values() if isinstance(value, (int, str))]))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+        named = zip(type(self).__annotations__, self._values(), strict=True)
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in named)})"
 
 
 class Literal(Node):
