@@ -69,6 +69,8 @@ def test_the_next_number_of_a_group(capsys: pytest.CaptureFixture[str]) -> None:
     assert new_check.numbered("SB717") == "SB717"
     assert new_check.main(["--list", "Commands", "curl"]) == 0
     assert 'SB818 health-check-without-fail: Commands("curl")' in capsys.readouterr().out
+    assert new_check.main(["--list", "Commands", "parallel"]) == 0
+    assert "\n  SB616 threads-mismatch\n" in capsys.readouterr().out  # only its page names it
     assert new_check.main(["--list", "Command", "curl"]) == 2
 
 
@@ -257,6 +259,7 @@ def test_a_job_is_shown(script: str, capsys: pytest.CaptureFixture[str]) -> None
     assert [each["argv"][1]["text"] for each in prepare] == ["1", "2"]
     assert [each["guards"] for each in prepare] == [['if [ -n "$DEBUG" ]: yes'], ['if [ -n "$DEBUG" ]: no']]
     assert all(each["context"]["background"] for each in prepare)
+    assert [(each["name"], each["value"]) for each in value["directives"]] == [("nodes", "2"), ("ntasks-per-node", "1")]
     assert [(each["name"], each["line"]) for each in value["variables"]] == [("N", 3), ("N", 3)]
     (step,) = value["steps"]
     assert (step["nodes"], step["tasks"], step["decided_by"]) == (2, 2, "--ntasks-per-node=1 (line 2)")
@@ -269,6 +272,7 @@ def test_a_job_is_shown(script: str, capsys: pytest.CaptureFixture[str]) -> None
 def test_a_job_is_shown_as_text(script: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert show_job.main([script]) == 0
     out = capsys.readouterr().out
+    assert "\ndirectives\n     2  --nodes=2\n" in out
     assert "     5  batch   ./prepare 1 ‹UNSET›" in out
     assert "from: UNSET (line 5, batch)" in out
     assert "     7  nodes 2, tasks 2, on each node 1, decided by --ntasks-per-node=1 (line 2)" in out

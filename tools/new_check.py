@@ -158,6 +158,19 @@ def looking_at_the_same(trigger: Trigger) -> list[str]:
     return found
 
 
+def naming(words: list[str]) -> list[str]:
+    """The checks whose page has one of the words: what a check looks for may stand in no trigger."""
+    if not words:
+        return []
+    named = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, words))})(?![\w-])")
+    pages = {entry: ROOT / "docs" / "checks" / f"{entry.name}.md" for entry in registry().entries}
+    return [
+        f"{entry.code} {entry.name}"
+        for entry, page in pages.items()
+        if page.exists() and named.search(page.read_text(encoding="utf-8"))
+    ]
+
+
 def begun(code: str, name: str, trigger: Trigger | None) -> str:
     """The file of a check that is asked for each thing that its trigger finds, or else for the job."""
     argument, *imports, body = FORMS.get(trigger.asks if trigger is not None else "", ("", PLAIN))
@@ -206,6 +219,9 @@ def main(arguments: list[str]) -> int:
     elif listed:
         print("No check looks at the same.")
     if listed:
+        others = [each for each in naming(words[1:]) if not any(line.startswith(f"{each}:") for line in same)]
+        if others:
+            print(f"The pages of these name {' or '.join(words[1:])}:", *others, sep="\n  ")
         return 0
     print(f"Fill them in, then run: python -m pytest tests/test_checks.py -k {code}; python tools/generate_docs.py")
     return 0

@@ -1,4 +1,4 @@
-"""Shows a batch script as the checks see it: commands, values of variables, steps and launches.
+"""Shows a batch script as the checks see it: directives, commands, values of variables, steps and launches.
 
     python tools/show_job.py SCRIPT
     python tools/show_job.py --json SCRIPT
@@ -30,6 +30,8 @@ from sbatchlint.job import Job, Launch, Step  # noqa: E402
 from sbatchlint.job.launchers.model import Setting  # noqa: E402
 from sbatchlint.job.worlds import World, find_worlds  # noqa: E402
 from sbatchlint.settings import Overrides, Resolver  # noqa: E402
+from sbatchlint.slurm import model as directives  # noqa: E402
+from sbatchlint.slurm.getopt import UNKNOWN  # noqa: E402
 from sbatchlint.source.files import InputError, read  # noqa: E402
 from sbatchlint.source.text import Span  # noqa: E402
 
@@ -52,6 +54,7 @@ class Viewer:
             "slurm_version": str(job.versions),
             "phase": job.phase.name.lower(),
             "limits": sorted(job.limits.met),
+            "directives": [self.directive(each) for each in job.directives.settings],
             "commands": [self.command(each) for each in job.invocations],
             "variables": [self.assignment(each) for each in job.assignments],
             "steps": [self.step(each) for each in job.steps],
@@ -65,6 +68,14 @@ class Viewer:
         row = self.job.line(span.start)
         path = getattr(row, "path", None)
         return int(row) if path is None else f"{path}:{int(row)}"
+
+    def directive(self, setting: directives.Setting) -> Plain:
+        return {
+            "line": self.line(setting.span),
+            "name": setting.name,
+            "value": None if setting.value is None else setting.value.replace(UNKNOWN, "‹?›"),
+            "component": setting.component,
+        }
 
     def origin(self, expansion: Expansion) -> str:
         return f"{expansion.name} (line {self.line(expansion.span)}, {expansion.phase.name.lower()})"
@@ -228,6 +239,11 @@ def as_text(value: Plain) -> Iterator[str]:
     yield f"{value['path']}: Slurm {value['slurm_version']}, runs in phase {value['phase']}"
     if value["limits"]:
         yield f"the evaluation met a bound ({', '.join(value['limits'])}): what follows is not all"
+    yield "\ndirectives"
+    for directive in value["directives"]:
+        option = f"--{directive['name']}" + ("" if directive["value"] is None else f"={directive['value']}")
+        component = f"   component {directive['component']}" if directive["component"] else ""
+        yield f"{directive['line']:>6}  {option}{component}"
     yield "\ncommands"
     for command in value["commands"]:
         indent = "  " * command["depth"]
