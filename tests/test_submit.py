@@ -212,6 +212,15 @@ def test_who_ends_it_submits_nothing(stub: Stub, number: signal.Signals) -> None
     assert not Path("/proc", child).exists()
 
 
+def test_an_interrupt_as_the_linting_ends_submits_nothing(stub: Stub) -> None:
+    """The process that lints is gone already when the interrupt is handled."""
+    late = "import os\nwait = os.waitpid\ndef late(*words):\n    wait(*words)\n    raise KeyboardInterrupt\nos.waitpid = late\n"
+    (stub.folder / "sitecustomize.py").write_text(late)
+    done = stub.submit("good.sh", PYTHONPATH=f"{stub.folder}:{ROOT}")
+    assert (done.returncode, done.stdout, stub.called) == (130, "", None)
+    assert "fault" not in done.stderr
+
+
 def test_it_becomes_sbatch(stub: Stub) -> None:
     """The process is the same, and a signal of the shell that waits reaches sbatch."""
     process = subprocess.Popen(

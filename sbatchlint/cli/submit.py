@@ -10,6 +10,7 @@ import signal
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from shlex import join
 from typing import NamedTuple, NoReturn
 
@@ -247,15 +248,16 @@ def _judged(script: Script, options: Namespace) -> int:
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         status = os.waitpid(child, 0)[1]
+        for number, handler in before.items():
+            signal.signal(number, handler)
     except BaseException as error:  # interrupted: nothing is submitted
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        with suppress(ProcessLookupError):  # it had ended just before
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
         if isinstance(error, _Ended):
             signal.signal(error.number, signal.SIG_DFL)
             os.kill(os.getpid(), error.number)
         raise
-    for number, handler in before.items():
-        signal.signal(number, handler)
     if os.WIFSIGNALED(status):
         ended = os.WTERMSIG(status)
         why = f"within {options.lint_time:g} seconds" if ended == signal.SIGALRM else f"(ended by signal {ended})"
