@@ -214,7 +214,7 @@ def test_who_ends_it_submits_nothing(stub: Stub, number: signal.Signals) -> None
 
 def test_an_interrupt_as_the_linting_ends_submits_nothing(stub: Stub) -> None:
     """The process that lints is gone already when the interrupt is handled."""
-    late = "import os\nwait = os.waitpid\ndef late(*words):\n    wait(*words)\n    raise KeyboardInterrupt\nos.waitpid = late\n"
+    late = "import os\nwait = os.waitpid\ndef late(*a):\n    wait(*a)\n    raise KeyboardInterrupt\nos.waitpid = late\n"
     (stub.folder / "sitecustomize.py").write_text(late)
     done = stub.submit("good.sh", PYTHONPATH=f"{stub.folder}:{ROOT}")
     assert (done.returncode, done.stdout, stub.called) == (130, "", None)
