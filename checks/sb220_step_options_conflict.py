@@ -24,7 +24,7 @@ srun …`.
 from collections.abc import Iterator
 
 from sbatchlint.check import Bad, Card, Finding, Good, Job
-from sbatchlint.job.srun import StepOption, own_variable
+from sbatchlint.job.srun import StepOption, variable_change
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.conflicts.of_step import MEMORY, OF_JOB, PAIRS, WITH_JOB, StepClash
 from sbatchlint.slurm.versions import is_before
@@ -75,7 +75,7 @@ def _with_job(job: Job, step: Step) -> Finding | None:
     """The finding on an option of the step that does not go with one of the job."""
     for clash in WITH_JOB:
         option, setting = step.option(clash.first), step.request.setting(clash.second)
-        if option is None or setting is None or own_variable(step.invocation, clash.inherited).how:
+        if option is None or setting is None or variable_change(step.invocation, clash.inherited).how:
             continue
         message = f"srun refuses `{_shown(option)}` in a job with {setting.shown} (line {job.line(setting.span.start)})"
         message = f"{message}: they exclude each other; write `env -u {clash.inherited} srun`"
@@ -87,7 +87,7 @@ def _of_job(job: Job, step: Step) -> Finding | None:
     """The finding on a step of a job in which no step starts."""
     settings = [step.request.setting(each) for each in (OF_JOB.first, OF_JOB.second)]
     versions = _versions(job, OF_JOB)
-    if None in settings or not versions or own_variable(step.invocation, OF_JOB.inherited).how:
+    if None in settings or not versions or variable_change(step.invocation, OF_JOB.inherited).how:
         return None
     when, options = job.versions.suffix(versions), f"--{OF_JOB.first} and --{OF_JOB.second}"
     return Finding(
@@ -103,11 +103,11 @@ def _of_variables(step: Step) -> Finding | None:
     """The finding on a step that inherits two amounts of memory, of which one is the script's own."""
     if not step.certain or any(each in step.options for each in MEMORY.values()):
         return None
-    own = [name for name in MEMORY if own_variable(step.invocation, name, False).how == "set"]
+    own = [name for name in MEMORY if variable_change(step.invocation, name, False).how == "set"]
     others = [
         name
         for name, option in MEMORY.items()
-        if name not in own and step.request.has_option(option) and not own_variable(step.invocation, name).how
+        if name not in own and step.request.has_option(option) and not variable_change(step.invocation, name).how
     ]
     if not own or len(own) + len(others) < 2:
         return None

@@ -2,13 +2,14 @@
 
 The runner of deepspeed learns of other nodes from a hostfile. It does not ask Slurm: without `--hostfile` (and without
 /job/hostfile) it prints one warning, sets the master to 127.0.0.1 and trains on its own node, even with `--launcher
-slurm`. The other nodes are allocated and stay idle: a warning. With `--num_nodes=4` it stops with an error instead.
+slurm`. The other nodes stay allocated and idle, so this is a warning. With `--num_nodes=4` deepspeed stops with an
+error, so this is an error too.
 
 ## Fix
 
 Writes a hostfile of the job's nodes, and passes it to the runner. Unsafe: deepspeed must be able to reach the nodes by
-ssh, which many sites forbid, or with the launcher that is set. There `srun torchrun` starts the same workers, with one
-task on each node.
+ssh, which many sites forbid, or with the launcher that is set. Where neither works, `srun torchrun` starts the same
+workers, with one task on each node.
 
 ## References
 
@@ -34,7 +35,7 @@ CARD = Card(
 def check(job: Job) -> Iterator[Finding]:
     if job.request.nodes is None or job.request.nodes.minimum < 2:
         return
-    several = [each for each in find_worlds(job) if each.several_nodes]
+    multi_node_worlds = [each for each in find_worlds(job) if each.several_nodes]
     for world, runner in deepspeed_runners(job):
         if not world.in_batch_shell or world.isolation or has_hostfile(job, runner):
             continue
@@ -45,7 +46,7 @@ def check(job: Job) -> Iterator[Finding]:
         context = world.invocation.context
         if context.background and context.may_repeat:
             continue
-        if several not in ([], [world]):
+        if multi_node_worlds not in ([], [world]):
             continue  # a one-node stage before or after the others
         effect, severity = f"it trains on the first of {job.request.exact_nodes() or 'several'} nodes only", "warning"
         if is_refused(job, world.launch, "hostfile"):
@@ -59,19 +60,22 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _with_hostfile(world: World, runner: DeepSpeed) -> Fix | None:
-    """The fix that writes a hostfile of the job's nodes on the line before, and passes it to the runner."""
+    """The fix that writes a hostfile of the job's nodes on the line before, and passes it to the runner.
+
+    None where no line can be inserted before the command.
+    """
     job, start = world.job, world.invocation.span.start
     if job.is_embedded or job.in_quoted_text(start) or world.invocation.parent is not None:
         return None
     line = job.source.line_of(start)
     indent = job.source.text[line.start : start]
-    before = job.source.text[: line.start].rstrip("\n")
-    if indent.strip() or before.endswith(("\\", "|", "&&", "||")) or runner.span.start != start:
+    text_before = job.source.text[: line.start].rstrip("\n")
+    if indent.strip() or text_before.endswith(("\\", "|", "&&", "||")) or runner.span.start != start:
         return None
     slots = job.request.gpus_per_node() or "$SLURM_GPUS_ON_NODE"
-    name = '"hostfile.$SLURM_JOB_ID"'
-    write = f'scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/\\$/ slots={slots}/" > {name}\n'
-    edits = [insert(line.start, indent + write), insert(runner.span.end, f" --hostfile={name}")]
+    hostfile = '"hostfile.$SLURM_JOB_ID"'
+    command = f'scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/\\$/ slots={slots}/" > {hostfile}\n'
+    edits = [insert(line.start, indent + command), insert(runner.span.end, f" --hostfile={hostfile}")]
     return Fix("write a hostfile of the job's nodes", edits)
 
 

@@ -1,8 +1,8 @@
-"""The last iterations get an empty entry: the loop counts further than its list.
+"""The last iterations get an empty entry: the loop counts past the end of its list.
 
 `${CKPTS[$i]}` counts from 0. In `for i in {0..5}` over a list of four, the fifth and sixth iterations have an empty
 name, and `cp -r $OUT/$CKPT` means the whole folder; under `set -e` the first failure ends the job. Lists grow and
-shrink, and the numbers of the loop are forgotten. `for i in {1..4}` leaves out the first entry as well.
+shrink, and nobody adjusts the range of the loop. `for i in {1..4}` leaves out the first entry as well.
 
 Nothing is reported where the script reads the length of the list, tests the entry, or leaves the loop early.
 
@@ -39,7 +39,7 @@ CARD = Card(
 )  # fmt: skip
 
 _INDEX = Regex(r"(?:\$\(\(|\(\()?\s*\$?\{?([A-Za-z_]\w*)\}?\s*(?:([-+])\s*(\d{1,6}))?\s*(?:\)\))?")
-_LEAVES = Regex(r"\b(?:break|continue|exit|return)\b")
+_EARLY_EXIT = Regex(r"\b(?:break|continue|exit|return)\b")
 _GLOB = Regex(r"[*?[]")
 _start = attrgetter("start")
 
@@ -47,30 +47,31 @@ _start = attrgetter("start")
 def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         loops: list[For | ArithmeticFor] = [*nodes_of(program, For), *nodes_of(program, ArithmeticFor)]
-        counted = [(loop, found) for loop in loops if (found := counted_numbers(text, loop)) is not None]
-        if not counted:
+        counting_loops = [(loop, numbers) for loop in loops if (numbers := counted_numbers(text, loop)) is not None]
+        if not counting_loops:
             continue
         parameters = sorted(nodes_of(program, Parameter), key=_start)
-        measured = {each.name for each in parameters if each.operator in ("length", "indirect")}
+        names_with_length_read = {each.name for each in parameters if each.operator in ("length", "indirect")}
         assignments = sorted(nodes_of(program, Assignment), key=_start)
-        for loop, (name, first, last, place) in counted:
+        for loop, (name, first, last, place) in counting_loops:
             body = text.string[loop.start : loop.end]
-            if any(each.name == name for each in _inside(assignments, loop)) or _LEAVES.search(body):
+            if any(each.name == name for each in _inside(assignments, loop)) or _EARLY_EXIT.search(body):
                 continue
-            taken = [each for each in _inside(parameters, loop) if each.index and not each.operator]
-            taken = [each for each in taken if each.name not in measured]
-            beyond = (_beyond(job, text, each, name, first, last, place) for each in taken)
-            yield from islice(filter(None, beyond), 1)
+            element_reads = [each for each in _inside(parameters, loop) if each.index and not each.operator]
+            element_reads = [each for each in element_reads if each.name not in names_with_length_read]
+            findings = (_finding(job, text, each, name, first, last, place) for each in element_reads)
+            yield from islice(filter(None, findings), 1)
 
 
 def _inside(nodes: list[Named], loop: For | ArithmeticFor) -> list[Named]:
-    """Those of the nodes, which are sorted by position, that stand in a loop."""
+    """The nodes inside a loop. `nodes` must be sorted by position."""
     return nodes[bisect_right(nodes, loop.start, key=_start) : bisect_left(nodes, loop.end, key=_start)]
 
 
-def _beyond(
+def _finding(
     job: Job, text: Text, parameter: Parameter, name: str, first: int, last: int, place: Span
 ) -> Finding | None:
+    """The finding on an element read beyond the end; None if it is not, or unknown."""
     assert parameter.index is not None
     match = _INDEX.fullmatch(text.string[parameter.index.start : parameter.index.end])
     if match is None or match[1] != name:
@@ -80,17 +81,17 @@ def _beyond(
     length = _length(job, parameter.name, span)
     if length is None or first + shift < 0 or last < first or last + shift < length:
         return None
-    assigned = enclosing_assignment(job, span)
-    if assigned is not None and assigned.name in guarded_names(job):
+    assignment = enclosing_assignment(job, span)
+    if assignment is not None and assignment.name in guarded_names(job):
         return None
-    empty = max(length - shift, first)
-    which = f"{empty} to {last}" if last > empty else f"{empty}"
+    first_empty = max(length - shift, first)
+    which = f"{first_empty} to {last}" if last > first_empty else f"{first_empty}"
     entries = f"{length} entries, counted from 0" if length != 1 else "one entry, number 0"
     return Finding(
         place,
         f"`{parameter.name}` has {entries}, so {name} = {which} is empty on line {job.line(span.start)}; "
         f'write `for {name} in "${{!{parameter.name}[@]}}"`, or complete the list',
-        related=[(span, "takes an entry")],
+        related=[(span, "the entry that is read")],
     )
 
 
@@ -100,11 +101,11 @@ def _length(job: Job, name: str, span: Span) -> int | None:
     if read is None or read.variable is None:
         return None
     if branches_in(read.context.guards):
-        return None  # a test decides, in the iterations of its loop
-    known = read.variable.alternatives
-    if len(known) != 1 or not read.variable.array or "A" in read.variable.flags or known[0].keys is not None:
+        return None  # a test decides in which iterations this is read
+    alternatives, flags = read.variable.alternatives, read.variable.flags
+    if len(alternatives) != 1 or not read.variable.array or "A" in flags or alternatives[0].keys is not None:
         return None
-    fields = known[0].fields
+    fields = alternatives[0].fields
     pieces = [piece for field in fields or () for piece in field]
     if not fields or any(each.open or each.text is None or _GLOB.search(each.text) for each in pieces):
         return None
@@ -139,6 +140,6 @@ CASES = [
     Good("#!/bin/bash\n#SBATCH -N1\nseeds=(11 22)\nfor i in {0..1}; do\n    srun ./train ${seeds[$i]}\ndone\n"),
     Good(
         "#!/bin/bash\n#SBATCH -N1\nseeds=(11 22)\nfor i in {1..2}; do\n    srun ./train ${seeds[$((i - 1))]}\ndone\n",
-        title="the number less one",
+        title="counts from 1, but reads at i - 1",
     ),
 ]

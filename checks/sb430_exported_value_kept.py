@@ -37,7 +37,7 @@ ALWAYS = frozenset({"PATH", "HOME", "USER", "SHELL", "LOGNAME", "PWD"})
 
 def check_step(job: Job, step: Step) -> Iterator[Finding]:
     option, exports = step.option("export"), exports_of(step)
-    if option is None or not exports.everything or not step.certain:
+    if option is None or not exports.whole_environment or not step.certain:
         return
     yield from filter(None, (_kept(job, step, name, value) for name, value in exports.values))
 

@@ -1,13 +1,13 @@
-"""awk gets no field: the shell replaces the `$2` of its program.
+"""awk does not see its field: the shell expands the `$2` of its program.
 
-awk's fields have the names of the arguments of a shell. In `sh -c "ps aux | awk '{print $2}'"` the outer shell reads
+awk names its fields as the shell names its arguments. In `sh -c "ps aux | awk '{print $2}'"` the outer shell reads
 text in double quotes, in which single quotes protect nothing: it puts its own second argument there, which a batch job
 does not have, and awk prints whole lines. The same goes for `awk "{print $2}"`, for `ssh node "…"`, and for a heredoc
 without quotes around its word.
 
 ## Fix
 
-A backslash before the `$`. Safe: the field was meant, as `print` and nothing comes after it.
+A backslash before the `$`. Safe: a field was meant, as `print` precedes it in the same awk statement.
 
 ## References
 
@@ -28,16 +28,16 @@ CARD = Card(
     when=Commands("awk", "gawk", "mawk", "nawk"), seen="a py-spy line of a guide for debugging",
 )  # fmt: skip
 
-_PRINTS = Regex(r"\bprintf?\b[^;{}\n]*$")
+_IN_PRINT = Regex(r"\bprintf?\b[^;{}\n]*$")
 
 
 def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     edits, first = [], None
-    for field in command.argv[1:]:
-        for expansion in expansions(field):
+    for word in command.argv[1:]:
+        for expansion in expansions(word):
             written = job.source.slice(expansion.span)
             before = job.source.text[max(expansion.span.start - 80, 0) : expansion.span.start]
-            if is_number(expansion.name) and written == f"${expansion.name}" and _PRINTS.search(before):
+            if is_number(expansion.name) and written == f"${expansion.name}" and _IN_PRINT.search(before):
                 first = first or expansion
                 edits.append(insert(expansion.span.start, "\\"))
     if first is None or command.alternatives > 1:

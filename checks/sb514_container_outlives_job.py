@@ -7,11 +7,11 @@ seconds later, and the container keeps its GPUs while Slurm gives them to the ne
 
 `--init` makes SIGTERM end the container, `--cgroup-parent` puts it into a cgroup of the job where the site allows that,
 and a trap can stop it by name: bash runs the trap at once where the client is in the background and the script at a
-`wait`, else only after the client has ended. A client that ssh starts gets no signal of the job's. With `-d` no client
+`wait`, else only after the client has ended. A client that ssh starts gets no signal from the job. With `-d` no client
 is left to get the signal, so only the trap helps. podman, apptainer and pyxis run containers as processes of the job.
 
-A warning for a container that is detached (`-d`), and where the trap is set only after the container has ended; advice
-for others, which docker usually stops with its client.
+A warning for a detached container (`-d`) that the script never stops, and where the trap is set only after the
+container has ended; advice for others, which usually end with their client, or which the script stops if it gets there.
 
 ## Fix
 
@@ -39,85 +39,90 @@ CARD = Card(
     whole_script=True,
 )  # fmt: skip
 
-_ENDING = Regex(r"--(?:init|cgroup-parent)\b")
+_ENDING_OPTION = Regex(r"--(?:init|cgroup-parent)\b")
 
 
 def check(job: Job) -> Iterator[Finding]:
     stops = [each for each in job.invocations if _is_stop(each)]
     traps = commands_named(job, "trap") if any(each.context.handler for each in stops) else []
-    for ways in container_starts(job):
-        start = ways[0]
-        ended = any(
-            way.flag("init") and not way.flag("detach") or way.container.option("cgroup-parent") for way in ways
+    for starts in container_starts(job):
+        start = starts[0]
+        ends_with_job = any(
+            each.flag("init") and not each.flag("detach") or each.container.option("cgroup-parent") for each in starts
         )
-        if ended or not start.by_daemon or start.verb != "run":
+        if ends_with_job or not start.by_daemon or start.verb != "run":
             continue
         if traps:
             yield from _before_trap(job, start, traps)
             continue
-        if not start.is_certain and _ENDING.search(job.source.text):
+        if not start.is_certain and _ENDING_OPTION.search(job.source.text):
             continue  # `$EXTRA_ARGS` may contain the option
         if not start.flag("detach") and job.request.asks_for_gpus is False and gpu_access(start).kind == "none":
             continue  # it holds no GPU, and ends with its client or its program
-        later = next((each for each in stops if each.index > start.invocation.index), None)
-        if start.flag("detach") and later is not None:
+        later_stop = next((each for each in stops if each.index > start.invocation.index), None)
+        if start.flag("detach") and later_stop is not None:
             message = (
                 "after scancel or the time limit this container keeps running, as line "
-                f"{job.line(later.span.start)} is not reached; stop it in a trap"
+                f"{job.line(later_stop.span.start)} is not reached; stop it in a trap"
             )
         elif start.flag("detach"):
-            name = "" if start.container.name else "give it a `--name`, and "
-            message = f"this container keeps running after the job, as docker's daemon runs it; {name}stop it in a trap"
+            name_advice = "" if start.container.name else "give it a `--name`, and "
+            message = (
+                "this container keeps running after the job, as docker's daemon runs it; "
+                f"{name_advice}stop it in a trap"
+            )
         else:
-            keeps = "its GPUs" if job.request.asks_for_gpus or gpu_access(start).kind != "none" else "running"
-            message = f"this container can keep {keeps} after scancel or the time limit; {_ending(job, ways)}"
-        yield Finding(start.place, message, None if start.flag("detach") and later is None else "info")
+            kept = "its GPUs" if job.request.asks_for_gpus or gpu_access(start).kind != "none" else "running"
+            message = f"this container can keep {kept} after scancel or the time limit; {_advice(job, starts)}"
+        yield Finding(start.place, message, None if start.flag("detach") and later_stop is None else "info")
 
 
-def _ending(job: Job, ways: Sequence[ContainerStart]) -> str:
+def _advice(job: Job, starts: Sequence[ContainerStart]) -> str:
     """What to write so that a container which is not detached ends with the job."""
-    start = ways[0]
+    start = starts[0]
     name = start.container.name
-    trap = f"a trap that runs `docker stop {shortened(_source(job, name))}`" if name else "a trap that stops it"
-    runs = [each.invocation for each in ways]
-    over = (span_of(word) for each in commands_named(job, "ssh") for word in each.argv)
-    if start.container.span in over:  # the words of a variable, which ssh runs too: it gets no signal of the job's
-        named = "" if name else "give it a `--name`, and "
-        return f"{named}add {trap} on each node, unless the site's epilog does"
+    stop = f"runs `docker stop {shortened(_name_as_written(job, name))}`" if name else "stops it"
+    trap = f"a trap that {stop}"
+    runs = [each.invocation for each in starts]
+    ssh_words = (span_of(word) for each in commands_named(job, "ssh") for word in each.argv)
+    # ssh runs the container: its client gets no signal from the job (the command may be in a variable that ssh gets)
+    if start.container.span in ssh_words:
+        name_advice = "" if name else "give it a `--name`, and "
+        return f"{name_advice}add {trap} on each node, unless the site's epilog does"
     if any(run.context.background is not None for run in runs):
         return f"add `--init`, or {'' if name else 'a `--name` and '}{trap}"
     # bash runs a trap only when the command in the foreground has ended
-    others = f"`&`, {trap}, and `wait`"
-    return f"add `--init`, or {others if name else f'a `--name`, {others}'}"
+    background_steps = f"`&`, {trap}, and `wait`"
+    return f"add `--init`, or {background_steps if name else f'a `--name`, {background_steps}'}"
 
 
-def _source(job: Job, name: Pieces) -> str:
-    """The name of a container as the script has it; as it is known where it comes from elsewhere."""
+def _name_as_written(job: Job, name: Pieces) -> str:
+    """The name of a container as the script writes it; its known value where it stands elsewhere."""
     written = job.source.slice(span_of(name))
     return shown_text(name) if "\n" in written or not written else written
 
 
 def _before_trap(job: Job, start: ContainerStart, traps: list[Invocation]) -> Iterator[Finding]:
-    """The finding on a container that has ended when the trap is set which is to stop it."""
+    """The finding on a container that has already ended when the trap that should stop it is set."""
     run = start.invocation
     if start.flag("detach") or not start.is_certain or run.context.background is not None or run.context.loops:
         return
     if run.context.captured:
-        return  # with `-d`, which container-id-is-output advises, it goes on
+        return  # with `-d`, which container-id-is-output advises, it keeps running
     if all(each.index > run.index and not each.context.calls for each in traps) and not run.context.calls:
-        named = "" if start.container.name else "give it a `--name`, and "
+        name_advice = "" if start.container.name else "give it a `--name`, and "
         yield Finding(
             start.place,
             f"the trap on line {job.line(traps[0].span.start)} is set only after this container has ended, so "
-            f"scancel does not stop it; {named}set the trap above this line",
+            f"scancel does not stop it; {name_advice}set the trap above this line",
             related=[(traps[0].span, "set too late")],
         )
 
 
 def _is_stop(command: Invocation) -> bool:
     """Whether a command stops or removes a container."""
-    starters = ("docker", "nvidia-docker", "sudo", "xargs", "srun")
-    return command.name in starters and any(text_of(field) in ("stop", "kill", "rm") for field in command.argv[1:4])
+    names = ("docker", "nvidia-docker", "sudo", "xargs", "srun")
+    return command.name in names and any(text_of(field) in ("stop", "kill", "rm") for field in command.argv[1:4])
 
 
 CASES = [
@@ -138,7 +143,7 @@ CASES = [
         docker stop "box-$SLURM_JOB_ID"
         """,
         severity="info",
-        title="stopped only where the script comes to its end",
+        title="stopped only if the script reaches its end",
     ),
     Bad(
         """\
@@ -178,6 +183,6 @@ CASES = [
         docker run --rm --cgroup-parent="/slurm/job_$SLURM_JOB_ID" --gpus all train:1 python train.py
         podman run --rm --device nvidia.com/gpu=all train:1 python train.py
         """,
-        title="ended with the job",
+        title="ends with the job",
     ),
 ]

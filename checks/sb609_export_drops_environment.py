@@ -105,7 +105,7 @@ def _export(step: Step) -> Export | None:
     """The part of the environment that a step passes on; None where it is all, or unknown."""
     exports = exports_of(step)
     text = None if exports.value is None else text_of(exports.value)
-    if exports.everything or exports.value is None or exports.span is None or not text or {'"', "'"} & set(text):
+    if exports.whole_environment or exports.value is None or exports.span is None or not text or {'"', "'"} & set(text):
         return None
     own = step.option("export") is not None
     at = span_of(exports.value).start if own and text.upper() not in NOTHING else None

@@ -9,8 +9,8 @@ import pytest
 from counting import executed_lines
 from sbatchlint import api
 from sbatchlint.cli import main
+from sbatchlint.diagnose.logged_secrets import MOST_VALUES
 from sbatchlint.diagnose.logs import findings_in
-from sbatchlint.diagnose.told_secrets import MOST_VALUES
 
 KEY = "4f1c9a7be2d85036c4f1a9e7b2d85c360f1e9d7a"
 OF_KEY = "QyNTUxOQAAACDp0vX4bq1FzYk2sY5x8Lr3e7mVtQ9nB1cG6hJ4kWdRzwAAAJgXk3qFF5N6"

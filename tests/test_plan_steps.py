@@ -460,7 +460,7 @@ def test_the_environment_of_tasks(before: str, command: str, expected: tuple[str
     assert program.name == "program"
     values = [exported(program, name) for name in "AB"]
     assert tuple(None if value is None else text_of(value) for value in values) == expected
-    everything = exports_of(job.steps[0]).everything
+    everything = exports_of(job.steps[0]).whole_environment
     assert ("environment" in steps_of(job)[0]) is not everything
 
 

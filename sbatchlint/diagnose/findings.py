@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from sbatchlint.diagnose.lines import LONGEST, Line, read_line, segments
+from sbatchlint.diagnose.lines import LONGEST_LINE, Line, read_line, segments
+from sbatchlint.diagnose.logged_secrets import LoggedSecrets
 from sbatchlint.diagnose.pasted import Pasted
 from sbatchlint.diagnose.prefilter import compiled, parts
 from sbatchlint.diagnose.symptom import Event, Symptom
-from sbatchlint.diagnose.told_secrets import ToldSecrets
 
 # The maximum number of lines remembered without their numbers, their length, texts of a symptom, and
 # tasks counted.
@@ -95,7 +95,7 @@ class Findings:
         self.lines: dict[str, int] = {}
         self.last: Event | None = None  # the last line of the last log
         self.record: Pasted | None = None
-        self.secrets = ToldSecrets()
+        self.secrets = LoggedSecrets()
 
     def glance(self, shape: bytes, raw: bytes, path: str, file: int, row: int, offset: int) -> None:
         """Looks at a line, or lets it wait if many lines had the same shape (the literals in it)."""
@@ -216,12 +216,12 @@ def _again(event: Event, label: str, file: int, row: int) -> None:
 
 def _parts(raw: bytes, expression: re.Pattern[bytes]) -> Iterator[bytes]:
     """The line, or the parts of a long line around each literal."""
-    if len(raw) <= LONGEST:
+    if len(raw) <= LONGEST_LINE:
         yield raw
         return
     starts: list[int] = []
     for match in expression.finditer(raw):
-        if not starts or match.start() >= starts[-1] + LONGEST * 3 // 4:
-            starts.append(max(match.start() - LONGEST // 4, 0))
+        if not starts or match.start() >= starts[-1] + LONGEST_LINE * 3 // 4:
+            starts.append(max(match.start() - LONGEST_LINE // 4, 0))
     for start, end in pairwise([*starts, len(raw)]):
-        yield raw[start : min(start + LONGEST, end)]
+        yield raw[start : min(start + LONGEST_LINE, end)]

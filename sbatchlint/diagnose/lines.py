@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 # The maximum number of characters of a line that are looked at.
-LONGEST = 4096
+LONGEST_LINE = 4096
 
 # ECMA-48: control sequences, strings for the terminal (titles, links), and short sequences.
 _CONTROL = re.compile(
@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
 def plain(raw: bytes) -> str:
     """A line as text without control sequences; bytes that are not UTF-8 are replaced."""
-    text = raw[: 4 * LONGEST].decode("utf-8", "replace")
+    text = raw[: 4 * LONGEST_LINE].decode("utf-8", "replace")
     return text if text.isprintable() else _CONTROL.sub("", text)
 
 
@@ -71,7 +71,7 @@ def read_line(raw: bytes) -> Line:
             time = f"{match['date'].replace('/', '-')} {match['clock']}" if match["date"] else match["bare"]
         text = text[match.end() :]
     match = _STREAM.match(text)
-    return Line(text[match.end() if match else 0 :][:LONGEST], label, time)
+    return Line(text[match.end() if match else 0 :][:LONGEST_LINE], label, time)
 
 
 def read_last(raw: bytes) -> Line:

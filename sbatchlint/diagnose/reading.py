@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from sbatchlint.diagnose.findings import Findings
-from sbatchlint.diagnose.lines import LONGEST, read_last, read_line
+from sbatchlint.diagnose.lines import LONGEST_LINE, read_last, read_line
 from sbatchlint.diagnose.symptom import Event
 
 CHUNK = 4 << 20
 # The bytes before and after a match that are looked at in a very long line.
-AROUND = 2 * LONGEST
+AROUND = 2 * LONGEST_LINE
 # The bytes at the end of a log in which every line is looked at, even if it repeats others.
 END = 8 << 20
 # The number of literals of a line that are compared with those of others.
@@ -47,7 +47,7 @@ def read_log(stream: BinaryIO, path: str, file: int, findings: Findings) -> int:
         if buffer.find(b"\x1b[", 0, cut) >= 0:  # colours may be inside words
             text = _COLOURS.sub(b"", buffer[:cut])
             end = len(text)
-        findings.secrets.look(text, end)
+        findings.secrets.scan(text, end)
         counted, shift = 0, 0
         symptoms = findings.symptoms
         expression = symptoms.expression if base + cut >= ending else symptoms.early
@@ -164,7 +164,7 @@ def _early(stream: BinaryIO) -> tuple[str, ...]:
 
 def _goes_on(before: bytes, event: Event) -> bool:
     """Whether a sentence on the line before continues on that of the event."""
-    if not re.match(r"[a-z]+ ", event.text) or len(before) >= LONGEST:
+    if not re.match(r"[a-z]+ ", event.text) or len(before) >= LONGEST_LINE:
         return False
     above = read_line(before)
     return above.label == event.label and re.search(r"^[A-Z].*[\w\"'],?$", above.text) is not None
@@ -177,4 +177,4 @@ def _announced(event: Event, text: str, row: int, match: re.Match[str], instead:
         event.last += row - event.row
         event.text, event.row, event.rows = text, row, (row,)
     else:
-        event.text, event.rows = f"{event.text} {text.strip()}"[:LONGEST], (event.row, row)
+        event.text, event.rows = f"{event.text} {text.strip()}"[:LONGEST_LINE], (event.row, row)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sbatchlint.bash.values import Pieces
 from sbatchlint.job.environment import COUNTING_OPTIONS, NODE_COUNTS, TASK_COUNTS
 from sbatchlint.job.request import Nodes, Request, fixed_nodes
-from sbatchlint.job.srun import SrunWords, StepOption, own_variable
+from sbatchlint.job.srun import SrunWords, StepOption, variable_change
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.versions import Range
 from sbatchlint.source.text import Span
@@ -87,7 +87,7 @@ def job_nodes(request: Request) -> int | None:
 
 def _is_set(step: SrunWords, name: str) -> bool | None:
     """Whether srun finds a variable as Slurm set it: False if the script unset it, None if it assigned it."""
-    how = own_variable(step.invocation, name).how
+    how = variable_change(step.invocation, name).how
     return how == "" if how in ("", "unset") else None
 
 
@@ -201,7 +201,7 @@ def _own_task_count(step: SrunWords, request: Request) -> StepOption | None:
     slurm_sets_it = not request.directives.certain or request.has_any_option(COUNTING_OPTIONS)
     from_slurm = True if slurm_sets_it and request.directives.certain else None
     for name in ("SLURM_NTASKS", "SLURM_NPROCS"):
-        own = own_variable(step.invocation, name, from_slurm)
+        own = variable_change(step.invocation, name, from_slurm)
         if own.how == "unknown" or not own.how and slurm_sets_it or own.how == "set" and not whole(own.text):
             return None
         if own.how == "set":
@@ -220,7 +220,7 @@ def is_spread(step: SrunWords) -> bool:
     """Whether tasks are spread over nodes by default, or as blocks or cyclically by an option or variable."""
     option = step.option("distribution")
     if option is None:
-        own = own_variable(step.invocation, "SLURM_DISTRIBUTION")
+        own = variable_change(step.invocation, "SLURM_DISTRIBUTION")
         return own.how in ("", "unset") or spread(own.text) is not None
     return spread(option.text) is not None
 

@@ -18,7 +18,7 @@ from sbatchlint.bash.values import text_of
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.request import Request, gpu_count
-from sbatchlint.job.srun import StepOption, own_variable
+from sbatchlint.job.srun import StepOption, variable_change
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.versions import answers, is_before, is_release
@@ -359,7 +359,7 @@ def _inherits(step: Step, name: str) -> bool:
     if not step.request.has_option(name):
         return False
     variable = _VARIABLES.get(name)
-    return variable is None or not own_variable(step.invocation, variable).how
+    return variable is None or not variable_change(step.invocation, variable).how
 
 
 def _is_unclear(step: Step) -> bool:
@@ -368,9 +368,9 @@ def _is_unclear(step: Step) -> bool:
         return True
     if not step.invocation.state.variables.among(_READ_BY_SRUN):
         return False
-    if any(own_variable(step.invocation, name).how for name in _OTHERS):
+    if any(variable_change(step.invocation, name).how for name in _OTHERS):
         return True
-    return any(own_variable(step.invocation, name).how == "unknown" for name in _VARIABLES.values())
+    return any(variable_change(step.invocation, name).how == "unknown" for name in _VARIABLES.values())
 
 
 # --- how tasks share them ------------------------------------------------------------------------------

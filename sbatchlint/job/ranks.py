@@ -17,7 +17,7 @@ from sbatchlint.job.launches import Launch, by_step
 from sbatchlint.job.reevaluation import evaluate
 from sbatchlint.job.request import Request
 from sbatchlint.job.shell_environment import JobEnvironment
-from sbatchlint.job.srun import own_variable
+from sbatchlint.job.srun import variable_change
 from sbatchlint.job.steps import Step, enclosing_step, total
 from sbatchlint.job.worlds import node_count
 from sbatchlint.programs import programs_with
@@ -79,7 +79,7 @@ class Task(NamedTuple):
 
 def distribution(step: Step) -> str | None:
     """How the tasks of a step are distributed over its nodes: `block`, `cyclic`, or None for others and unknown."""
-    own = own_variable(step.invocation, "SLURM_DISTRIBUTION")
+    own = variable_change(step.invocation, "SLURM_DISTRIBUTION")
     option = step.option("distribution") or step.variable("distribution", "SLURM_DISTRIBUTION")
     if option is not None:
         return spread(option.text)

@@ -55,7 +55,7 @@ class StepOption(Record):
         return f"{self.written}{' ' if self.written[0] == '-' != self.written[1:2] else '='}{value}"
 
 
-class OwnVariable(NamedTuple):
+class VariableChange(NamedTuple):
     """How a script changes a variable that srun reads.
 
     `how`: `""` for not at all, `set`, `unset`, or `unknown`. `value`: what it is set to.
@@ -69,10 +69,10 @@ class OwnVariable(NamedTuple):
         return None if self.value is None else text_of(self.value)
 
 
-_LEFT_ALONE = OwnVariable("")
+_LEFT_ALONE = VariableChange("")
 
 
-def own_variable(invocation: Invocation, name: str, from_slurm: bool | None = None) -> OwnVariable:
+def variable_change(invocation: Invocation, name: str, from_slurm: bool | None = None) -> VariableChange:
     """How the script changes a variable in the environment of a command.
 
     `from_slurm`: whether Slurm sets the variable for the batch shell, None where that is not known. If it does, the
@@ -82,14 +82,14 @@ def own_variable(invocation: Invocation, name: str, from_slurm: bool | None = No
     if found is None:
         return _LEFT_ALONE
     if not found.alternatives:
-        return OwnVariable("unset")
+        return VariableChange("unset")
     value = exported(invocation, name)
     if value is None and not found.exported and from_slurm is not None:
         if not from_slurm:
             return _LEFT_ALONE
         values = values_of(invocation, found)
         value = values[0][0] if len(values) == 1 and values[0] else None
-    return OwnVariable("unknown") if value is None else OwnVariable("set", value)
+    return VariableChange("unknown") if value is None else VariableChange("set", value)
 
 
 class SrunWords:
@@ -124,9 +124,9 @@ class SrunWords:
     def variable(self, name: str, variable: str, from_slurm: bool | None = None) -> StepOption | None:
         """An option that the script sets by a variable that srun reads; None where it does not, or not certainly.
 
-        The command line overrides it. `from_slurm`: see `own_variable`.
+        The command line overrides it. `from_slurm`: see `variable_change`.
         """
-        own = own_variable(self.invocation, variable, from_slurm)
+        own = variable_change(self.invocation, variable, from_slurm)
         return None if own.value is None else StepOption(name, variable, own.value, span_of(own.value), 0, 0)
 
     def groups(self, default: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sbatchlint.bash.trace import is_set
 from sbatchlint.bash.values import span_of
 from sbatchlint.job.request import Request
-from sbatchlint.job.srun import OwnVariable, StepOption, own_variable
+from sbatchlint.job.srun import StepOption, VariableChange, variable_change
 from sbatchlint.job.steps import Step
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.slurm.grammar.numbers import whole
@@ -75,10 +75,10 @@ def cpus_per_task(step: Step, version: str) -> CpusOfTask:
     is_requested = request.has_option("cpus-per-task")
     of_job = whole(request.value("cpus-per-task")) if is_requested else 0 if request.directives.certain else None
     name = "SRUN_CPUS_PER_TASK" if version in NOT_INHERITING else "SLURM_CPUS_PER_TASK"
-    own = own_variable(step.invocation, name, is_requested and version not in NOT_INHERITING)
-    tres = OwnVariable("unset")
+    own = variable_change(step.invocation, name, is_requested and version not in NOT_INHERITING)
+    tres = VariableChange("unset")
     if not is_before(version, "23.02"):
-        tres = own_variable(step.invocation, "SLURM_TRES_PER_TASK", is_requested)
+        tres = variable_change(step.invocation, "SLURM_TRES_PER_TASK", is_requested)
     if "unknown" in (own.how, tres.how) or version == "23.02" and tres.how == "set":
         return CpusOfTask(None)
     number = 0 if own.how == "unset" else whole(own.text) or None if own.how == "set" else of_job

@@ -202,8 +202,11 @@ def _step(job: Job, step: Step, tasks: list[Task] | None) -> Plain:
     sharing, counts = step_gpus(job, step), (step.nodes, step.tasks, step.tasks_per_node)
     found = _entry(job, step, step.invocation, work, counts, (sharing.on_node, sharing.per_task))
     exports = exports_of(step)
-    if not exports.everything:
-        found["environment"] = {"names": [*exports.names, *(name for name, _ in exports.values)], "by": exports.said}
+    if not exports.whole_environment:
+        found["environment"] = {
+            "names": [*exports.names, *(name for name, _ in exports.values)],
+            "by": exports.as_written,
+        }
     if refused is not None:
         found.update(dict.fromkeys((*_COUNTS, *_GPUS)), processes=0, refused=refused, by_task=None)
         return found

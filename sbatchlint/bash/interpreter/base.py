@@ -32,8 +32,8 @@ T = TypeVar("T")
 # Programs inside values are followed this many levels down.
 DEEPEST = 6
 # At most this many statements of a loop, and of all loops together, are walked without being recorded.
-MOST_SILENT = 150
-MOST_SILENT_OF_ALL = 3_000
+MOST_UNRECORDED = 150
+MOST_UNRECORDED_OF_ALL = 3_000
 
 
 class LoopBudgetExceeded(Exception):
@@ -113,8 +113,8 @@ class Interpreter(Substituter):
         self.loops: list[LoopFrame] = []
         self.walked: list[Decisions] = []  # of the loops whose iterations are walked one by one, innermost last
         self.recorded: list[Decisions] = []  # of those whose iterations are recorded together
-        self.silent = 0  # how many statements may still be walked without being recorded
-        self.all_silent = MOST_SILENT_OF_ALL
+        self.silent_budget = 0  # how many statements may still be walked without being recorded
+        self.silent_budget_of_all = MOST_UNRECORDED_OF_ALL
         self.too_long: dict[Span, int] = {}  # loops of which an iteration took more than that many of them
         self.called: dict[int, tuple[Statement, frozenset[str]]] = {}  # the commands in functions, by identity
         # loops of the current nest that were stopped after so many: all iterations (True), or the first (False)
@@ -213,10 +213,10 @@ class Interpreter(Substituter):
     def spend(self, pieces: int, scope: Scope, node: Assignment) -> None:
         cost = pieces // PIECES_OF_A_STATEMENT
         if cost:
-            self.charge(8 * cost if self.silent else cost, scope.span(node))
+            self.charge(8 * cost if self.silent_budget else cost, scope.span(node))
 
     def spend_words(self, words: int, scope: Scope, node: Assignment) -> None:
-        if not self.silent:  # there the size of the array is dear enough
+        if not self.silent_budget:  # there the size of the array is dear enough
             self.charge(words // WORDS_OF_A_STATEMENT, scope.span(node))
 
     def exhaust(self, span: Span) -> NoReturn:
@@ -226,13 +226,13 @@ class Interpreter(Substituter):
 
     def charge(self, cost: int, span: Span) -> None:
         """Charges work besides that of a statement itself: `cost` statements, an eighth of that in a silent walk."""
-        if not self.silent:
+        if not self.silent_budget:
             self.limits.work += cost
             if self.limits.work > MOST_WORK:
                 self.exhaust(span)
         elif cost >= 8:
-            self.silent = max(self.silent - cost // 8, 0)
-            if not self.silent:
+            self.silent_budget = max(self.silent_budget - cost // 8, 0)
+            if not self.silent_budget:
                 raise LoopBudgetExceeded
 
     def new_key(self, kind: str) -> Hashable:
@@ -255,7 +255,7 @@ class Interpreter(Substituter):
 
         Its commands go to `trace.outside`; the job goes on as if they were not there.
         """
-        if self.silent or scope.context.phase is not Phase.BATCH:
+        if self.silent_budget or scope.context.phase is not Phase.BATCH:
             return
         trace, marks, failed = self.trace, self.marks(), self.failed_exits
         walked, recorded, self.walked, self.recorded = self.walked, self.recorded, [], []
@@ -314,11 +314,11 @@ class Interpreter(Substituter):
 
     def silently(self, walk: Callable[[], T]) -> tuple[T, Sequence[Sequence[State]]] | None:
         """Walks without recording. Returns the result and the states that left; None where that would take too long."""
-        if not self.silent and self.all_silent <= 0:
+        if not self.silent_budget and self.silent_budget_of_all <= 0:
             return None
-        trace, outermost, before = self.trace, not self.silent, self.loops
+        trace, outermost, before = self.trace, not self.silent_budget, self.loops
         marks, depths = self.marks(), (len(before), len(self.return_states))
-        allowed = self.silent = self.silent or MOST_SILENT
+        allowed = self.silent_budget = self.silent_budget or MOST_UNRECORDED
         self.trace = Trace(is_kept=False)
         returns, leaves, abandoned = self.return_states, self.exit_states, self.abandoned
         walked, recorded = self.walked, self.recorded
@@ -335,8 +335,8 @@ class Interpreter(Substituter):
             del before[depths[0] :], returns[depths[1] :]  # loops and functions in which the walk was stopped
             escaped = self.reset(marks)
             if outermost:
-                self.all_silent -= allowed - self.silent
-                self.silent = 0
+                self.silent_budget_of_all -= allowed - self.silent_budget
+                self.silent_budget = 0
         return result, escaped
 
     def returning(self, scope: Scope, walk: Callable[[], State | None]) -> State | None:

@@ -92,7 +92,7 @@ def run_simple(
         context = scope.context if guards is scope.context.guards else scope.context.replace(guards=guards)
         own_scope = Scope(state, scope.text, context)
         # the state of a command that is not recorded is never looked at
-        seen = state if interpreter.silent else snapshot(state, variables) if variables else state.copy()
+        seen = state if interpreter.silent_budget else snapshot(state, variables) if variables else state.copy()
         invocation = Invocation(argv, variables, redirects, span, context, seen, guards, "")
         invocation.stdin = heredoc if heredoc is not None else stdin
         invocation.alternatives = len(choices)
@@ -201,11 +201,11 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
         if name == "kill" and _kills_itself(invocation, scope):
             interpreter.exit_states.append(state.copy())
             return None
-        if interpreter.silent:
+        if interpreter.silent_budget:
             return state
         if ("/" in name or name in programs.SHELLS) and programs.run_program(interpreter, invocation, scope):
             return state
-    elif state.files and not interpreter.silent and programs.file_name(invocation.argv[0]) in state.files:
+    elif state.files and not interpreter.silent_budget and programs.file_name(invocation.argv[0]) in state.files:
         state.status = None
         if programs.run_program(interpreter, invocation, scope):
             return state
@@ -214,7 +214,7 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
         # an unknown name may also be a function or built-in
         interpreter.emit(None, scope)
         state.doubtful = True
-    if interpreter.silent:
+    if interpreter.silent_budget:
         return state
     spawn = interpreter.hooks.spawn(invocation)
     while spawn is not None:

@@ -104,9 +104,9 @@ class ScriptInterpreter(Interpreter):
         walk, cost = _WALKS[type(statement)]
         if self.proceed is not None:
             self.proceed()
-        if self.silent:
-            self.silent -= 1
-            if not self.silent:
+        if self.silent_budget:
+            self.silent_budget -= 1
+            if not self.silent_budget:
                 raise LoopBudgetExceeded
         else:
             self.limits.work += cost
@@ -324,7 +324,7 @@ class ScriptInterpreter(Interpreter):
 
     def on_compound(self, node: If | Case | For | ArithmeticFor | While, scope: Scope) -> State | None:
         walk = _COMPOUNDS[type(node)]
-        if not self.silent and not scope.context.loops:
+        if not self.silent_budget and not scope.context.loops:
             self.stopped.clear()
         if not node.redirects:
             return walk(self, node, scope)

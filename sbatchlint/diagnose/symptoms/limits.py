@@ -7,7 +7,7 @@ from sbatchlint.diagnose.symptom import Cause, Event, Symptom
 
 
 def _on_login_node(event: Event) -> bool | None:
-    """Nothing of the log is of a job of Slurm."""
+    """Rules the cause out where the message, or a line near it, mentions Slurm."""
     near = " ".join((event.text, *event.above, *event.below))
     return possible(not re.search(r"slurm|srun", near))
 
@@ -16,9 +16,9 @@ def _on_login_node(event: Event) -> bool | None:
 SYMPTOMS = (
     Symptom(
         id="locked-memory",
-        title="the network may not lock enough memory",
+        title="too little memory can be locked for the network",
         docs="""\
-InfiniBand, Omni-Path and RoCE pin the memory that they send from. How much a job may pin it inherits from slurmd, whose own
+InfiniBand, Omni-Path and RoCE pin the memory that they send from. A job inherits the limit on it from slurmd, whose own
 limit systemd sets (`LimitMEMLOCK`); limits.conf is for logins and does not count. `srun bash -c 'ulimit -l'` shows what jobs get.
 With PropagateResourceLimits the limit comes from the shell that submits.
 """,
@@ -42,14 +42,14 @@ n3.4711 hfi_userinit: mmap of rcvhdrq at dabbad00040b0000 failed: Resource tempo
     ),
     Symptom(
         id="locked-memory-low",
-        title="the network may lock little memory",
-        docs="Programs go on, and fail, or get slow, where they want to send more than that.\n",
+        title="the limit on locked memory for the network is low",
+        docs="Programs go on, but fail or slow down once they need to lock more than the limit.\n",
         printed_by="libibverbs, Open MPI (openib)",
         role="warning",
         literals=("RLIMIT_MEMLOCK is", "OpenFabrics subsystem is configured to only", "registering part of your physical memory"),
         patterns=(r"RLIMIT_MEMLOCK is \d+ bytes", r"OpenFabrics subsystem is configured to only|allow registering part of your physical memory"),
         causes=(
-            Cause("slurmd", "cluster", "the nodes let a job lock or register only a part of the memory for the network", "tell the site: LimitMEMLOCK=infinity for slurmd, and the parameters of the driver of the network", unproven="possible"),
+            Cause("slurmd", "cluster", "the nodes let a job lock or register only a part of the memory for the network", "tell the site: LimitMEMLOCK=infinity for slurmd, and the parameters of the network driver", unproven="possible"),
         ),
         matches="""\
 libibverbs: Warning: RLIMIT_MEMLOCK is 65536 bytes.
@@ -60,7 +60,7 @@ WARNING: It appears that your OpenFabrics subsystem is configured to only
     Symptom(
         id="processor-time-limit",
         title="a limit of the shell on processor time or on the size of files ended a process",
-        docs="`ulimit -t` counts seconds of a processor, not of the clock; login nodes have such limits, and sbatch passes the soft limits of the submitting shell on to the job (PropagateResourceLimits). The shell reports the signals as 152 (SIGXCPU) and 153 (SIGXFSZ).\n",
+        docs="`ulimit -t` counts CPU seconds, not wall-clock time; login nodes have such limits, and sbatch passes the soft limits of the submitting shell on to the job (PropagateResourceLimits). The shell reports the signals as 152 (SIGXCPU) and 153 (SIGXFSZ).\n",
         printed_by="srun, bash",
         literals=("CPU time limit exceeded", "Cputime limit exceeded", "File size limit exceeded", "Filesize limit exceeded", "SIGXCPU", "SIGXFSZ", "Exited with exit code", "exit status"),
         patterns=(r"(?:CPU ?time|Cputime) limit exceeded|SIGXCPU|[Ee]xit(?:ed with exit)? (?:code|status) 152\b", r"File ?size limit exceeded|SIGXFSZ|[Ee]xit(?:ed with exit)? (?:code|status) 153\b"),

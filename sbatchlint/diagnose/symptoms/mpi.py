@@ -26,38 +26,38 @@ from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.text import Span
 
 
-def _without_mpi(job: Job, event: Event) -> Verdict:
-    """Steps that say nothing about MPI: the site's default counts."""
+def _steps_without_mpi_option(job: Job, event: Event) -> Verdict:
+    """The steps without --mpi, which use the site's default; else the --mpi options."""
     found = tuple(each.span for each in job.steps if each.option("mpi") is None and each.tasks != 1)
     return shown(found, "certain") or shown(step_options(job, "mpi"))
 
 
 def _mpi_option(job: Job, event: Event) -> Verdict:
     """The --mpi of a step; without one, the site's default does not fit."""
-    asked = step_options(job, "mpi")
-    contained = [
+    mpi_options = step_options(job, "mpi")
+    container_steps = [
         each for each in job.steps if each.container is not None or _IN_IMAGE.search(job.source.slice(each.span))
     ]
-    if not asked and contained:
-        says = "srun starts the MPI of the image without the PMI that it wants: the image brings its own Open MPI, which knows only PMIx"
-        return Shown(spans_of(contained), says, "likely")
-    return shown(asked) or shown(spans_of(job.steps), "possible")
+    if not mpi_options and container_steps:
+        message = "srun starts the MPI of the image without the PMI that it wants: the image brings its own Open MPI, which knows only PMIx"
+        return Shown(spans_of(container_steps), message, "likely")
+    return shown(mpi_options) or shown(spans_of(job.steps), "possible")
 
 
+_calls_mpirun = calls(*programs_with("mpi"))
 # Commands that go to another machine by ssh.
-_mpiruns = calls(*programs_with("mpi"))
-_BY_SSH = ("ssh", "scp", "sftp", "rsync", "sshfs", "git")
+_SSH_PROGRAMS = ("ssh", "scp", "sftp", "rsync", "sshfs", "git")
 
 
 # A message of ssh itself.
-_of_ssh = matches(r"^Host key verification|\(publickey|^ssh: ")
+_is_from_ssh = matches(r"^Host key verification|\(publickey|^ssh: ")
 
 
 def _logs_in(job: Job, event: Event) -> Verdict:
     """The commands that go to another machine by ssh, in a script without mpirun."""
     if any(has_trait(each.name, "mpi") for each in job.invocations):
         return None
-    own = [each for each in own_commands(job) if each.name in _BY_SSH]
+    own = [each for each in own_commands(job) if each.name in _SSH_PROGRAMS]
     return shown(containing(job, own, event.groups.get("host", "")) or spans_of(own))
 
 
@@ -68,14 +68,14 @@ _OTHER_MPI = re.compile(r"(?i)(?:^|/)(?:intel-?(?:oneapi-)?mpi|impi|mpich|mvapic
 
 
 def _other_mpirun(job: Job, event: Event) -> Verdict:
-    """mpirun, beside a module of an MPI that is not Open MPI, in a script that has no step of its own."""
+    """The mpirun commands of a script that loads a module of another MPI than Open MPI and runs no step."""
     loads = commands_named(job, "module", "ml", "spack")
     loaded = [each for each in loads if any(_OTHER_MPI.search(text_of(word) or "") for word in each.argv[1:])]
-    started = commands(job, *programs_with("mpi"))
-    return Shown((*spans_of(loaded), *started), None, "certain") if loaded and started and not job.steps else None
+    mpiruns = commands(job, *programs_with("mpi"))
+    return Shown((*spans_of(loaded), *mpiruns), None, "certain") if loaded and mpiruns and not job.steps else None
 
 
-# The stack of errors of MPICH below the line is that of the network.
+# MPICH's error stack, below the message, comes from the network layer.
 _of_network = matches(
     r"OFI (?:poll|endpoint|\w+ open|call|get|domain)\b|\bofi_\w+\.c|UNDELIVERABLE|UCX  ?ERROR|Transport retry|local QP",
     below=6,
@@ -83,7 +83,7 @@ _of_network = matches(
 
 
 def _mpi_written(job: Job, event: Event) -> Verdict:
-    """Each `--mpi=…` of the script, even where a program is handed the srun that it is to call."""
+    """Each `--mpi=…` of the script, even in an srun command that is an argument of another program."""
     found = re.finditer(r"--mpi[= ]\S+", job.source.own.text)
     return shown(tuple(Span(each.start(), each.end()) for each in found))
 
@@ -94,13 +94,13 @@ _at_start = matches(r"(?i)_init(?:_thread)?\b|(?:before|runtime) (?:MPI_)?init")
 
 def _not_listed(event: Event) -> bool | None:
     """`srun --mpi=list` is above, and has no PMIx."""
-    is_listed = any("MPI" in line and "types are" in line for line in event.above)
+    has_list = any("MPI" in line and "types are" in line for line in event.above)
     has_pmix = any("pmix" in line.lower() for line in event.above[: len(event.above) // 2 + 2])
-    return True if is_listed and not has_pmix else None
+    return True if has_list and not has_pmix else None
 
 
-def _one_task(job: Job, event: Event) -> Verdict:
-    """The directives for few tasks of several CPUs, in a script that starts no MPI itself."""
+def _tasks_of_several_cpus(job: Job, event: Event) -> Verdict:
+    """The directives for tasks and for several CPUs each, in a script that starts no MPI itself."""
     if commands(job, *programs_with("mpi")) or job.steps:
         return None
     cpus = [each for each in settings(job, "cpus-per-task") if each.value not in ("1", None)]
@@ -120,7 +120,7 @@ def _alone(event: Event) -> bool | None:
     return possible(alone and event.count > 1 or re.search("singletons|only one MPI", event.text))
 
 
-def _component(job: Job, event: Event) -> Verdict:
+def _mca_variables(job: Job, event: Event) -> Verdict:
     """Where the script sets parameters of Open MPI, PMIx or PRRTE."""
     prefixes = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_")
     return shown(spans_of(each for each in job.assignments if each.name.startswith(prefixes)))
@@ -130,7 +130,7 @@ def _component(job: Job, event: Event) -> Verdict:
 SYMPTOMS = (
     Symptom(
         id="network-device-named",
-        title="a network device that is named is not on the node",
+        title="a named network device does not exist on the node",
         docs="UCX_NET_DEVICES, NCCL_IB_HCA and the like name devices of one kind of node; `ibv_devinfo`, `ucx_info -d` and `ip link` show those of a node.\n",
         printed_by="UCX, NCCL, Gloo",
         literals=("network device",),
@@ -144,7 +144,7 @@ SYMPTOMS = (
     Symptom(
         id="openmpi-without-pmi",
         title="Open MPI and srun do not speak the same PMI",
-        docs="srun starts Open MPI programs by PMIx (`--mpi=pmix`, which Slurm must have: `srun --mpi=list`); Open MPI up to 4 also by PMI-2 where it was built so. Else mpirun starts them.\n",
+        docs="srun starts Open MPI programs by PMIx (`--mpi=pmix`, which Slurm must have: `srun --mpi=list`); Open MPI up to 4 also by PMI-2 if it was built with it. Otherwise use mpirun.\n",
         printed_by="Open MPI (ess_pmi, help-mpi-runtime.txt, help-ess-base.txt)",
         releases="`OMPI was not built with SLURM's PMI support` 3.x and 4.x; `PMIX ERROR`, `PMI server` in all",
         literals=("SLURM's PMI", "direct launched using \"srun\"", "was direct launched", "PMI server not found", "PMI_Init", "_GetId returned", " init failed", "_KVS_", "_Init failed", "_Init returned", "PMIx_Init", "PMI support", "unable to obtain the necessary connection", "I_MPI_PMI_LIBRARY", " failed to initialize, returning", " initialized but returned bad", "PMIX ERROR: NOT-FOUND", "PMIX ERROR: UNREACH", "OPAL ERROR: Unreachable"),
@@ -155,7 +155,7 @@ SYMPTOMS = (
             r"PMI2?_(?:Init|Job_GetId|KVS_\w+) (?:failed|returned)|PMIx_Init (?:failed|returned)|PMI2? (?:failed to initialize|initialized but returned bad|init failed)",
         ),
         causes=(
-            Cause("other-mpirun", "script", "the program is one of Open MPI, and mpirun is that of another MPI, which starts its processes by srun", "load the Open MPI that the program was built with before it, or build the program with the MPI that is loaded", script=_other_mpirun, log=says("SLURM's PMI")),
+            Cause("other-mpirun", "script", "the program is one of Open MPI, and mpirun is that of another MPI, which starts its processes by srun", "before mpirun, load the Open MPI that the program was built with, or build the program with the MPI that is loaded", script=_other_mpirun, log=says("SLURM's PMI")),
             Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmix (MPICH and Intel MPI need pmi2), or start it with mpirun", script=_mpi_option),
             Cause("library-not-named", "script", "Intel MPI started by srun does not find Slurm's PMI, so each task is a world of its own", "export I_MPI_PMI_LIBRARY=/…/libpmi2.so (the site says where) with srun --mpi=pmi2, or start it with mpirun", script=lambda job, event: None if assigned(job, "I_MPI_PMI_LIBRARY") else shown(spans_of(job.steps)), log=says("I_MPI_PMI_LIBRARY")),
             Cause("slurm-without-pmix", "cluster", "Slurm, or the MPI library, was built without the PMI that the other one wants", "look at `srun --mpi=list`: pmix for Open MPI, --mpi=pmi2 for MPICH and Intel MPI; else start it with its own mpirun, or ask the site for that plugin of Slurm", log=_not_listed),
@@ -181,7 +181,7 @@ MPIDI_CH3_Init(105)....: PMI2 init failed: 14
         literals=("only one MPI process", "umber of MPI ", "rank ", "Rank ", "proc ", "process ", "Process ", "processor ", "singletons will be started"),
         patterns=(r"\b(?:[Rr]ank|[Pp]roc(?:ess(?:or)?)?)\s*:?\s*(?P<rank>\d+) (?:of|out of|/) ?(?P<size>\d+)\b", r"singletons will be started|^(?!.*Error: ).*only one MPI process|[Nn]umber of MPI (?:[Pp]rocesses|[Rr]anks|[Tt]asks)\s*[:=]\s*(?P<only>\d+)$"),
         causes=(
-            Cause("no-pmi", "script", "srun starts the program without the PMI that its MPI wants, so every task is a world of its own", "give srun --mpi=pmix, or start it with mpirun", codes=("SB318",), script=_without_mpi, log=_alone),
+            Cause("no-pmi", "script", "srun starts the program without the PMI that its MPI wants, so every task is a world of its own", "give srun --mpi=pmix, or start it with mpirun", codes=("SB318",), script=_steps_without_mpi_option, log=_alone),
             Cause("other-mpi", "cluster", "the program finds no PMI of Slurm, so every task is a world of its own", "look at `srun --mpi=list`, and at the MPI that the program was built with", log=_alone),
         ),
         matches="Hello from proc 0 of 1\nI am rank 0 of 1 on node n1\nNOTE: singletons will be started\n MPI Enabled;    Number of MPI Processes: 1\n",
@@ -202,12 +202,12 @@ MPIDI_CH3_Init(105)....: PMI2 init failed: 14
         ),
         causes=(
             Cause("under-srun", "script", "srun starts mpirun in every task, and each tries to start daemons on the other nodes", "start the program itself with srun (--mpi=pmix), or mpirun without srun", codes=("SB318", "SB317", "SB813"), script=_under_srun),
-            Cause("in-container", "script", "mpirun runs in a container, which has no srun and no ssh to the other nodes", "srun --mpi=pmix starts the container, and the program in it", codes=("SB515",)),
-            Cause("no-srun", "script", "mpirun sees the variables of the job and needs srun to start its daemons, but there is none where it runs, usually in a container", "let srun --mpi=pmix start the container, and the program in it", script=_mpiruns, log=says("process starter")),
-            Cause("no-mpirun", "script", "this Open MPI has no mpirun: the site requires that srun starts its programs", "start the program with srun, with --mpi=pmix where `srun --mpi=list` has it", script=_mpiruns, log=says("installed without")),
+            Cause("in-container", "script", "mpirun runs in a container, which has no srun and no ssh to the other nodes", "let srun --mpi=pmix start the container, and the program in it", codes=("SB515",)),
+            Cause("no-srun", "script", "mpirun sees the variables of the job and needs srun to start its daemons, but there is none where it runs, usually in a container", "let srun --mpi=pmix start the container, and the program in it", script=_calls_mpirun, log=says("process starter")),
+            Cause("no-mpirun", "script", "this Open MPI has no mpirun: the site requires that srun starts its programs", "start the program with srun, with --mpi=pmix where `srun --mpi=list` has it", script=_calls_mpirun, log=says("installed without")),
             Cause("pmi-of-two", "submission", "mpirun runs in the tasks of an srun, and asks Slurm's PMI for what only its own daemons know", "start the program itself with srun, or mpirun without srun", log=says("invalid PMI")),
-            Cause("logs-in", "script", "a command of the script goes to another machine by ssh, which does not get there from a compute node: no way leads there, or the job has no key for it", "copy on the login node, before or after the job; where the node may go there, use a key without a passphrase, and log in once by hand (known_hosts)", script=_logs_in, log=_of_ssh),
-            Cause("ssh", "cluster", "mpirun could not start daemons on the other nodes", "look whether srun is in its PATH; ssh between nodes may be off", unproven="possible"),
+            Cause("logs-in", "script", "a command of the script goes to another machine by ssh, which does not get there from a compute node: no way leads there, or the job has no key for it", "copy on the login node, before or after the job; where the node may go there, use a key without a passphrase, and log in once by hand (known_hosts)", script=_logs_in, log=_is_from_ssh),
+            Cause("ssh", "cluster", "mpirun could not start daemons on the other nodes", "check whether srun is in its PATH; ssh between nodes may be off", unproven="possible"),
         ),
         matches="""\
 ORTE was unable to reliably start one or more daemons.
@@ -228,7 +228,7 @@ ada@n2: Permission denied (publickey,password).
         literals=("A requested component was not found", "mca_base_component_repository_open", "unable to open mca_", "omponents were able to be opened"),
         patterns=(r"^A requested component was not found|mca_base_component_repository_open: unable to open|[Nn]o components were able to be opened in the (?P<framework>\w+) framework",),
         causes=(
-            Cause("settings", "script", "the script asks for a component of MPI that is not there", "leave the OMPI_MCA_… or PMIX_MCA_… variable out", script=_component),
+            Cause("settings", "script", "the script asks for a component of MPI that is not there", "leave the OMPI_MCA_… or PMIX_MCA_… variable out", script=_mca_variables),
             Cause("installation", "cluster", "a component of the MPI installation, or a library that it wants, is not on the node", "tell the site; PMIX_MCA_psec=native works around a missing munge"),
         ),
         matches="A requested component was not found, or was unable to be opened.  This\n[n1:4711] mca_base_component_repository_open: unable to open mca_pml_ucx: libucp.so.0: cannot open shared object file\nNo components were able to be opened in the pml framework.\n",
@@ -242,8 +242,8 @@ ada@n2: Permission denied (publickey,password).
         literals=("not enough slots available", "no allocated resources for the application", "requested hosts are not included in the current allocation", "All nodes which are allocated for this job are already filled", "conflicting number of processes", "would result in binding", "processes than cpus"),
         patterns=(r"There are not enough slots available|All nodes which are allocated for this job are already filled", r"no allocated resources for the application|Some of the requested hosts are not included in the current allocation", r"requested a conflicting number of processes|binding more$|more processes than cpus"),
         causes=(
-            Cause("tasks-of-script", "script", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks), or leave -np out", codes=("SB318", "SB206", "SB203", "SB335", "SB329"), script=_mpiruns),
-            Cause("tasks-as-threads", "script", "the program starts its own mpirun with as many processes as the job asks CPUs for, and Open MPI counts tasks", "ask for the processes as tasks: --ntasks-per-node=N with --cpus-per-task=1, where --cpus-per-task=N stands now", script=_one_task),
+            Cause("tasks-of-script", "script", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks), or leave -np out", codes=("SB318", "SB206", "SB203", "SB335", "SB329"), script=_calls_mpirun),
+            Cause("tasks-as-threads", "script", "the program starts its own mpirun with as many processes as the job asks CPUs for, and Open MPI counts tasks", "ask for the processes as tasks: --ntasks-per-node=N with --cpus-per-task=1, where --cpus-per-task=N stands now", script=_tasks_of_several_cpus),
             Cause("tasks", "submission", "mpirun is to start more processes than the job has tasks", "ask for as many tasks (--ntasks)"),
         ),
         matches="""\
@@ -267,7 +267,7 @@ A request was made to bind to that would result in binding more
     Symptom(
         id="mpi-gpu-support",
         title="MPI is to send from GPUs, but the program lacks the library for it",
-        docs="MPICH_GPU_SUPPORT_ENABLED=1 needs the library GTL in the program: it is linked where the module of the GPU (craype-accel-…) was loaded as the program was built.\n",
+        docs="MPICH_GPU_SUPPORT_ENABLED=1 needs the GTL library in the program: it is linked if the GPU module (craype-accel-…) was loaded when the program was built.\n",
         printed_by="Cray MPICH",
         releases="8.1 and later",
         literals=("GTL library is not linked",),
@@ -305,7 +305,7 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         patterns=(r"\[cli_\d+\]: (?:write_line error|readline failed)|PMIU_(?:readline|writeline|parse)\S*.*(?:error|fail)", r"PMK_KVS_Barrier (?:duplicate request|task count inconsistent)"),
         causes=(
             Cause("mpi-option", "script", "srun does not offer the PMI that the program was built for", "give srun --mpi=pmi2 (or pmix), or start it with mpirun", script=steps("possible")),
-            Cause("program", "code", "the MPI process lost the connection to what started it", "look at what is between srun and the program, and at srun --mpi"),
+            Cause("program", "code", "the MPI process lost the connection to what started it", "check what runs between srun and the program, and srun --mpi"),
         ),
         matches="[cli_0]: write_line error; fd=12 buf=:cmd=barrier_in\nsrun: error: PMK_KVS_Barrier duplicate request from task 0\n",
     ),
@@ -318,8 +318,8 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
         literals=("[mpiexec@",),
         patterns=(r"\[mpiexec@[^\]]*\] .*(?:error parsing (?:parameters|input|config|executable|command)|unrecognized argument|unable to parse|_get_parameters)",),
         causes=(
-            Cause("words-of-script", "script", "mpiexec does not understand the words that the script gives it", "look which mpiexec it is (`which mpiexec`), and at the form that its -configfile or options take", codes=("SB336",), script=_mpiruns),
-            Cause("words", "submission", "mpiexec does not understand the words that it was given", "look which mpiexec it is (`which mpiexec`), and at the form that its -configfile or options take"),
+            Cause("words-of-script", "script", "mpiexec does not understand the arguments that the script gives it", "check which mpiexec it is (`which mpiexec`), and the form that its -configfile or options take", codes=("SB336",), script=_calls_mpirun),
+            Cause("words", "submission", "mpiexec does not understand the arguments that it was given", "check which mpiexec it is (`which mpiexec`), and the form that its -configfile or options take"),
         ),
         matches="""\
 [mpiexec@n1] mpiexec_get_parameters (pm/hydra/mpiexec/params.c:9): assert (argv[1] != NULL) failed
@@ -347,7 +347,7 @@ MPIDI_OFI_mpi_init_hook: OFI call fi_getinfo failed
             Cause("tasks-mismatch", "script", "the script starts a number of MPI processes that does not fit the job's tasks", "see the finding", codes=("SB318",)),
             Cause("start-option", "script", "MPI could not start: srun does not offer the PMI that the program speaks", "name the PMI of the program's MPI (`srun --mpi=list`; --mpi=pmix, or --mpi=pmi2 for Intel MPI and MPICH), or start it with its own mpirun", script=_mpi_written, log=_at_start),
             Cause("no-memory-left", "submission", "an MPI process was killed (signal 9), usually because memory ran out", "ask for more with --mem or --mem-per-cpu, or put fewer ranks on a node; `sacct -j JOB --format=JobID,State,MaxRSS,ReqMem` shows it", log=matches(r"(?i)signal:? 9\b|exit(?: code|ed)?:? 137\b", below=6), unproven="likely"),
-            Cause("network", "cluster", "MPI lost the network between two nodes, or could not open it", "submit again with --exclude of that node where it happens twice; tell the site; FI_PROVIDER or UCX_TLS name another way", log=_of_network),
+            Cause("network", "cluster", "MPI lost the network between two nodes, or could not open it", "submit again with --exclude of that node if it happens again; tell the site; FI_PROVIDER or UCX_TLS selects another transport", log=_of_network),
             Cause("pmix-store", "cluster", "PMIx could not lock the memory in which it keeps its data", "export PMIX_MCA_gds=hash in the script, before srun or mpirun", log=says("gds_ds")),
             Cause("start", "cluster", "MPI could not start: it does not find what started it (PMI), or its network", "look at srun --mpi, and at the MPI that the program was built with", log=_at_start),
             Cause("program", "code", "an MPI process failed", "look at what that rank printed before", unproven="possible"),

@@ -15,12 +15,12 @@ SYNTAX = syntax(
 
 
 class Fabric(Launcher):
-    """`fabric run`."""
+    """A call of `fabric run`, which starts its processes through torchrun."""
 
     @property
     def processes_per_task(self) -> int | str | None:
-        found = count(self.setting("devices"))
-        return None if isinstance(found, int) and found < 0 else found
+        devices = count(self.setting("devices"))
+        return None if isinstance(devices, int) and devices < 0 else devices
 
     @property
     def machines(self) -> Setting | None:
@@ -47,12 +47,15 @@ def fabric(call: Call) -> Launcher | None:
 
 def lightning(call: Call) -> Launcher | None:
     """The launcher of `lightning run model`; None for other subcommands, such as `lightning run app`."""
-    found = fabric(call)
-    return found if found is not None and found.name.endswith(" model") else None
+    launcher = fabric(call)
+    return launcher if launcher is not None and launcher.name.endswith(" model") else None
 
 
 def tune(call: Call) -> Launcher | None:
-    """The launcher of `tune run`, a torchrun if it has one of its options; None for other subcommands."""
+    """The launcher of `tune run`; None for other subcommands.
+
+    It counts as starting workers (`spawns`) only if one of torchrun's options is set, or may be.
+    """
     if call.verb != "run":
         return None
     launcher = torchrun("torchrun", call.subcommand())
