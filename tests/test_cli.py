@@ -218,6 +218,15 @@ def test_gitignore_is_respected(command: Command, with_git: bool) -> None:
     assert command("--show-files", "out").out.split() == ["out/b.sbatch"]
 
 
+def test_of_gitignore_so_many_lines_are_heeded(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discover, "MOST_GITIGNORE_LINES", 3)
+    for name in ("a.sbatch", "b.sbatch", "sub/c.sbatch", "sub/d.sbatch"):
+        command.write(name, HEAD)
+    command.write(".gitignore", "a.sbatch\n\n")
+    command.write("sub/.gitignore", "c.sbatch\nd.sbatch\n")
+    assert command("--show-files").out.split() == ["b.sbatch", "sub/d.sbatch"]
+
+
 def test_git_variables_of_a_hook_do_not_matter(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     command.write("inner/a.sbatch", HEAD)
     subprocess.run(["git", "init", "-q", "inner"], check=True)

@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from sbatchlint.source.patterns import Patterns
@@ -46,6 +47,9 @@ DEFAULT_EXCLUDE = (
     "site-packages",
     "venv",
 )
+
+# Lines of .gitignore files that one search heeds without git: each line is compared with each name.
+MOST_GITIGNORE_LINES = 5000
 
 # Output of jobs, in which a script may be shown: `train.log`, `job.o1234`, `slurm-1234_5`.
 _LOG = Regex(r"(?i).*\.(?:out|log|err|[oe]\d+(?:[-.]\d+)?)(?:\.\d+)?\Z|slurm-\d+(?:_\w+)?(?:[-.]\w+)*\Z")
@@ -325,6 +329,7 @@ class _Ignores:
 
     def __init__(self, folder: str) -> None:
         self._specs: dict[str, Patterns] = {}
+        self._left = MOST_GITIGNORE_LINES
         above = list(_and_above(folder))
         top = next((at for at, each in enumerate(above) if os.path.exists(os.path.join(each, ".git"))), 0)
         for outer in above[: top + 1]:
@@ -338,9 +343,10 @@ class _Ignores:
             return
         try:
             with open(path, encoding="utf-8", errors="surrogateescape") as file:
-                lines = file.read().splitlines()
+                lines = [line.rstrip("\n") for line in islice(file, self._left)]
         except OSError:
             lines = []
+        self._left -= len(lines)
         self._specs[os.path.abspath(folder)] = Patterns(lines)
 
     def match(self, path: str, is_folder: bool) -> bool:
