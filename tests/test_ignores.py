@@ -6,9 +6,11 @@ import pytest
 
 from conftest import HEAD, Command
 from counting import executed_lines
+from sbatchlint.cli import lint
 from sbatchlint.engine import inspect
 from sbatchlint.ignores import with_ignores
 from sbatchlint.settings import Settings
+from sbatchlint.source.files import InputError, write
 from sbatchlint.source.text import Source
 
 # Each finding has a line of its own, in any place a script can have one.
@@ -97,6 +99,21 @@ def test_comments_are_written_wherever_a_finding_stands(command: Command) -> Non
     assert [line for line in after.splitlines() if line not in added] == PLACES.splitlines()
     assert subprocess.run(["bash", "-n", path], check=False).returncode == 0
     assert command("--add-ignore").out == "0 findings ignored by comments in 0 files\n"
+
+
+def test_a_file_that_cannot_be_written_keeps_no_other_back(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write_all_but_one(path: str, data: bytes, before: bytes | None = None) -> None:
+        if path == "b.sbatch":
+            raise InputError("cannot write b.sbatch: the file is read-only")
+        write(path, data, before)
+
+    monkeypatch.setattr(lint, "write", write_all_but_one)
+    for name in ("a.sbatch", "b.sbatch", "c.sbatch"):
+        command.write(name, f"{HEAD}WRONG\n")
+    result = command("--add-ignore=why")
+    assert (result.code, result.out) == (2, "2 findings ignored by comments in 2 files\n")
+    assert result.err == "error: cannot write b.sbatch: the file is read-only\n"
+    assert [path.name for path in command.folder.glob("*.sbatch") if "ignore" not in path.read_text()] == ["b.sbatch"]
 
 
 def test_the_reason_is_not_a_path(command: Command) -> None:

@@ -24,7 +24,7 @@ TEXT = "#!/bin/bash\n#SBATCH -n 1\necho é日; srun a | b\x1b[31m\n"
 # Every character that a line, a list, a URI, a table, XML or a terminal gives a meaning; bytes that are not UTF-8.
 PATHS = (
     *("a b.sh", "a,b:c%20d.sh", "<a>&\"'.sh", "a|b`c*d.sh", "new\nline.sh", "tab\there\r.sh", "\x1b[31m.sh", "é日.sh"),
-    *("\xa0\u202e.sh", "raw\udcff.sh"),
+    *("\xa0\u202e.sh", "raw\udcff.sh", "line\u2028.sh"),
 )
 MESSAGE = 'it says "x" & <y>\x1b[31m, 100% | done;\nand more\udcff'
 
@@ -139,7 +139,7 @@ def test_github_finds_the_file() -> None:
     expected = list(PATHS)
     for code, character in {"%2C": ",", "%3A": ":", "%0A": "\n", "%0D": "\r", "%25": "%"}.items():
         paths = [each.replace(code, character) for each in paths]
-    for character, shown in {"\x1b": "\\x1b", "\u202e": "<U+202E>", "\udcff": "\ufffd"}.items():
+    for character, shown in {"\x1b": "\\x1b", "\u202e": "<U+202E>", "\u2028": "<U+2028>", "\udcff": "\ufffd"}.items():
         expected = [each.replace(character, shown) for each in expected]
     assert paths == expected
 

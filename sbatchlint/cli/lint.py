@@ -408,7 +408,11 @@ class Run:
                 if not holds_scripts(before) and bash_parses(before) and not bash_parses(after) or again.error:
                     left += here
                     continue
-                write(outcome.path, Source.encode(after.text), Source.encode(before.text))
+                try:
+                    write(outcome.path, Source.encode(after.text), Source.encode(before.text))
+                except InputError as error:
+                    self.error(str(error))
+                    continue
                 files += 1
                 added += len(here)
                 others = Counter(_identity(each) for each in outcome.diagnostics if id(each) not in wanted)

@@ -12,7 +12,7 @@ from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
 
 _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def render(report: Report, terminal: Terminal) -> str:
