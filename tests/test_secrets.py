@@ -74,6 +74,10 @@ def test_each_form_of_a_token_is_found_by_itself(begin: str, size: int) -> None:
     assert found.span == (12, 12 + len(begin) + size)
 
 
+def test_a_token_may_have_a_hyphen_early() -> None:
+    assert redacted("srun a.out dckr_pat_uXBF-7qkFkA-Fio3V-lGyOChFhd") == f"srun a.out {36 * '*'}"
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_no_report_shows_a_secret(run: Callable[..., str], form: str) -> None:
     shown = run("0.sh", "page.md", "--output-format", form, "--min-severity", "info")

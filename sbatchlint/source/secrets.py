@@ -41,7 +41,7 @@ MASK = "***"
 # --- beyond doubt ------------------------------------------------------------------------------------------
 
 # What each token has whose beginning ends so, and few texts have.
-_AFTER_UNDERSCORE = Regex("_[A-Za-z0-9]{12}")
+_AFTER_UNDERSCORE = Regex(r"_[\w-]{12}")
 
 # How the names of secrets end, in small letters, and what is in each of these.
 _KIND = (
