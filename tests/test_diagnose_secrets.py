@@ -91,6 +91,14 @@ def test_a_value_that_stands_in_texts_by_chance_is_redacted_beside_its_name_only
     assert "[Errno 98] Address already in use" in shown and f"ROOT_PASSWORD={secret}" not in shown
 
 
+@pytest.mark.parametrize("secret", ["5e90e6b8-6208-0644-3af7-62c2952c8b57", "KQWu3lghTo9zA01N~wq.Rt5~xx"])
+def test_what_a_cause_names_of_a_secret_is_redacted(secret: str) -> None:
+    log = f"X-Auth-Token: {secret}\nModuleNotFoundError: No module named '{secret}'\n"
+    found = api.diagnose(log.encode(), script="#!/bin/bash\nsrun python t.py\n")
+    shown = found.text(200) + json.dumps(found.data)
+    assert "does not find ***" in shown and secret[:8] not in shown
+
+
 @pytest.mark.parametrize(
     ("written", "read"),
     [("Tr0ub4%26dor%233%21", "Tr0ub4&dor#3!"), ("p%40ss%3Aw", "p@ss:w"), ("Gr%C3%BC%C3%9Fe9", "Grüße9")],

@@ -18,6 +18,9 @@ from sbatchlint.source.files import read, read_bytes
 from sbatchlint.source.secrets import values_in
 from sbatchlint.source.text import Source
 
+# A shorter part of a secret is not redacted where it stands alone: it could be any word.
+_SHORTEST_PART = 6
+
 
 class Run(NamedTuple):
     """The result of a run. `notes`: how the script was found. `lines`: the number of lines of all logs.
@@ -39,8 +42,15 @@ class Run(NamedTuple):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The values of secrets that the script or its logs tell, which are redacted wherever they stand."""
-        return self.told if self.source is None else (*values_in(self.source.text), *self.told)
+        """The values of secrets that the script or its logs tell, which are redacted wherever they stand.
+
+        What the pattern of a symptom takes out of one (a module's name ends at a hyphen) is among them.
+        """
+        found = self.told if self.source is None else (*values_in(self.source.text), *self.told)
+        events = [answer.event for answer in self.diagnosis.answers] + [noise.event for noise in self.diagnosis.noise]
+        groups = dict.fromkeys(group for event in events for group in event.groups.values())
+        parts = [group for group in groups if len(group) >= _SHORTEST_PART and not group.isalpha()]
+        return (*found, *(part for part in parts if any(part in secret and part != secret for secret in found)))
 
     def places(self) -> list[Place]:
         """Where the fault lies, by evidence; empty without a diagnosis."""
