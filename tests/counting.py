@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import FrameType
+from typing import Literal
 
 
 def executed_lines(work: Callable[[], object]) -> int:
@@ -25,18 +26,18 @@ def executed_lines(work: Callable[[], object]) -> int:
     return counted
 
 
-def called_built_ins(work: Callable[[], object]) -> int:
-    """How many functions and methods that are not written in Python some work calls."""
-    count = 0
+def calls(work: Callable[[], object], kind: Literal["call", "c_call"] = "call") -> int:
+    """How many functions some work calls: those written in Python, or with "c_call" the others."""
+    counted = 0
 
-    def watch(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event == "c_call"
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal counted
+        counted += event == kind
 
     before = sys.getprofile()
-    sys.setprofile(watch)
+    sys.setprofile(count)
     try:
         work()
     finally:
         sys.setprofile(before)
-    return count
+    return counted

@@ -12,7 +12,7 @@ from textwrap import indent
 import pytest
 
 from conftest import ALL
-from counting import called_built_ins, executed_lines
+from counting import calls, executed_lines
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.bash.limits import CHARACTERS_OF_A_STATEMENT, MOST_WORK, WORDS_OF_A_STATEMENT
 from sbatchlint.cli import audit, main, submit
@@ -226,7 +226,7 @@ def test_directives_that_are_misspelled_are_compared_with_what_is_around_once() 
 
     def searches(size: int) -> int:
         source = Source(HEAD + repeated("##SBATCH -N @\n# SBATCH -n @\n#sbatch -c @\n")(size), "a.sbatch")
-        return called_built_ins(lambda: inspect(source, Settings.of_table({})))
+        return calls(lambda: inspect(source, Settings.of_table({})), "c_call")
 
     searches(5)
     small = searches(SMALL)

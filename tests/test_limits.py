@@ -11,13 +11,12 @@ import tracemalloc
 import weakref
 from functools import cache
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
 import sbatchlint.cli  # noqa: F401  (collects garbage as seldom as a run does)
 from conftest import ALL
-from counting import executed_lines
+from counting import calls, executed_lines
 from sbatchlint.analysis.planning.plan import plan_of
 from sbatchlint.bash.limits import MOST_FIELDS, MOST_WORK
 from sbatchlint.bash.syntax.bounds import MOST_NODES
@@ -317,24 +316,12 @@ PLANNED = {
 def test_time_of_a_plan_grows_with_the_steps(shape: str) -> None:
     """Counted in calls, which a busy machine does not change."""
 
-    def calls(size: int) -> int:
+    def cost(size: int) -> int:
         job = Job.from_source(Source("#!/bin/bash\n#SBATCH -N2\n" + PLANNED[shape](size), "a.sbatch"), Site())
-        counted = 0
+        return calls(lambda: plan_of(job))
 
-        def count(frame: FrameType, event: str, argument: object) -> None:
-            nonlocal counted
-            counted += event == "call"
-
-        before = sys.getprofile()
-        sys.setprofile(count)
-        try:
-            plan_of(job)
-        finally:
-            sys.setprofile(before)
-        return counted
-
-    calls(5)  # what is imported and kept between jobs
-    assert calls(300) < 12 * calls(30)
+    cost(5)  # what is imported and kept between jobs
+    assert cost(300) < 12 * cost(30)
 
 
 @pytest.mark.parametrize(

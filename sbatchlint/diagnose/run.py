@@ -25,7 +25,7 @@ _SHORTEST_PART = 6
 class Run(NamedTuple):
     """The result of a run. `notes`: how the script was found. `lines`: the number of lines of all logs.
 
-    `told`: the values of secrets that the logs tell.
+    `secrets`: the values of secrets that the script or its logs tell, which are redacted wherever they stand.
     """
 
     diagnosis: Diagnosis
@@ -34,23 +34,11 @@ class Run(NamedTuple):
     account: Account | None
     notes: list[str]
     lines: int
-    told: tuple[str, ...]
+    secrets: tuple[str, ...]
 
     @property
     def source(self) -> Source | None:
         return None if self.picture is None else self.picture.source
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """The values of secrets that the script or its logs tell, which are redacted wherever they stand.
-
-        What the pattern of a symptom takes out of one (a module's name ends at a hyphen) is among them.
-        """
-        found = self.told if self.source is None else (*values_in(self.source.text), *self.told)
-        events = [answer.event for answer in self.diagnosis.answers] + [noise.event for noise in self.diagnosis.noise]
-        groups = dict.fromkeys(group for event in events for group in event.groups.values())
-        parts = [group for group in groups if len(group) >= _SHORTEST_PART and not group.isalpha()]
-        return (*found, *(part for part in parts if any(part in secret and part != secret for secret in found)))
 
     def places(self) -> list[Place]:
         """Where the fault lies, by evidence; empty without a diagnosis."""
@@ -128,7 +116,19 @@ def judge(
         if event is not None:
             event.text, event.row, event.last, event.rows = record.line, record.row, record.row, (record.row,)
     result = diagnose(findings, picture, account)
-    return Run(result, logs, picture, account, notes, sum(findings.lines.values()), findings.secrets.values())
+    secrets = findings.secrets.values()
+    if picture is not None:
+        secrets = (*values_in(picture.source.text), *secrets)
+    secrets = (*secrets, *_parts(secrets, result))
+    return Run(result, logs, picture, account, notes, sum(findings.lines.values()), secrets)
+
+
+def _parts(secrets: tuple[str, ...], result: Diagnosis) -> list[str]:
+    """What the patterns of symptoms take out of secrets, as a module's name ends at a hyphen."""
+    events = [answer.event for answer in result.answers] + [noise.event for noise in result.noise]
+    groups = dict.fromkeys(group for event in events for group in event.groups.values())
+    parts = [group for group in groups if len(group) >= _SHORTEST_PART and not group.isalpha()]
+    return [part for part in parts if any(part in secret and part != secret for secret in secrets)]
 
 
 def _found(paths: list[str], known: dict[str, list[Candidate]] | None) -> tuple[str | None, list[str]]:
