@@ -54,6 +54,7 @@ from sbatchlint.analysis.outcome.endings import (
     server_before,
 )
 from sbatchlint.analysis.outcome.lost_statuses import (
+    LEAVING,
     STRANGE,
     and_others,
     has_pipefail,
@@ -96,7 +97,6 @@ _MINOR = frozenset({"ignored", "iterations"})
 # Ways in which the script itself looks at the status of something else.
 _DECEIVING = frozenset({"pipeline", "overwritten", "again", "trap"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
-_LEAVING = ("break", "continue", "exit", "return")
 _TESTED = Regex(r"\[|if\b[^\n]*\[")  # a test of files, mostly
 _SHORT = 20  # code that a message quotes whole
 _BRINGING = frozenset({"cp", "mv", "rsync", "scp"})
@@ -372,7 +372,10 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader:
     if loss.how == "tested":
         kept, equals, _ = job.source.slice(loss.by).strip().partition("=$?")
         if equals:
-            kept = kept.rpartition(" ")[2]  # after `local`
+            local, _, kept = kept.rpartition(" ")  # of a function
+            if local not in ("", "export") and not others:
+                advice = f"write `{kept}=$?` without `{local}`, and end with `exit ${kept}`"
+                return f"{fails}, although `{kept}` holds its status; {advice}", None  # it is unset at the end
             advice = leave if others else f"end with `exit ${kept}`"
             return f"{fails}, although `{kept}` holds its status; {advice}", returning(job, found, kept)
         if job.source.text[: loss.by.start].rstrip().endswith("||"):  # a message alone: `work || echo "it failed"`
@@ -472,7 +475,7 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
             begin = f"`{text}` on " if len(text) <= _SHORT and "`" not in text and "\n" not in text else begin
             if by is not None and by.name is not None:
                 tests = by.name in ("[", "[[", "test")
-                begin = "the test on " if tests else f"`{shortened(by.name)}` on " if by.name not in _LEAVING else ""
+                begin = "the test on " if tests else f"`{shortened(by.name)}` on " if by.name not in LEAVING else ""
             return [f"{each}line {job.line(end.start)} sets the exit status" for each in dict.fromkeys((begin, ""))]
         return [f"line {job.line(max(end.start, loss.by.start))} sets the exit status"]
     line = job.line(last.span.start)

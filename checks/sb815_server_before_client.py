@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from sbatchlint.analysis.script.pipeline_runs import begun_by
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.servers import SERVERS, VERBS, server_name
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import text_of
@@ -82,9 +82,9 @@ def _server(job: Job, command: Invocation) -> Server | None:
     waiting = (command, *command.ancestors())
     if any(each.context.background or each.context.captured or each.name == "timeout" for each in waiting):
         return None
-    run = begun_by(job, command)
-    filters = [] if run is None else [each.name for element in run.elements[1:] for each in element]
-    if command.context.conditional or not {"cat", "tee"}.issuperset(filters):
+    runs = runs_of(job, command)[:1]
+    filters = {each.name for run in runs for element in run.elements for each in element if each is not command}
+    if command.context.conditional or command.piped_to and not (runs and filters <= {"cat", "tee"}):
         return None  # a filter may end it early
     return Server(command, name, waiting)
 

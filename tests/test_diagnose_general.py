@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sbatchlint import api
 from sbatchlint.diagnose.answers import rows_of
 from sbatchlint.diagnose.run import Run, judged
 from sbatchlint.settings import Overrides
@@ -371,3 +372,19 @@ def test_a_rank_is_missed_only_where_all_others_are_known_to_have_come(
     log = above + "".join(map(_TIMED_OUT.format, ranks))
     first = _judged(tmp_path, log).diagnosis.answers[0]
     assert (first.cause.key, first.confidence) == (cause, confidence)
+
+
+def test_a_program_without_its_gpu_is_shown_by_a_job_that_asks_for_one() -> None:
+    log = (
+        "W tensorflow/stream_executor: Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0\n"
+        "slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n"
+    )
+    found = api.diagnose(log.encode(), script="#!/bin/bash\n#SBATCH --gres=gpu:1\npython train.py\n")
+    assert "without the GPU that the job has" in found.text(200)
+    assert "nothing that is seen in it shows that" not in found.text(200)
+
+
+def test_of_two_variables_that_srun_takes_the_hostfile_is_named() -> None:
+    script = "#!/bin/bash\nexport SLURM_HOSTFILE=hosts\nexport SLURM_DISTRIBUTION=arbitrary\nsrun ./a\n"
+    log = "srun: error: SLURM_DISTRIBUTION=arbitrary needs a hostfile: Invalid hostfile\n"
+    assert "`unset SLURM_HOSTFILE`" in api.diagnose(log.encode(), script=script).text(200)

@@ -54,6 +54,18 @@ def test_one_rule_of_names_holds_for_all_that_has_a_name(name: str) -> None:
     assert shown == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("REDIS_AUTH=passw0rd2024", "REDIS_AUTH=password123", "SMTP_AUTH=certain77", "PROXY_AUTH=summer-v2"),
+        *("PROXY_AUTH=hunter4v2", "db_auth=correcthorse2.5", "PASSWORD=winter.dat", "DB_PASSWORD=hunter2.key"),
+        *("PGPASSWORD=Tr0ub4dor.sh", "MY_TOKEN=abc123xyz.secret", "SECRET=id=99aa88bb", "password=type=1a2b3c"),
+    ],
+)
+def test_a_value_that_almost_names_a_method_or_a_file_is_redacted(text: str) -> None:
+    assert text.partition("=")[2] not in redacted(f"#!/bin/bash\nexport {text}\nsrun ./a\n")
+
+
 @pytest.mark.parametrize("name", ["redis.auth", "private.key", "db.password", "fs.s3a.secret.key"])
 def test_a_property_is_named_by_its_last_words(name: str) -> None:
     assert redacted(f"java -Dx.{name}=harvest-candle a") == f"java -Dx.{name}=************** a"

@@ -66,9 +66,9 @@ def _option_from_variable(first: Answer, picture: Picture) -> Answer | None:
     command = refused["command"]
     names = {name for match in _NAMED.findall(event.text) for name in match if name}
     job = picture.jobs[0]
-    if "hostfile" in map(str.lower, names):
-        names.add("SLURM_HOSTFILE")
     found = [each for each in job.assignments if _sets(each.name, command) & names or each.name in names]
+    if "hostfile" in map(str.lower, names):  # the last is named
+        found += [each for each in job.assignments if each.name == "SLURM_HOSTFILE"]
     later = [
         each for each in own_commands(job) if each.name == command and found and each.span.start > found[0].span.start
     ]
@@ -387,7 +387,8 @@ def _slow_without_gpu(first: Answer, picture: Picture) -> Answer | None:
     if asks_for_gpus(job):
         says = "the program went on without the GPU that the job has, as it said above, and was too slow for the time limit"
         advice = "load the CUDA (and cuDNN) that its build wants, or install a build for what the job loads, and let the job stop where it sees no GPU"
-        return other_cause(first, "slow-without-gpu", "script", says, advice, (*bringing(job), *options(job, "time")))
+        places = (*bringing(job), *options(job, "time"))
+        return other_cause(first, "slow-without-gpu", "script", says, advice, places)._replace(proven=True)
     return None
 
 

@@ -470,8 +470,9 @@ def devices_chosen(invocation: Invocation, step: Step | None) -> bool:
 def chosen_devices(invocation: Invocation) -> int | None:
     """How many GPUs the script selects for a command; None where that is not known."""
     values = [value for name in DEVICE_VARIABLES if (value := exported(invocation, name)) is not None]
-    text = text_of(values[0]) if len(values) == 1 else None
+    texts = {text_of(value) for value in values}
+    text = texts.pop() if len(texts) == 1 else None
     if text is None:
         return None
-    devices = text.split(",") if text else []
+    devices = [device.strip() for device in text.split(",")] if text else []
     return len(devices) if len(set(devices)) == len(devices) and all(map(is_number, devices)) else None

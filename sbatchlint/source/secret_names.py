@@ -74,10 +74,11 @@ KEY_NAMES = Regex(
 )
 # How one logs in, where `--auth` and `REDIS_AUTH` may as well have what one logs in with.
 METHODS = Regex(
-    r"(?i)(?:any|none|anonymous|anyauth|api[_-]?key|basic|bearer|cas|cert\w{0,20}|default|digest|disabled|enabled|external|file|gssapi"
-    r"|hostbased|htpasswd|https?|iam|ident|keyboard-interactive|kerberos|krb5?\w?|ldaps?|local|login|md5|mfa|mtls|munge|negotiate"
-    r"|ntlm|oauth\d?|off|oidc|on|optional|pam|passw\w{0,20}|peer|plain|public-?key|radius|required|saml|sasl|simple|slurm|ssh"
-    r"|ssl|sso|system|tls|token|trust|user|x509|[\w-]{0,20}?(?:md5|sha-?\d+|sigv?4|v\d|v?\d\.\d))(?:[_/+-](?:auth|login|plain|plus|only))?:?"
+    r"(?i)(?:any|none|anonymous|anyauth|api[_-]?key|basic|bearer|cas|cert(?:ificate)?s?|default|digest|disabled|enabled|external|file|gssapi"
+    r"|hostbased|htpasswd|https?|iam|ident|keyboard-interactive|kerberos|krb(?:5[ip]?)?|ldaps?|local|login|md5|mfa|mtls|munge|negotiate"
+    r"|ntlm|oauth\d?|off|oidc|on|optional|pam|passw(?:or)?d(?:-?file)?|peer|plain|public-?key|radius|required|saml|sasl|simple|slurm|ssh"
+    r"|ssl|sso|system|tls|token|trust|user|x509"
+    r"|(?:(?:scram|cram|digest|hmac|aws|ntlm|oauth|tls|ssl|krb|kerberos|saml|snmp|smb|ldap|http)[_-]?){0,3}(?:md5|sha-?\d{1,3}|sigv?4|v\d|v?\d\.\d))(?:[_/+-](?:auth|login|plain|plus|only))?:?"
 )
 _CAMEL = Regex("(?<=[a-z0-9])(?=[A-Z])")
 

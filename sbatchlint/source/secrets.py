@@ -249,13 +249,15 @@ _ELSEWHERE = Regex(
 )
 _NO_VALUE = Regex(
     r"(?i)[~@].*|-.*|\.{1,3}(?:/.*)?|none|null|false|true|auto|yes|no|empty|.*(?:your|example|changeme|\*\*\*|x{5}).*|(?:.*[\W_])?xxx+(?:[\W_].*)?"
-    r"|(?:os|config|args|self|cfg|opts|options|params|settings|env)\.\w.*|\w+(?:\.\w+)*[(\[].*|(?:id|type)=[\w.-]+"
+    r"|(?:os|config|args|self|cfg|opts|options|params|settings|env)\.\w.*|\w+(?:\.\w+)*[(\[].*"
 )
+# `docker build --secret id=npmrc,src=f` names where the secret is.
+_OF_BUILD = Regex(r"--secret[ \t=]['\"]?(?:id|type)=[\w.-]+\Z")
 _PATH = Regex(r"\.{0,2}/.*|[\w.-]+(?:/[\w.-]+)*/?")
 # The name of a file that has a secret, or is written to; `--pwd` is a folder as well, and `--auth` a way to log in.
 _FILE = Regex(
-    r"(?:[\w-]{1,60}\.){1,3}(?:pem|key|crt|cer|pub|ppk|p12|pfx|jks|asc|gpg|age|json|txt|ya?ml|conf|cfg|ini|env|toml|sh|py"
-    r"|log|csv|tsv|token|secret|dat)|id_(?:rsa|dsa|ecdsa|ed25519)"
+    r"(?:[\w-]{1,60}\.){1,3}(?:pem|key|crt|cer|pub|ppk|p12|pfx|jks|asc|gpg|age|json|txt|ya?ml|conf|cfg|ini|toml)"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519)"
 )
 _BARE_NAME = Regex(r"(?i)o?auth|pwd")
 _WIDTH = Regex(r"(?i)pw")  # or the width of a patch
@@ -460,9 +462,14 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
         return False
     if name[-4:].lower() == "_pat" and NAMES.fullmatch(name) is None and _DRAWN.fullmatch(value) is None:
         return False
-    if name[-4:].lower() == "auth" and METHODS.fullmatch(value) is not None or _FILE.fullmatch(value) is not None:
+    if _OF_BUILD.search(string, max(span[0] - 12, 0), span[1]) is not None:
         return False
-    if _BARE_NAME.fullmatch(name) is not None and UNLIKE_WORDS.fullmatch(value) is None:
+    if name[-4:].lower() == "auth" and METHODS.fullmatch(value) is not None:
+        return False
+    is_bare = _BARE_NAME.fullmatch(name) is not None
+    if (is_bare or _PASSWORDS.fullmatch(name) is None) and _FILE.fullmatch(value) is not None:
+        return False
+    if is_bare and UNLIKE_WORDS.fullmatch(value) is None:
         return False
     if not (NAMES.fullmatch(name) or MORE_NAMES.fullmatch(name)) and KEY_NAMES.fullmatch(name) is not None:
         longest = max(re.split(r"[-_.:]", value), key=len)

@@ -1,4 +1,4 @@
-"""How a message names the commands whose exit status is lost, and the fixes: `pipefail`, or a status that is kept.
+"""The work whose exit status is lost, how a message names it, and the fixes: `pipefail`, or a status that is kept.
 
 With `pipefail`, the status of a pipeline is that of the last of its commands that failed (bash(1), "Pipelines").
 """
@@ -30,7 +30,7 @@ from sbatchlint.source.text import Span
 
 # Wrappers that start many commands, and return a status of their own.
 _REPEATERS = programs_with("repeats")
-_LEAVING = ("break", "continue", "exit", "return")
+LEAVING = ("break", "continue", "exit", "return")
 _VARIABLE = Regex(r"\$\{?(\w+)")
 _FEW_LINES = 3  # that a message names
 _SHORT = 16  # a second name that it has room for
@@ -117,7 +117,7 @@ def lost_work(job: Job) -> list[Loss]:
         for each in (found.lost if trap is None else _lost_by_trap(job, found, trap))
         if each.command.context.background is None
         and not _is_secondary(job, found, each)
-        and not (each.filter is not None and each.filter.name in _LEAVING)  # `||` was meant (SB736)
+        and not (each.filter is not None and each.filter.name in LEAVING)  # `||` was meant (SB736)
         and not any(shown_text(value).startswith("[") for _, value in each.command.variables)  # `x=[path to data]`
         and (endless is None or each.command.index > endless.index)
     ]
