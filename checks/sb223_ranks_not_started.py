@@ -41,6 +41,7 @@ CARD = Card(
 _MPI_MODULE = Regex(r"(?i)mpi|mvapich|hpcx|foss|intel|oneapi|PrgEnv|cray|iimpi|toolchain")
 _LAUNCHER = Regex(r"[ \t]*#+[ \t]*(?:srun|mpirun|mpiexec)\b")
 
+
 def check(job: Job) -> Iterator[Finding]:
     tasks = job.request.effective_tasks()
     setting = job.request.setting("ntasks") or job.request.setting("ntasks-per-node")

@@ -28,6 +28,7 @@ CARD = Card(
     "SB320", "dead-rendezvous-option", severity="info", fix="sometimes", since="0.1.0", when=Launchers(*TORCHRUN)
 )
 
+
 def check(job: Job) -> Iterator[Finding]:
     for place in by_place(find_worlds(job)):
         dead = [dead_options(world.launcher) for world in place]

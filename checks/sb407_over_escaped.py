@@ -37,6 +37,7 @@ CARD = Card(
 
 _SEARCH_PATH = Regex(r"\w*PATH")
 
+
 def check(job: Job) -> Iterator[Finding]:
     yield from _search_paths(job)
     file = job.source.text

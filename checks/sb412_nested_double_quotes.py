@@ -172,7 +172,7 @@ def _touch(first: Part, second: Part) -> bool:
 
 def _joins(first: Part, second: Part, string: str) -> bool:
     if first.word == second.word:
-        return first.end + 1 == second.start
+        return _touch(first, second)
     return first.kind == "" and _BETWEEN.fullmatch(string, first.end, second.start) is not None
 
 

@@ -29,6 +29,7 @@ CARD = Card(
     unseen="`NAME: No such file or directory` or `NAME: command not found`, where NAME is a function of the script.",
 )  # fmt: skip
 
+
 def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         starter = command.parent

@@ -123,7 +123,7 @@ def _logs_of_job(job: Job) -> Iterator[Finding]:
             yield _no_file(job, setting, name, path)
         elif is_folder:
             message = f"`{path}` is a folder next to the script, and the job fails at once if --{name} is a folder"
-            yield Finding(setting.value_span or setting.span, f"{message}; write a file name", "warning")
+            yield Finding(setting.value_place, f"{message}; write a file name", "warning")
         else:
             seen.add(folder)
             finding = _missing(job, setting, folder, old)
@@ -135,7 +135,7 @@ def _no_file(job: Job, setting: Setting, name: str, path: str) -> Finding:
     array = job.request.has_option("array")
     file = ("%x-%A_%a" if array else "%x-%j") + (".err" if name == "error" else ".out")
     instead = posixpath.join(path, file)
-    span = setting.value_span or setting.span
+    span = setting.value_place
     message = f"`{path}` is a folder, not a file, so the job fails at once and leaves no log; write `{instead}`"
     exact = path.endswith("/") and job.source.slice(span) == path
     return Finding(span, message, fix=Fix("add a file name", [insert(span.end, file)]) if exact else None)
@@ -143,7 +143,7 @@ def _no_file(job: Job, setting: Setting, name: str, path: str) -> Finding:
 
 def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> Finding | None:
     """The finding on the folder of a log before Slurm 23.02; None where the folder may exist."""
-    span, slurm = setting.value_span or setting.span, job.versions.slurm(old)
+    span, slurm = setting.value_place, job.versions.slurm(old)
     of_job = _part_of_each_job(folder)
     if of_job is not None:
         return _of_each_job(job, span, folder.replace(UNKNOWN, "…"), of_job)
@@ -219,7 +219,7 @@ def _of_heredoc(job: Job, setting: Setting, old: tuple[str, ...]) -> Finding | N
     if setting in job.directives.overriding:
         return None
     value = submission.text.pieces(token.offset(setting.value_start), token.end)
-    return next(_new_folder(job.outer, command, value, setting.value_span or setting.span), None)
+    return next(_new_folder(job.outer, command, value, setting.value_place), None)
 
 
 def _new_folder(job: Job, command: Invocation, value: Pieces, span: Span) -> Iterator[Finding]:

@@ -55,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
         path = None if setting is None else setting.text
         if setting is None or not path or not patterns.uses(path, "a") or typo(directives, setting) is not None:
             continue
-        by_path.setdefault(path, []).append(setting.value_span or setting.span)
+        by_path.setdefault(path, []).append(setting.value_place)
     if not by_path or shows_array(job):
         return
     reads_index = may_be_array(job) and not (is_shown_alone(job) and _only_prints_index(job))

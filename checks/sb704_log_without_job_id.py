@@ -100,7 +100,7 @@ def _logs_of_job(job: Job, array: bool = False) -> Iterator[Finding]:
         f"{runs} overwrites {logs}; put `{'%A' if array else '%j'}` into the name{'s' * (len(names) > 1)}",
     ]
     yield Finding(
-        first.value_span or first.span,
+        first.value_place,
         next((each for each in messages if len(each) <= MOST), messages[-1]),
         fix=Fix(f"write {instead[0]}", edits, safe=False),
     )

@@ -79,7 +79,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _paths(job: Job) -> Iterator[tuple[str, Span]]:
     """The paths of the logs and the input of the job and its steps, and where they are written."""
     for setting, path in plain_paths(job, *_NAMES) if job.directives.certain else ():
-        yield path, setting.value_span or setting.span
+        yield path, setting.value_place
     for step in job.steps:
         for name in _NAMES:
             option = step.option(name)

@@ -49,7 +49,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _missing(job: Job, setting: Setting, path: str) -> Iterator[Finding]:
-    span = setting.value_span or setting.span
+    span = setting.value_place
     if any(each.letter in patterns.LETTERS for each in patterns.found(path)):
         return  # another check says that it is not replaced
     folder = posixpath.normpath(path)

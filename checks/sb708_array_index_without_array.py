@@ -254,7 +254,7 @@ def _new_range(setting: Setting, first: int, last: int) -> str:
 
 def _fix(job: Job, setting: Setting, good: str, title: str) -> Fix | None:
     """The fix that writes another range, where the directive has one, as its value is."""
-    span = setting.value_span or setting.span
+    span = setting.value_place
     if _RANGE.fullmatch(setting.text or "") is None or job.source.slice(span) != setting.text:
         return None
     return Fix(title, [replace(span, good)], safe=False)
@@ -283,7 +283,7 @@ def _no_entry(job: Job, setting: Setting, choice: Choice, many: str, good: str, 
     """The finding on tasks without an entry. `all_used`: whether the other tasks do all the work."""
     entries = f"{choice.length} entries (0 to {choice.length - 1})" if choice.length != 1 else "one entry (index 0)"
     return Finding(
-        setting.value_span or setting.span,
+        setting.value_place,
         f"`{choice.name}` has {entries}, so {many} an empty one on line {job.line(choice.read.span.start)}; "
         f"write `--array={good}`, or complete the list",
         "warning" if all_used else None,
@@ -321,7 +321,7 @@ def _too_short(setting: Setting, array: Indexes, choice: Choice, first: int, las
         return None
     good = _new_range(setting, array.minimum - first, array.minimum - first + choice.length - 1)
     return Finding(
-        setting.value_span or setting.span,
+        setting.value_place,
         f"`{choice.name}` has {choice.length} entries (0 to {choice.length - 1}), and no task uses {unused}; "
         f"if all are wanted, write `--array={good}`",
         "info",
@@ -395,7 +395,7 @@ def _no_line(job: Job, setting: Setting, array: Indexes, line: Line) -> Finding 
         return None
     is_range = _RANGE.fullmatch(setting.text or "") is not None
     return Finding(
-        setting.value_span or setting.span,
+        setting.value_place,
         f"{message}; {f'write `--array={good}`' if is_range else 'match the indexes to the file'}",
         severity,
         related=[(line.command.span, "uses a line")],

@@ -122,7 +122,7 @@ def check(job: Job) -> Iterator[Finding]:
     else:
         message = f"{happens}: nothing uses {INDEX}; use it, or remove --array"
     related.append((work.name_span, "every task runs this"))
-    yield Finding(setting.value_span or setting.span, message, severity, related)
+    yield Finding(setting.value_place, message, severity, related)
 
 
 def _advice(job: Job, work: Invocation) -> str:

@@ -110,9 +110,9 @@ def _under_errexit(job: Job, run: PipelineRun, work: int, begun: int) -> Iterato
     if grep is None or any(_QUIET.fullmatch(word) for word in grep.words[1:]):
         return
     if first.context.shell.kind == "substitution" or first.context.captured:
-        stored = _STORING.search(job.source.text[max(run.span.start - 80, 0) : run.span.start])
         if not 0 <= begun < grep.index:
             return  # before any work, nothing to work on may well end the job
+        stored = _STORING.search(job.source.text[max(run.span.start - 80, 0) : run.span.start])
         if stored and any(_COUNTS.fullmatch(word) for word in grep.words[1:]):
             finding = _finding(grep, "`grep -c` returns 1 when it counts 0")
             # the queue has at least the job that asks

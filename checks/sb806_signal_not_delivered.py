@@ -103,7 +103,7 @@ def _goes_nowhere(job: Job, setting: Setting, signal: EarlySignal, waiting: list
         severity = "warning" if "@" in (setting.text or "") else "info"
         return Finding(setting.span, f"{message}; {advice}", severity)
     trap = waiting[0].command
-    value = setting.value_span or setting.span
+    value = setting.value_place
     written = job.source.slice(value)
     exact = written == setting.text and written[:1] not in "rR"
     return Finding(

@@ -122,7 +122,7 @@ def joined(findings: Sequence[Finding], note: str) -> Finding:
         edits = sorted((edit for fix in fixes for edit in fix.edits), key=lambda edit: edit.span)
         title = fixes[findings.index(worst)].title
         worst = worst._replace(fix=Fix(title, edits, safe=all(fix.safe for fix in fixes)))
-    others = [(each.span, note) for each in findings if each is not worst and each.span != worst.span]
+    others = [(each.span, note) for each in findings if each.span != worst.span]
     return worst._replace(related=[*worst.related, *others[:4]])
 
 
@@ -224,8 +224,10 @@ class Bad(_Case):
         return self._changed(self._unsafe_fixed)
 
     def _changed(self, fixed: str | Mapping[str, str] | None) -> str | None:
-        if fixed is None or isinstance(fixed, str):
-            return None if fixed is None else _dedent(fixed)
+        if fixed is None:
+            return None
+        if isinstance(fixed, str):
+            return _dedent(fixed)
         text = self.example.text
         for old, new in fixed.items():
             if text.count(old) != 1:

@@ -199,12 +199,8 @@ def problems(table: Mapping[str, object]) -> Iterator[str]:
 def _too_many_patterns(table: Mapping[str, object]) -> Iterator[str]:
     """The keys with more patterns than each path may be compared with."""
     submissions = table.get("submit")
-    of_submissions = [
-        paths
-        for each in (submissions if isinstance(submissions, list) else ())
-        if isinstance(each, Mapping)
-        for paths in (each.get("paths"),)
-    ]
+    tables = submissions if isinstance(submissions, list) else ()
+    of_submissions = [each.get("paths") for each in tables if isinstance(each, Mapping)]
     given = [(key, [table.get(key)]) for key in ("include", "exclude", "extend-exclude", "per-file-ignores")]
     for key, groups in (*given, ("submit.paths", of_submissions)):
         patterns = [

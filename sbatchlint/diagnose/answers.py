@@ -130,9 +130,7 @@ def _joined(answer: Answer, picture: Picture | None) -> Answer | RuledOut | None
     return RuledOut() if ruled_out == len(picture.jobs) else None
 
 
-def other_cause(
-    first: Answer, key: str, where: Where, says: str, advice: str, spans: Iterable[Span] = ()
-) -> Answer:  # fmt: skip
+def other_cause(first: Answer, key: str, where: Where, says: str, advice: str, spans: Iterable[Span] = ()) -> Answer:
     """The answer with another cause, which a sign in the message or in the script shows."""
     places = _unique(spans)
     return Answer(first.event, Cause(key, where, says, advice), "likely", says, advice, places, proven=bool(places))

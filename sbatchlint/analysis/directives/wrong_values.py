@@ -131,7 +131,7 @@ def span_of_words(directives: Directives, setting: Setting, words: tuple[str, ..
 
     The whole value for several words, for one that occurs twice, and for one that is not written literally.
     """
-    whole = setting.value_span or setting.span
+    whole = setting.value_place
     token = setting.value_token
     if len(words) != 1 or token is None:
         return whole

@@ -61,8 +61,8 @@ class ScriptWords:
         """The innermost word that holds a character of the file; None if there is none."""
         number = bisect_right(self._starts, offset) - 1
         # the body of a heredoc follows the rest of its line, which may have other statements
-        for found in (self._words_of(number), self._words_of(-1)):
-            for word in found.around(Span(offset, offset + 1)):
+        for statement in (number, -1):  # all words of the script only if need be
+            for word in self._words_of(statement).around(Span(offset, offset + 1)):
                 return word
         return None
 

@@ -48,6 +48,8 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import end_of_line
 
 if TYPE_CHECKING:
+    import ast  # slow to import, and not needed for most scripts
+
     from sbatchlint.slurm.directives import Directives
 
 _RESOURCE_OPTIONS = frozenset({
@@ -410,9 +412,6 @@ def _lost_lines(directives: "Directives") -> Iterator[str]:
     for found in invisible_characters(directives):
         yield string[found.start : end_of_line(string, found.start)]
 
-
-if TYPE_CHECKING:  # slow to import, and not needed for most scripts
-    import ast
 
 _DEVICE = Regex(r"cuda(?::\d+)?")
 _MOST_FUNCTIONS = 50

@@ -76,13 +76,13 @@ def _removable(segments: Segments, part: Part, scope: Scope) -> Segments:
         return (((scope.expanded(None, "*", scope.span(part), inputs, is_open=True),), False),)
     kept: list[Segment] = []
     for pieces, is_split in segments:
-        found = pieces and tuple([_opened(piece) for piece in pieces if piece.text != ""])
+        found = pieces and tuple([_perhaps_no_word(piece) for piece in pieces if piece.text != ""])
         if found or pieces is None:
             kept.append((found, is_split))
     return tuple(kept)
 
 
-def _opened(piece: Piece) -> Piece:
+def _perhaps_no_word(piece: Piece) -> Piece:
     return piece.replace(open=True) if piece.text is None and not piece.filled else piece
 
 

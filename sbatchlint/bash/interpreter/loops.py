@@ -25,7 +25,15 @@ from sbatchlint.bash.syntax.walk import literal_text
 from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
-from sbatchlint.bash.variables import LOOP, VOLATILE, Alternative, Variable, assumed_defaults, changed_names
+from sbatchlint.bash.variables import (
+    LOOP,
+    MOST_ALTERNATIVES,
+    VOLATILE,
+    Alternative,
+    Variable,
+    assumed_defaults,
+    changed_names,
+)
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -40,8 +48,6 @@ MIN_EXTRA_IN_NEST = 16
 # Commands that run further code in this shell, which may contain `break`.
 _RUNS_CODE = Regex(r"(?:^|[\s;&|({`])(?:\.|source|eval|trap)\s")
 _SLEEP_DURATION = Regex(r"\d+(?:\.\d*)?[smhd]?", re.ASCII)
-# The loop variable has at most this many alternatives in the body.
-MOST_ALTERNATIVES = 6
 
 
 class Loop:

@@ -33,12 +33,11 @@ def _in_container(job: Job, event: Event) -> Verdict:
     """The steps in a container of pyxis, whose image is read-only unless the site or an option changes that."""
     found = [step for step in job.steps if step.container is not None and step.container.kind == "pyxis"]
     pyxis = spans_of([each for each in found if "container-writable" not in each.options])
-    started = commands_named(job, "apptainer", "singularity", "shifter")
+    started = commands_named(job, "apptainer", "singularity", "shifter")  # they mount an image read-only
     writable = containing(job, started, "--writable")
     return shown((*pyxis, *(each.argv[0][0].span for each in started if each.span not in writable)))
 
 
-# Runtimes that mount an image read-only.
 def _temporary(job: Job, event: Event) -> Verdict:
     """The script works in /tmp of the node."""
     users = commands_named(job, "mkdir", "cd", "cp", "rsync", "tar")

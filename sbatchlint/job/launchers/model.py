@@ -73,7 +73,8 @@ class Call(NamedTuple):
     @property
     def verb(self) -> str | None:
         """Its first argument; None where that is missing or not known."""
-        return text_of(self.argv[self.after]) if self.after < len(self.argv) else None
+        at = self.first_argument
+        return None if at is None else text_of(self.argv[at])
 
     def subcommand(self, *, is_placed: bool = False) -> "Call":
         """The call of its subcommand, such as `fabric run`; `is_placed`: the place is that of both words."""
