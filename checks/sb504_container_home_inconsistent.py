@@ -16,9 +16,9 @@ README of pyxis; `ENROOT_MOUNT_HOME` in enroot.conf; args.c and pyxis_slurmstepd
 from collections.abc import Iterator
 
 from sbatchlint.analysis.containers.pyxis import is_heterogeneous, pyxis_options
-from sbatchlint.analysis.editing.options import add_step_option
+from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.script.work import step_programs
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.containers import PYXIS_OPTIONS
 from sbatchlint.triggers import StepOptions
 
@@ -43,13 +43,12 @@ def check(job: Job) -> Iterator[Finding]:
         if is_heterogeneous(step) or not step_programs(step):
             continue
         option = f"--{other.name}"
-        edits = add_step_option(job, [step], option, PYXIS_OPTIONS)
         yield Finding(
             step.place,
             f"only the step on line {job.line(other_step.span.start)} has `{option}`, so the two steps may see "
             "different ~/.cache and ~/.local; add the option here too",
             related=[(other.span, "set here")],
-            fix=None if edits is None else Fix(f"add {option}", edits),
+            fix=with_step_option(job, [step], option, f"add {option}", PYXIS_OPTIONS),
         )
 
 

@@ -22,11 +22,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from sbatchlint.analysis.containers.pyxis import is_heterogeneous
-from sbatchlint.analysis.editing.options import add_step_option
+from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.script.work import step_programs
 from sbatchlint.bash.variables import Variable
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
-from sbatchlint.job import Step
+from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.argv import partition
 from sbatchlint.job.containers import PYXIS_OPTIONS, Container
 from sbatchlint.job.paths import mount_of
@@ -85,13 +84,10 @@ def check(job: Job) -> Iterator[Finding]:
             step.place,
             f"{what}; {advice}",
             related=[(exported[name].span, name) for name in names[:4]],
-            fix=partial(_pass, job, step, option) if passable else None,
+            fix=partial(with_step_option, job, [step], option, "keep the script's values", PYXIS_OPTIONS)
+            if passable
+            else None,
         )
-
-
-def _pass(job: Job, step: Step, option: str) -> Fix | None:
-    edits = add_step_option(job, [step], option, PYXIS_OPTIONS)
-    return None if edits is None else Fix("keep the script's values", edits)
 
 
 def _may_be_defined(name: str, variable: Variable) -> bool:

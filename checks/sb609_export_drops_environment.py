@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from sbatchlint.analysis.editing.options import add_step_option
+from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.activations import calls_conda_function, sources_activate
 from sbatchlint.bash.trace import Invocation
@@ -209,7 +209,6 @@ def _of_job(job: Job, loss: Loss, losses: list[Loss]) -> Finding:
             message = f"{clauses.replace(f'`--export={export.text}`', '--export')}; {advice}"
         related = [(each, "starts the tasks") for each in places][:3]
         return Finding(setting.span, message, severity, related=related, fix=fix)
-    edits = add_step_option(job, steps, "--export=ALL", ("ntasks", "nodes"))
     return Finding(
         loss.step.place,
         f"{happens} (line {job.line(export.place.start)}){why and f', {why}'}; add --export=ALL to the srun",
@@ -218,7 +217,7 @@ def _of_job(job: Job, loss: Loss, losses: list[Loss]) -> Finding:
             (export.place, "also applies to srun"),
             *((each, "here too") for each in places if each != loss.step.place),
         ][:4],
-        fix=None if edits is None else Fix("pass the environment", edits, safe=safe),
+        fix=with_step_option(job, steps, "--export=ALL", "pass the environment", ("ntasks", "nodes"), safe=safe),
     )
 
 

@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from sbatchlint.analysis.editing.options import add_step_option
+from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.script.background import enclosing_loops, is_started_again
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.loops import loop_counts
@@ -495,8 +495,8 @@ def _advice(
 def _fix(job: Job, group: list[Started], options: list[str]) -> Fix | None:
     if not options:
         return None
-    edits = add_step_option(job, [each.step for each in group], " ".join(options), ("ntasks", "nodes"))
-    return None if edits is None else Fix("let each step claim only its part", edits, safe=False)
+    steps = [each.step for each in group]
+    return with_step_option(job, steps, " ".join(options), "let each step claim only its part", ("ntasks", "nodes"))
 
 
 # --- one after the other ---------------------------------------------------------------------------------

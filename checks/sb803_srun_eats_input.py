@@ -25,14 +25,14 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 
-from sbatchlint.analysis.editing.options import add_step_option
+from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.script.input import Reader, is_read, readers
 from sbatchlint.analysis.script.loops import fed_a_line
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Function, While
 from sbatchlint.bash.syntax.walk import loops_of, nodes_of
 from sbatchlint.bash.values import Phase
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.programs import commands_named
 from sbatchlint.job.steps import Step
 from sbatchlint.triggers import Steps
@@ -81,13 +81,16 @@ def _finding(job: Job, step: Step, reader: Reader, read: Span) -> Finding:
         f"{happens}; {advice}",
         "warning" if reader.background else None,
         related=[(read, "reads the same input")],
-        fix=None if option is not None else partial(_fix, job, step, not reader.called),
+        fix=None if option is not None else partial(
+            with_step_option,
+            job,
+            [step],
+            "--input=none",
+            "give srun no input",
+            ("ntasks", "nodes"),
+            safe=not reader.called,
+        ),
     )
-
-
-def _fix(job: Job, step: Step, safe: bool) -> Fix | None:
-    edits = add_step_option(job, [step], "--input=none", ("ntasks", "nodes"))
-    return None if edits is None else Fix("give srun no input", edits, safe=safe)
 
 
 def _start_of(step: Step) -> int:

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from sbatchlint.analysis.directives.conflicts import conflicts
-from sbatchlint.analysis.editing.options import add_step_option
+from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.script.installs import install_of
 from sbatchlint.analysis.script.work import step_programs
 from sbatchlint.bash.trace import Invocation, exported, is_set
@@ -185,9 +185,9 @@ def _takes_whole_tasks(step: Step, cpus: int) -> bool:
 
 
 def _fix(job: Job, steps: list[Step]) -> Fix | None:
-    edits = add_step_option(job, steps, "--cpus-per-task=$SLURM_CPUS_PER_TASK", ("ntasks", "ntasks-per-node", "nodes"))
     safe = all("ntasks" not in step.options for step in steps) and not _is_whole(job)
-    return None if edits is None else Fix("pass --cpus-per-task to each srun", edits, safe=safe)
+    option, after = "--cpus-per-task=$SLURM_CPUS_PER_TASK", ("ntasks", "ntasks-per-node", "nodes")
+    return with_step_option(job, steps, option, "pass --cpus-per-task to each srun", after, safe=safe)
 
 
 def _is_whole(job: Job) -> bool:

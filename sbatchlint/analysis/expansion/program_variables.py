@@ -52,7 +52,7 @@ _FAMILY = Regex(r"[A-Z0-9_]{10,}")
 # Libraries whose variables are called like those of another one: CCL_BLOCKING_WAIT is oneCCL's, not NCCL's.
 _OTHER_FAMILIES = frozenset(
     {"CCL", "RCCL", "HCCL", "MCCL", "XCCL", "ICCL", "ECCL", "ONECCL", "ACCL", "UCC", "UCX", "HIP", "ROCR", "CUDA"}
-    | {"NCCL", "OMP", "GOMP", "KMP", "MKL", "HF", "TF", "TORCH", "PYTORCH", "XLA", "MPICH", "I_MPI", "HDF5", "JULIA"}
+    | {"NCCL", "OMP", "GOMP", "KMP", "MKL", "HF", "TF", "TORCH", "PYTORCH", "XLA", "MPICH", "I", "HDF5", "JULIA"}
 )
 # Names that exist although they look like others.
 _EXISTING = frozenset({"TF_CPP_MIN_VLOG_LEVEL"})
