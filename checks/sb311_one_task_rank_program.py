@@ -7,12 +7,13 @@ several tasks. With a single task, and no `--ntasks-per-node`, it neither stops 
 part of the data (with `devices=2` on 32 of 64 samples), and ends with 0.
 
 An error where the program is told how many devices to use, as it then trains on a part of the data; a warning where
-GPUs stay idle; advice for JAX, one process of which can use all GPUs of a node.
+GPUs stay idle; advice for JAX, and where RANK is set without LOCAL_RANK: one process may use all GPUs of a node.
 
 ## Fix
 
 Sets as many tasks per node as the program has devices, or the node GPUs, and divides the CPUs of the one task among
-them; `--ntasks` becomes `--ntasks-per-node`. Unsafe: the job does not show what the program does with its tasks.
+them; `--ntasks` becomes `--ntasks-per-node`. Unsafe: the job does not show what the program does with its tasks. None
+where the batch shell expands the rank, which all tasks would have.
 
 ## References
 
@@ -65,7 +66,7 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _severity(ranks: list[LoneRank]) -> str:
-    if all(each.sign.kind == "jax" for each in ranks):
+    if all(each.sign.kind == "jax" or each.sign.variable == "RANK" for each in ranks):
         return "info"
     told = any(each.sign.kind == "lightning" and each.sign.devices is not None for each in ranks)
     return "error" if told else "warning"
@@ -79,16 +80,20 @@ def _message(job: Job, lone: LoneRank) -> str:
     alone = lone.step.tasks == 1 and not lone.step.request.has_option("ntasks-per-node")
     alone = alone and "ntasks-per-node" not in lone.step.options
     part = "half" if lone.expected == 2 else f"1/{lone.expected}"
+    idle = "the other GPU stays idle" if lone.gpus == 2 else "the other GPUs stay idle"
+    if lone.sign.variable == "RANK":
+        idle = idle.replace("stays", "stay").replace("stay", "may stay")
     consequence = {
         "lightning": f"it trains on {part} of the data, and exits with 0" if alone else "Lightning refuses to start",
         "jax": "JAX uses one GPU per task",
-    }.get(lone.sign.kind, "the other GPU stays idle" if lone.gpus == 2 else "the other GPUs stay idle")
+    }.get(lone.sign.kind, idle)
     write = f"--ntasks-per-node={lone.expected}"
     totals = [each.span for each in (lone.step.option("ntasks"), job.request.setting("ntasks")) if each is not None]
     if lone.place in totals and nodes is not None and lone.sign.kind != "lightning":
         write = f"--ntasks={lone.expected * nodes}"
     where = "" if nodes == 1 else " on each node"
-    return f"{starts} starts {one} for {lone.gpus} GPUs{where}: {consequence}; write `{write}`"
+    also = f", and set {lone.sign.variable} in the tasks" if lone.sign.early else ""
+    return f"{starts} starts {one} for {lone.gpus} GPUs{where}: {consequence}; write `{write}`{also}"
 
 
 def _refused(job: Job, step: Step, program: Invocation, sign: RankSign) -> Finding | None:

@@ -6,8 +6,8 @@ program with a path runs without what the script has exported. The same holds fo
 
 sbatch passes its own `--export` on to every srun of the job (SLURM_EXPORT_ENV), unless it is ALL. The batch script
 itself gets an environment like that of a login, so it works, and only the steps fail: for an sbatch that submits
-another file, this is advice unless that starts steps. Nothing is reported after a sourced file that cannot be read
-here, or a site's module for Slurm, whose purpose may be to repair just that.
+another file, this is advice unless that starts steps. Nothing is reported in a login shell (`#!/bin/bash
+-l`), after a sourced file that cannot be read here, or a site's module for Slurm: they may repair just that.
 
 ## Fix
 
@@ -25,7 +25,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from sbatchlint.analysis.editing.options import with_step_option
-from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.expansion.sourced import reads_startup_files, unclear_sources
 from sbatchlint.analysis.script.activations import calls_conda_function, sources_activate
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import span_of, text_of
@@ -115,7 +115,8 @@ def _export(step: Step) -> Export | None:
 def _may_pass_all(job: Job, step: Step) -> bool:
     """Whether something that cannot be read here may have set SLURM_EXPORT_ENV before a step."""
     before = step.invocation.index
-    if any(each.index < before for each in unclear_sources(job)):
+    unclear = any(each.index < before for each in unclear_sources(job))
+    if unclear or reads_startup_files(job.interpreter_line[1].split()):
         return True
     loads = (each for each in commands_named(job, "module", "ml") if each.index < before)
     return any(_OF_SLURM.match(word) for each in loads for word in each.words[1:])

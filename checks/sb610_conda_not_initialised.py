@@ -29,7 +29,7 @@ conda/conda#8536, #13191 (`conda.cli.main_mock_activate`, in 23.11.0); /etc/skel
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.sourced import is_unclear_source
+from sbatchlint.analysis.expansion.sourced import is_unclear_source, reads_startup_files
 from sbatchlint.analysis.script.activations import (
     calls_conda_function,
     may_define_conda_function,
@@ -51,8 +51,6 @@ CARD = Card(
     when=Commands("conda", "mamba", "micromamba", "source"), whole_script=True, batch=True,
 )  # fmt: skip
 
-# Options of a shell that reads the startup files of the user.
-LOGIN = Regex(r"--login\b|-\w*[li]")
 PROVIDERS = Regex(r"(?i)conda|mamba|forge|python|pytorch|torch|tensorflow|jupyter|\bR\b|/r\b|open-?ce\b|powerai|wml")
 DEFINING = Regex(r"(?:^|/)(?:conda|mamba|micromamba)\.sh$|(?i:conda|mamba|forge)")
 # How a command may define conda's function, or activates an environment otherwise.
@@ -63,7 +61,7 @@ _OF_PYTHON = Regex(r"(?i)(?:\w+/)?(?:c?python|anaconda|miniconda)")
 def check(job: Job) -> Iterator[Finding]:
     if job.interpreter_line[0] not in ("bash", "sh") or "BASH_ENV" in job.source.text:
         return
-    if any(map(LOGIN.match, job.interpreter_line[1].split())):
+    if reads_startup_files(job.interpreter_line[1].split()):
         return
     yield from _early_call(job)
     yield from filter(None, [_plain_source(job)])
@@ -199,7 +197,7 @@ def _history(job: Job, command: Invocation) -> tuple[Invocation | None, Invocati
     """The user's start file and the module of conda that a command's shell read before; whether it has the function."""
     process = _process(command.context.shell)
     enclosing = [each for each in command.ancestors() if each.text is not None]
-    if enclosing and any(LOGIN.match(shown_text(field)) for field in enclosing[0].argv[1:]):
+    if enclosing and reads_startup_files(map(shown_text, enclosing[0].argv[1:])):
         return None, None, True
     personal = module = None
     for invocation in job.invocations[: command.index]:

@@ -1,5 +1,7 @@
 """Files that a script sources and that cannot be read here, so that they may set any variable."""
 
+from collections.abc import Iterable
+
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, expansions, shown_text
 from sbatchlint.job import Job
@@ -18,6 +20,9 @@ _SETUPS = Regex(
 _PERSONAL = Regex(r"(?:.*/)?\.?(?:bashrc|bash_profile|bash_aliases|profile|zshrc|zprofile)")
 # `eval "$(conda shell.bash hook)"` and the like.
 _HOOKS = Regex(r"conda|mamba|module|spack| hook|shellenv|ssh-agent")
+
+# Options of a shell that reads them: a login shell, or an interactive one.
+_LOGIN = Regex(r"--login\b|-\w*[li]")
 
 # Commands that run a file or a string in the shell itself.
 _SOURCING = frozenset({"source", ".", "eval"})
@@ -43,6 +48,11 @@ def unclear_sources(job: Job) -> list[Invocation]:
     found = [each for each in commands_named(job, *_SOURCING) if is_unclear_source(each)]
     followed = {id(each.context.parent) for each in job.assignments} if found else set()
     return [each for each in found if id(each) not in followed]
+
+
+def reads_startup_files(options: Iterable[str]) -> bool:
+    """Whether a shell with these options reads the startup files of the site and the user, which may set anything."""
+    return any(map(_LOGIN.match, options))
 
 
 def may_set_variables(job: Job, *, personal: bool = True) -> bool:

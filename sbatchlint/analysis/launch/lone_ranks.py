@@ -120,8 +120,10 @@ def _reads_world_size(invocation: Invocation, sign: RankSign, step: Step, expect
 def more_tasks(job: Job, lone: LoneRank) -> Fix | None:
     """The fix that starts as many tasks per node as the program needs.
 
-    None where it would change other steps, or a number is not literal.
+    None where it would change other steps, a number is not literal, or all tasks would have one rank.
     """
+    if lone.sign.early:
+        return None
     step, expected, reason = lone.step, lone.expected, lone.step.geometry.reason
     if reason is None or task_option_at(step, reason[0]) is None:
         return _by_directive(job, step, expected)

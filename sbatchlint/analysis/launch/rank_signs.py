@@ -29,7 +29,8 @@ class RankSign(NamedTuple):
 
     `kind`: `lightning`, `megatron`, `slurm-launcher`, `rank-variables`, `jax`. `devices`, `nodes`: the ranks per node
     and the nodes that the program's options set, None where they do not. `source`: the place in the program's own text
-    that says so, "" if the script does.
+    that says so, "" if the script does. `variable`: the one of `rank-variables`, LOCAL_RANK if it is set. `early`:
+    whether the batch shell expands it, for all tasks.
     """
 
     kind: str
@@ -38,6 +39,8 @@ class RankSign(NamedTuple):
     devices: int | None = None
     nodes: int | None = None
     source: str = ""
+    variable: str = ""
+    early: bool = False
 
 
 # Programs of NVIDIA's Megatron Bridge and Megatron-LM that take their rank from Slurm or from RANK.
@@ -67,7 +70,7 @@ _SPAWNING = Regex(
 )
 _TENSORFLOW = Regex(r"(?i)tensorflow")
 _SPAWNING_MODULES = Regex(r"(?:vllm|sglang|lmdeploy|submitit|ray|dask|torch\.distributed|accelerate|deepspeed)(?:\.|$)")
-_RANK_VARIABLES = {"RANK": "SLURM_PROCID", "LOCAL_RANK": "SLURM_LOCALID", "WORLD_SIZE": "SLURM_NTASKS"}
+_RANK_VARIABLES = {"LOCAL_RANK": "SLURM_LOCALID", "RANK": "SLURM_PROCID", "WORLD_SIZE": "SLURM_NTASKS"}
 
 
 @lru_cache(maxsize=1024)  # programs have the same options again and again
@@ -191,8 +194,10 @@ def sign_in_command(argv: Argv, python: Python | None, lookup: Lookup) -> RankSi
         return RankSign("megatron", "Megatron expects one task for each GPU", target)
     for name, source in _RANK_VARIABLES.items():
         found = lookup(name)
-        if name != "WORLD_SIZE" and found is not None and any(e.name == source for e in expansions(found)):
-            return RankSign("rank-variables", f"{name} is made from ${source}", span_of(found))
+        made = next((each for each in expansions(found or ()) if each.name == source), None)
+        if name != "WORLD_SIZE" and found is not None and made is not None:
+            words, early = f"{name} is made from ${source}", made.phase is Phase.BATCH
+            return RankSign("rank-variables", words, span_of(found), variable=name, early=early)
     if _LEVANTER.search(program):
         return None
     if _JAX.search(program) or any(lookup(name) is not None for name in _JAX_VARIABLES):
