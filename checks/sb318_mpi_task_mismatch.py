@@ -5,16 +5,17 @@ slot: `mpirun -np 32` of Open MPI reports too few slots and starts nothing, MPIC
 CPUs of one task. With fewer processes than tasks the remaining CPUs stay idle. Under srun, Open MPI 5 finds its other
 tasks only through PMIx: with `--mpi=pmi2` each task is alone in a world of one.
 
-With `--oversubscribe` Open MPI starts them on that slot: it binds no process then, and has idle ones yield. A warning
-where there are as many as the tasks have CPUs, so that tasks were meant.
+With `--oversubscribe` Open MPI starts them on that slot: it binds no process then, and has idle ones yield. Advice
+where there are as many as the tasks have CPUs, so that tasks were meant: they have these CPUs all the same.
 
 Of several launches, or the iterations of a loop, the largest counts: if even that leaves nodes idle, it is a warning,
 as the job waited for all of them and is charged for them; if it leaves CPUs of one node idle, advice, as measurements
 may want a whole node.
 
 An error where the launcher is certainly Open MPI's, which starts nothing. Advice where only nodes are requested, as the
-site may give whole nodes, where there are as many processes as tasks on some number of nodes that is not set, and where
-only the command line of sbatch says how large the job is.
+site may give whole nodes, where the job takes whole nodes and idle CPUs cost it nothing (`--exclusive`, a centre that
+gives them, a comment that says so), where there are as many processes as tasks on some number of nodes that is not set,
+and where only the command line of sbatch says how large the job is.
 
 ## Fix
 
@@ -41,6 +42,7 @@ from sbatchlint.analysis.launch.mpi_slots import (
     tasks_of_job,
     too_few_slots,
 )
+from sbatchlint.analysis.script.centres import takes_whole_nodes
 from sbatchlint.analysis.script.work import is_repeatable_step
 from sbatchlint.bash.values import expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
@@ -118,8 +120,8 @@ def _largest(job: Job) -> Finding | None:
         return None
     message = f"{starts} in a job of {_tasks(job, tasks, setting)}, so {tasks - most} CPUs stay idle; start more, or "
     message += f"request `--ntasks={most}`"
-    severity = "info" if several else "warning"  # a series of measurements may want a whole node
-    return Finding(span, message, severity, related=[(setting.span, "what the job requests")])
+    # a series of measurements may want a whole node, and where aprun is, jobs get whole nodes
+    return Finding(span, message, "info", related=[(setting.span, "what the job requests")])
 
 
 def _threads(launch: Launch) -> int:
@@ -164,11 +166,12 @@ def _oversubscribed(job: Job, launch: Launch) -> Finding | None:
     number = None if total is None else total.number
     if total is None or not number or setting is None or not cpus or cpus < 2 or not tasks or number != tasks * cpus:
         return None
+    on_one = "--nodes=1 " if tasks == 1 and not request.has_option("nodes") else ""  # tasks may spread over nodes
     return Finding(
         total.span,
         f"`{launcher.name}` starts {number} processes for {counted(tasks, 'task')}, and Open MPI leaves them unbound; "
-        f"write `--ntasks={number}` instead of `{setting.as_written}`",
-        "warning",
+        f"write `{on_one}--ntasks={number}` instead of `{setting.as_written}`",
+        "info",
         related=[(setting.span, "CPUs, and not slots")],
     )
 
@@ -191,11 +194,12 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
         return None
     if number == 1 and _may_spawn(job, launcher):
         return None
+    whole = takes_whole_nodes(job) and number >= (job.request.exact_nodes() or number + 1)
     return Finding(
         total.span,
         f"`{launcher.name}` starts {counted(number, 'process')} in a job of {_tasks(job, tasks, setting)}, so "
         "CPUs stay idle; write `-np $SLURM_NTASKS`, or request fewer tasks",
-        "warning",
+        "info" if whole else "warning",
         related=[(setting.span, "what the job requests")],
         fix=_from_slurm(job, launcher),
     )
@@ -412,7 +416,7 @@ CASES = [
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --ntasks=1 --cpus-per-task=64\nmpirun --oversubscribe «-np» 64 ./solver\n",
-        severity="warning",
+        severity="info",
         title="tasks were meant",
     ),
     Good("#!/bin/bash\n#SBATCH --ntasks=16\nmpirun -np 16 ./solver\nmpirun ./solver\n"),

@@ -7,7 +7,8 @@ that srun starts once for each rank does read them: with WORLD_SIZE above the nu
 until the timeout; below it, the surplus ranks are refused, or count as ranks of another run. Typically, WORLD_SIZE was
 set to the number of nodes.
 
-A warning where only WORLD_SIZE indicates that the program is one rank of many, and for accelerate with one process.
+A warning where only WORLD_SIZE indicates that the program is one rank of many, and for accelerate with one process;
+advice where one task a node may start the others of that node, as programs do with `torch.multiprocessing`.
 
 ## Fix
 
@@ -141,6 +142,7 @@ def _wrong_size(job: Job, invocation: Invocation, step: Step) -> Finding | None:
         return None
     has_address = exported(invocation, "MASTER_ADDR") is not None
     program = f"`{invocation.name or 'program'}` (line {job.line(invocation.name_span.start)})"
+    unsure = "warning"
     if number < step.tasks:
         if sign is None and not (step.geometry.several and number == step.nodes):
             return None
@@ -155,6 +157,7 @@ def _wrong_size(job: Job, invocation: Invocation, step: Step) -> Finding | None:
         certain = sign is not None
         if not certain and not awaited:
             return None
+        unsure = "info"  # such programs start the others of their node, or only ask whether WORLD_SIZE is set
         tasks = "the task" if step.tasks == 1 else f"the {step.tasks} tasks"
         wait, start = ("waits", "it starts") if step.tasks == 1 else ("wait", "they start")
         message = f"`WORLD_SIZE` is {number}, so {tasks} of {program} {wait} for more ranks until a timeout, "
@@ -163,7 +166,7 @@ def _wrong_size(job: Job, invocation: Invocation, step: Step) -> Finding | None:
     return Finding(
         _place(job, "WORLD_SIZE", field),
         message,
-        severity="error" if certain else "warning",
+        severity="error" if certain else unsure,
         related=[(invocation.name_span, "started here")],
         fix=fix,
     )

@@ -18,6 +18,7 @@ src/srun/launch.c of 26.05, which do not send them; live runs of 22.05
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.directives.typos import dashed
 from sbatchlint.analysis.editing.options import remove_step_option
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.launchers import mpi
@@ -59,8 +60,13 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
     if "SLURM_JOB_ID" in step.invocation.state.variables or not {"test-only", "pty"}.isdisjoint(step.options):
         return  # srun may request an allocation of its own; interactive work does (SB809)
     for option in step.options.values():
-        if option.name in EFFECTS and not _may_be_of_program(job, step, option):
+        if option.name in EFFECTS and not _lacks_dash(option) and not _may_be_of_program(job, step, option):
             yield _finding(job, step, option)
+
+
+def _lacks_dash(option: StepOption) -> bool:
+    """Whether a long option of srun has one dash (`-pty`), which another check reports (SB109)."""
+    return dashed(option.as_written.replace(" ", ""), "srun") is not None
 
 
 def _may_be_of_program(job: Job, step: Step, option: StepOption) -> bool:

@@ -18,8 +18,8 @@ RobertsLab/resources#2019.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import assignments_by_name
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.analysis.expansion.reads import assignments_by_name, reads_in
+from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.bash.values import Pieces, is_open, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.argv import program_options, variable_name
@@ -54,8 +54,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     if not all(_is_one_word(field) for field in command.argv):
         return
-    if verb == "exec" and len(words) < 2:
-        return
+    if verb == "exec" and len(words) < 2 or any(_is_empty(each) for each in reads_in(job, command.span)):
+        return  # an image that is empty is for setting-left-empty (SB458)
     name = f"{command.name} {verb}" if verb else str(command.name)
     yield Finding(
         command.name_span,
@@ -63,6 +63,12 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         "the same line",
         "warning" if _runs_the_same(job, command) else None,
     )
+
+
+def _is_empty(read: VariableRead) -> bool:
+    """Whether a variable is read that certainly holds nothing, so that the words of the command are fewer."""
+    found = () if read.variable is None else read.variable.alternatives
+    return len(found) == 1 and found[0].fields is not None and all(text_of(each) == "" for each in found[0].fields)
 
 
 def _runs_the_same(job: Job, command: Invocation) -> bool:
@@ -111,5 +117,14 @@ CASES = [
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\napptainer exec tools.sif bismark --genome /data/genome\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\napptainer run tools.sif\n", title="run has a program of its own"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        IMAGE=""
+        singularity exec $IMAGE ./run.sh
+        """,
+        title="an empty image, which SB458 reports",
+    ),
     Good("#!/bin/bash\n#SBATCH --nodes=2\nsrun $OPTIONS\n", title="an unknown command"),
 ]

@@ -4,9 +4,9 @@ srun gives its tasks variables that describe the step: SLURM_STEP_NODELIST, SLUR
 SLURM_LAUNCH_NODE_IPADDR and others. The batch script is not part of any step. There these variables are empty
 (SLURM_STEP_ID is -5 in the batch script of Slurm 26.05), so that a host file stays empty or a loop runs over nothing.
 
-Advice where the value is only printed or is part of a label, and a warning where something only looks it up, and where
-it only is in the name of a log. Nothing is reported where the
-script has a default, or tests the value.
+Advice where the value is only printed (also by `printenv`) or is part of a label, and a warning where something only
+looks it up, and where it only is in the name of a log. Nothing is reported where the script has a default, or tests the
+value.
 
 ## Fix
 
@@ -22,7 +22,8 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reach import Reach, is_told, reach_of
-from sbatchlint.analysis.expansion.reads import unprepared_reads, use_of
+from sbatchlint.analysis.expansion.reads import Use, unprepared_reads, use_of
+from sbatchlint.bash.interpreter.redirects import redirects_output
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -63,10 +64,19 @@ def check(job: Job) -> Iterator[Finding]:
         if use.kind != "guard":
             # what a file, a pipe or `$(…)` makes of it may count
             only_shown = only_shown or reach_of(job, read) is Reach.LOG
-            severity = "info" if is_told(job, use) else "warning" if only_shown else "error"
+            told = is_told(job, use) or only_shown and _lists_variables(use)
+            severity = "info" if told else "warning" if only_shown else "error"
             yield _finding(read.span, entry, severity, use.command)
     for span, entry in _in_other_languages(job):
         yield _finding(span, entry, "error")
+
+
+def _lists_variables(use: Use) -> bool:
+    """Whether the command would only print the variable into the log: without a name `printenv` prints all of them."""
+    command = use.command
+    if command is None or command.name != "printenv" or command.piped_to or command.context.captured:
+        return False
+    return not redirects_output(command.redirects)
 
 
 def _in_other_languages(job: Job) -> Iterator[tuple[Span, Entry]]:

@@ -6,11 +6,11 @@ SLURM_JOB_NUMNODES, SLURM_NODE_ID. Bash expands both kinds to nothing, or to 0 i
 `--nproc_per_node` without a value, an OMP_NUM_THREADS that is ignored.
 
 An error in arithmetic, in a launcher's arguments, and for a name that Slurm does not know; a warning elsewhere; advice
-where no directive says how large the job is, so that the command line of sbatch may, where a variable is only
-printed, for the restart count before the first restart, and for an input variable of
-sbatch (SBATCH_GPUS_PER_NODE) used as if sbatch set it. One of srun (SLURM_PARTITION) is a warning. Names that
-the script sets, tests or gives a default are not reported. The option may still come from the command line of sbatch.
-SLURM_GPUS_PER_TASK is gone since 23.11.
+where no directive says how large the job is, so that the command line of sbatch may, where a comment says that it gives
+the option, where a variable is only printed, or only part of a value that nothing is known to read, for the restart
+count before the first restart, and for an input variable of sbatch (SBATCH_GPUS_PER_NODE) used as if sbatch set it. One
+of srun (SLURM_PARTITION) is a warning. Names that the script sets, tests or gives a default are not reported. The
+option may still come from the command line of sbatch. SLURM_GPUS_PER_TASK is gone since 23.11.
 
 ## Fix
 
@@ -62,6 +62,8 @@ CARD = Card(
 
 # Options that say how large a job is; without them, the command line of sbatch says it.
 _SIZES = ("nodes", "nodelist", "ntasks", "ntasks-per-node", *GPU_OPTIONS)
+# What launchers and every program read.
+_FOR_OTHERS = frozenset({*OWN_RANKS, "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HOME", "TMPDIR"})
 _RESOURCES = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "exclusive", "mem", "mem-per-cpu", *GPU_OPTIONS)
 
 
@@ -69,8 +71,11 @@ def check(job: Job) -> Iterator[Finding]:
     environment = JobEnvironment(job.request)
     lines: dict[tuple[str, int], list[Finding]] = {}
     for read in unprepared_reads(job):
+        kept = _is_kept_unread(job, read)
         place = read.name, job.source.line_of(read.span.start).start
-        lines.setdefault(place, []).extend(_findings(job, read, environment))
+        lines.setdefault(place, []).extend(
+            each._replace(severity="info") if kept else each for each in _findings(job, read, environment)
+        )
     for findings in lines.values():
         if findings:
             yield joined(findings, "and here")
@@ -93,6 +98,14 @@ def _findings(job: Job, read: VariableRead, environment: JobEnvironment) -> Iter
             yield from _without_option(job, read, entry)
 
 
+def _is_kept_unread(job: Job, read: VariableRead) -> bool:
+    """Whether a value only goes into a variable that nothing is known to read: not the script, and no program."""
+    kept = enclosing_assignment(job, read.span)
+    if kept is None or use_of(job, read).kind not in ("assignment", "arithmetic"):
+        return False
+    return not (kept.name in read_names(job) or kept.name in _FOR_OTHERS or is_for_programs(kept.name))
+
+
 def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:
     """A name that Slurm never sets, but that is close to one it does."""
     misspelling = misspelling_of(read.name)
@@ -108,9 +121,6 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
     safe = misspelling.certain and (meant != "SLURM_GPUS_ON_NODE" or job.request.exact_nodes() == 1)
     use = use_of(job, read)
     severity = "info" if is_told(job, use) else "error" if misspelling.certain else "warning"
-    kept = enclosing_assignment(job, read.span)
-    if kept is not None and not (kept.name in read_names(job) or kept.name in OWN_RANKS or is_for_programs(kept.name)):
-        severity = "info" if severity == "info" else "warning"  # nothing is known to read what is made of it
     if meant in ("SLURM_JOB_NODELIST", "SLURM_NODELIST") and use.command is not None:
         # without a list scontrol takes that of the job (a live run of 22.05)
         words = use.command.words
@@ -280,7 +290,7 @@ CASES = [
         srun python train.py
         """,
         fixed={"GPUS=$SLURM_JOB_NUMNODES": "GPUS=$SLURM_JOB_NUM_NODES"},
-        severity="warning",
+        severity="info",
         title="kept in a variable that nothing is known to read",
     ),
     Bad(

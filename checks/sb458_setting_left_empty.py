@@ -7,8 +7,9 @@ makes a folder at the root of the file system, which a user may not do.
 
 Reported are variables that the script only ever sets to nothing, and neither tests nor gives a default, where they are
 the value of an option of a similar name (`--data_path $DATA`) or have the name of a path, a file or an image. A
-variable that may be empty (`EXTRA_ARGS=""`, `python train.py $EXTRA_ARGS`) is fine. A warning where a comment says that
-the value is to be written or several are empty, advice in a template.
+variable that may be empty (`EXTRA_ARGS=""`, `python train.py $EXTRA_ARGS`) is fine. A warning where several are empty
+or a comment says what the value is, advice in a template, and where a comment asks for the value: it was left empty on
+purpose, for whoever runs the script.
 
 ## Fix
 
@@ -62,7 +63,8 @@ _FEW = 2  # settings that are left empty by mistake
 _SHORT = 3  # letters of parts of names that may be similar by chance
 # A comment that says that something is to be written.
 _TO_WRITE = Regex(
-    r"(?i)\b(?:your?|put|path to|fill|change|update|assign|enter|insert|specify|todo|set|choose|replace|edit|here)\b"
+    r"(?i)\b(?:your?|put|(?:path|name|location) (?:to|of)|fill|change|update|assign|enter|insert|specify|todo|set"
+    r"|choose|replace|edit|here)\b"
 )
 
 
@@ -90,8 +92,10 @@ def check(job: Job) -> Iterator[Finding]:
     more = f", and so are {len(others)} more" if len(others) > 1 else f", as is {others[0][0]}" if others else ""
     there = "" if others else "there "
     message = f"{first} is empty{more}: {happens}; set it, or write `${{{first}:?}}` {there}to stop the job"
-    is_form = len(names & read_names(job) - filled) > _FEW or _is_to_be_written(job, assigned)
-    severity = "info" if is_sample(job) else "warning" if is_form else "error"
+    beside, above = _comments_on(job, assigned)
+    is_asked_for = any(map(_TO_WRITE.search, (beside, above)))
+    is_form = len(names & read_names(job) - filled) > _FEW or beside != ""
+    severity = "info" if is_asked_for or is_sample(job) else "warning" if is_form else "error"
     related = [(assignments_by_name(job)[name][0].span, "empty as well") for name, _ in others[:5]]
     yield Finding(assigned.span, message, severity, related=related)
 
@@ -153,14 +157,14 @@ def _is_similar(option: str, name: str) -> bool:
     return any(len(each) >= _SHORT and each.lower() in parts for each in _PARTS.findall(name))
 
 
-def _is_to_be_written(job: Job, assigned: VariableAssignment) -> bool:
-    """Whether a comment beside an assignment, or above it, says that its value is to be written."""
+def _comments_on(job: Job, assigned: VariableAssignment) -> tuple[str, str]:
+    """The comments beside an assignment and on the line above it; '' for none."""
     text = job.source.text
     end = text.find("\n", assigned.span.end)
     beside = text[assigned.span.end : end if end >= 0 else len(text)][:_AROUND]
     start = text.rfind("\n", 0, assigned.span.start) + 1
     above = text[text.rfind("\n", 0, max(start - 1, 0)) + 1 : start][:_AROUND]
-    return any("#" in each and _TO_WRITE.search(each) is not None for each in (beside, above))
+    return beside.partition("#")[2].strip(), above.partition("#")[2].strip()
 
 
 CASES = [
@@ -176,8 +180,8 @@ CASES = [
     Bad(
         "#!/bin/bash\n#SBATCH --gres=gpu:1\n«IMG=''» # put the path to your image here\n"
         "singularity run --nv $IMG /data/in\n",
-        severity="warning",
-        title="an image",
+        severity="info",
+        title="an image that a comment asks for",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --ntasks=4\n«scratch=»\nmkdir -p ${scratch}/sub-01_work\nsrun ./solver\n",

@@ -71,6 +71,8 @@ _CPUS_OF_GPU = Regex(
     r"(?i)\b(?:cpus?|cores?)\b[^.\n]{0,30}\b(?:per|for (?:each|every)|with (?:each|every))[ -]gpus?\b"
     r"|\b(?:half|whole|full|entire|quarter)\b[^.\n]{0,12}\bnode\b"
 )
+# A comment on nodes that jobs take whole.
+_SAYS_WHOLE = Regex(r"(?im)^[ \t]*#(?!SBATCH)[^\n]*\b(?:whole|complete|full|entire)[ \t]+(?:compute[ \t]+)?nodes?\b")
 _NEAR = 4  # lines
 _WORDS = Regex(r"\w+")
 _PARTS = ("cpus-per-task", "mem", "mem-per-cpu")
@@ -138,6 +140,14 @@ def gets_whole_nodes(job: Job) -> bool:
     if not _OWN_QUEUES.isdisjoint(queues) or any(occurs(_WHOLE_NODES, each) for each in _signs(job)):
         return True
     return any(_WHOLE_QUEUES[each].search(sign) for each in queues & _WHOLE_QUEUES.keys() for sign in _signs(job))
+
+
+@once
+def takes_whole_nodes(job: Job) -> bool:
+    """Whether a job has its nodes to itself: by `--exclusive`, its centre, or a comment on them."""
+    if job.request.exclusive == "" or gets_whole_nodes(job):
+        return True
+    return _SAYS_WHOLE.search(job.source.text) is not None
 
 
 @once

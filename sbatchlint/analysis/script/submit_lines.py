@@ -67,11 +67,17 @@ def shows_array(job: Job) -> bool:
 
 
 def is_shown_with(job: Job, options: Iterable[str]) -> bool:
-    """Whether a comment shows an sbatch with one of these options, by their long names."""
+    """Whether a comment shows an sbatch with one of these options, by their long names, or is one of them alone.
+
+    `# --cpus-per-task` is in a list of what the command line gives; `# SBATCH --cpus-per-task=4` was turned off.
+    """
     own, written = job.source.own.text, "|".join(map(re.escape, options))
-    for line in own.split("\n") if "sbatch" in own else ():
-        text = line.lstrip()
-        if text[:1] == "#" and re.search(rf"\s--(?:{written})[=\s]", text.partition("sbatch ")[2]):
+    alone = re.compile(rf"#+[ \t]*--(?:{written})(?:=?[ \t]*[<\[({{][^\n]*|[ \t]*(?:[:(,].*)?)")
+    for line in own.split("\n") if "#" in own else ():
+        text = line.strip()
+        if text[:1] != "#":
+            continue
+        if re.search(rf"\s--(?:{written})[=\s]", text.partition("sbatch ")[2]) or alone.fullmatch(text):
             return True
     return False
 
