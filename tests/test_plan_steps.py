@@ -353,6 +353,9 @@ def test_submitted_scripts_have_steps_and_the_options_of_sbatch() -> None:
         ("export A=1 B=2\nsrun --export=PATH,A bash -c 'python t.py $A ${B:-none}'", ["python", "t.py", "1", "none"]),
         ("export A=1\nsrun --export=ALL,B=2 bash -c 'python t.py $A $B'", ["python", "t.py", "1", "2"]),
         ("export A=1\nsrun --export=NONE bash -c 'python t.py ${A:-none}'", ["python", "t.py", "none"]),
+        ("srun bash -c 'python t.py \"$0\" \"$1\"' x $Y z", ["python", "t.py", "x", None]),
+        # where `$X` is no word, `y` is `$0`
+        ("srun bash -c 'python t.py \"$0\" \"$1\"' $X y", ["python", "t.py", None, None]),
         ('srun -N 2 "$SCRIPT" --nodes 7', [None, "--nodes", "7"]),
         ("srun bash -c 'cd x && nvidia-smi; python t.py; echo done'", ["python", "t.py"]),
         ("srun hostname", ["hostname"]),
@@ -360,6 +363,14 @@ def test_submitted_scripts_have_steps_and_the_options_of_sbatch() -> None:
 )  # fmt: skip
 def test_words_are_followed_through(commands: str, words: list[str | None]) -> None:
     assert step(commands)["argv"] == words
+
+
+def test_aliases_count_for_other_shells_than_bash() -> None:
+    commands = "#SBATCH -n 4\nalias go='srun -n 2'\nsrun ./a\n"
+    assert [
+        job_of(f"#!{shell}\n{commands}").steps[0].invocation.state.doubtful
+        for shell in ("/bin/sh", "/bin/bash", "/usr/bin/env bash", "/bin/bash -l", "/bin/dash")
+    ] == [True, False, False, False, True]
 
 
 def test_a_file_beside_the_script_is_followed(tmp_path: Path) -> None:

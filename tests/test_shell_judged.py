@@ -100,6 +100,7 @@ shopt -s extglob¶show @(a|b).txt¶show +(q)¶v=(+(a|b).txt)¶show ${#v[@]}
 shopt -s extglob¶x='@(a|b).txt'¶show $x¶x=$(echo @(a|b).txt)¶show "$x"
 shopt -s xpg_echo; x=$(echo 'a\tb'); show "$x"
 shopt -s expand_aliases¶alias s='x=5'¶s¶show ${x-none}
+alias s='x=5'; shopt -s expand_aliases¶s¶show ${x-none}
 enable -n echo; x=$(echo a); show "$x"
 set -o posix; x=1; x=2 :; show $x
 set -n; show a

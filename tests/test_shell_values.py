@@ -101,6 +101,7 @@ PROGRAMS: dict[str, str] = {
     'f() { local a=$1 b; a+=x; b=1; c=$a; return 2; }; a=o; f i; show $? $a ${b-unset} $c': "2|o|unset|ix",
     'x=1; (x=2; exit 4); show $x $?; x=3 | true; show $x': "1|4|1",
     'f() { echo "<$1>"; }; show "$(f a; x=2; echo $x)" "$(printf "%s\\n" a b)" "$(echo a >&2)"': "<a>\n2|a\nb|",
+    'b=; x="$(echo a; echo "$b")"; show "$x" "$(echo; echo "$b"; echo)"': "a|",  # all final newlines go
     'x=$(false); show $?; x=$(exit 3; true) || show $?; f() { ( return 4 ); show $?; }; f': "1|3|4",
     'f() { a=2; }; a=1 f; show ${a-unset}; a=1 eval "b=\\$a"; show $b ${a-unset}': "unset|1|unset",
     'echo "a b" | read x; show "${x-unset}"; echo "a b" | { read -r x y; show "$y"; }': "unset|b",

@@ -162,6 +162,8 @@ class Job:
             state.variables = command.state.child().variables
         if self.interpreter_line[0] == ZSH:
             state.options[ZSH] = True
+        if self.interpreter_line[0] not in ("", "bash"):  # bash alone ignores them in scripts
+            state.options["expand_aliases"] = True
         for flag in shell_flags(tuple(_words(self.interpreter_line[1])), 9):
             state.options[flag] = True
         return state

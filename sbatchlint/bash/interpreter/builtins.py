@@ -225,6 +225,10 @@ def set_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
     return scope.state
 
 
+# The option of a state in which there may be aliases, which `shopt -s expand_aliases` makes count later, too.
+ALIASED = "an alias"
+
+
 def shopt(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """`shopt -s extglob`."""
     words = [text_of(field) for field in invocation.argv[1:]]
@@ -235,6 +239,8 @@ def shopt(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
         for name in words[len(options) :]:
             if name is not None:
                 scope.state.set_option(name, letters == {"s"})
+        if scope.state.option("expand_aliases") is not False and scope.state.option(ALIASED) is not False:
+            scope.state.doubtful = True
         scope.state.status = 0
     else:
         interpreter.emit(None, scope)
@@ -338,8 +344,10 @@ def alias(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     """`alias NAME=VALUE`: where aliases count, any later command may be another one."""
     scope.state.status = None
     interpreter.emit(None, scope)
-    if len(invocation.argv) > 1 and scope.state.option("expand_aliases") is not False:
-        scope.state.doubtful = True
+    if len(invocation.argv) > 1:
+        scope.state.set_option(ALIASED, True)
+        if scope.state.option("expand_aliases") is not False:
+            scope.state.doubtful = True
     return scope.state
 
 

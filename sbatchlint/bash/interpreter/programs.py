@@ -39,14 +39,16 @@ SHELL_OPTIONS_WITH_VALUE = {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}
 
 
 def without_final_newlines(pieces: Pieces) -> Pieces:
-    while pieces and pieces[-1].text is not None:
-        last = pieces[-1]
-        text = str(last.text)
-        kept = text.rstrip("\n")
-        if kept == text:
+    end = len(pieces)
+    while end:
+        last = pieces[end - 1]
+        kept = None if last.text is None else last.text.rstrip("\n")
+        if kept:
+            return (*pieces[: end - 1], *cut((last,), 0, len(kept)))
+        if kept is None:
             break
-        pieces = (*pieces[:-1], *cut((last,), 0, len(kept)))
-    return pieces
+        end -= 1
+    return pieces[:end]
 
 
 def output_of(invocation: Invocation) -> Pieces | None:
@@ -356,18 +358,17 @@ def _run_text(
     inner = child_scope(invocation, scope)
     inner.state.positional = tuple(arguments)
     if kind.endswith(" -c"):
-        inner.state.zero = _named(invocation.argv[: len(invocation.argv) - len(arguments)], text)
+        named = invocation.argv[len(invocation.argv) - len(arguments) - 1]
+        if named is not text.field and is_open(named):  # where it is no word, `$1` is `$0`
+            inner.state.positional = None
+        elif named is not text.field:
+            inner.state.zero = named
     if invocation.name == ZSH:
         inner.state.set_option(ZSH, True)
     for flag in shell_flags(invocation.argv, len(invocation.argv) if kind == "stdin" else 6):
         inner.state.set_option(flag, True)
     program = Scope(inner.state, text, inner.context)
     interpreter.subshell(lambda: interpreter.program(text, program), scope)
-
-
-def _named(words: Sequence[Pieces], text: Text) -> Pieces | None:
-    """The word after the program of a `-c`, which is its `$0`."""
-    return words[-1] if words[-1] is not text.field and not is_open(words[-1]) else None
 
 
 def submit(interpreter: Interpreter, invocation: Invocation, spawn: Spawn, scope: Scope) -> None:
