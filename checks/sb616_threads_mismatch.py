@@ -39,12 +39,14 @@ from sbatchlint.analysis.launch.cpu_use import (
     processes_of,
     programs_at_once,
 )
+from sbatchlint.analysis.script.loops import last_numbers
 from sbatchlint.analysis.script.program_texts import worker_calls
 from sbatchlint.analysis.script.threads import THREAD_VARIABLE, commands_with_threads, counts_elsewhere, cpu_options
 from sbatchlint.analysis.script.work import UTILITIES, Weight, weight
 from sbatchlint.analysis.site.defaults import cpus_without_asking, in_whole_nodes
-from sbatchlint.bash.trace import Invocation, values_of
+from sbatchlint.bash.trace import Invocation, VariableAssignment, values_of
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
+from sbatchlint.bash.variables import branches_in, iterations_of, merge_guards
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, enclosing_step
@@ -300,7 +302,13 @@ def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]
         if number is None and setting.times > 1 and _is_of_job(setting.value):
             own = cpus_of_process(job, step)
             number = None if own is None else own * setting.times
-        if number is not None:
+        last = None
+        if number is None and setting.times == 1 and not setting.multiplied:
+            last = _last_of_loop(job, command, setting.value)
+        if last is not None:
+            option = setting.shown.replace("=", " ").split()[0]
+            yield Use(f"{option} {last[0]}", setting.span, last[0])
+        elif number is not None:
             yield Use(setting.shown, setting.span, number, of_job, setting.multiplied, times=setting.times)
     if step is None and command.kind != "mpi" and any(map(_works, job.steps)):
         return  # the variable is for the steps, not for what the batch shell itself runs
@@ -310,9 +318,9 @@ def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]
     if command.words[0].rpartition("/")[2] in UTILITIES:
         return
     for name in filter(THREAD_VARIABLE.fullmatch, command.state.variables):
-        found = _least(command, name)
+        found = _least(job, command, name)
         if found is not None:
-            yield Use(f"{name}={text_of(found)}", span_of(found), parse_integer(text_of(found) or ""))
+            yield Use(f"{name}={found[0]}", found[1], found[0])
             continue
         counted_by_slurm = _of_slurm(job, command, name)
         if counted_by_slurm is not None:
@@ -321,16 +329,56 @@ def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]
             yield Use(shown, span_of(field), number, of_tasks=of_tasks)
 
 
-def _least(command: Invocation, name: str) -> Pieces | None:
-    """The least of the numbers that an exported variable may hold; None where one is not known, or is Slurm's."""
+def _least(job: Job, command: Invocation, name: str) -> tuple[int, Span] | None:
+    """The least of the numbers that an exported variable may hold, the largest of those that it gets in a loop.
+
+    None where one is not known, or is Slurm's.
+    """
     variable = command.state.variables.get(name)
     if variable is None or not variable.exported:
         return None
-    fields = [each[0] if each else () for each in values_of(command, variable) if each is not None]
-    known = len(fields) == len(values_of(command, variable)) and all(is_number(text_of(each) or "") for each in fields)
-    if not fields or not known or any(each.name.startswith("SLURM") for field in fields for each in expansions(field)):
+    alternatives = variable.alternatives
+    if name in dict(command.variables):  # of several values before its name, the command has none
+        span = span_of(dict(command.variables)[name])
+        alternatives = next((each.alternatives for each in _before_names(job).get(span, ())), alternatives)
+    values = [each for each in alternatives if merge_guards(command.guards, each.guards) is not None]
+    fields = [each.fields[0] if each.fields else () for each in values]
+    if not fields or any(each.name.startswith("SLURM") for field in fields for each in expansions(field)):
         return None
-    return min(fields, key=lambda each: parse_integer(text_of(each) or ""))
+    if len(fields) == 1:
+        last = _last_of_loop(job, command, fields[0])
+        if last is not None:
+            return last
+    if not all(each.fields is not None and is_number(text_of(field) or "") for each, field in zip(values, fields)):
+        return None
+    in_turn = all(iterations_of(each.guards) and not branches_in(each.guards - command.guards) for each in values)
+    field = (max if in_turn else min)(fields, key=lambda each: parse_integer(text_of(each) or ""))
+    return parse_integer(text_of(field) or ""), span_of(field)
+
+
+@once
+def _before_names(job: Job) -> dict[Span, list[VariableAssignment]]:
+    """The assignments of thread counts, by their places."""
+    found: dict[Span, list[VariableAssignment]] = {}
+    for each in job.assignments:
+        if THREAD_VARIABLE.fullmatch(each.name):
+            found.setdefault(each.span, []).append(each)
+    return found
+
+
+def _last_of_loop(job: Job, command: Invocation, field: Pieces) -> tuple[int, Span] | None:
+    """The largest number that a word gets in a loop around a command, whose variable it is, and where it is written.
+
+    None where it is not known.
+    """
+    names = [each.name for each in expansions(field)]
+    if len(field) != 1 or field[0].text is not None or not names or branches_in(command.guards):
+        return None
+    for loop in command.context.loops:
+        numbers = last_numbers(job).get(loop)
+        if numbers is not None and numbers[0] == names[0]:
+            return numbers[1:]
+    return None
 
 
 def _of_slurm(job: Job, command: Invocation, name: str) -> tuple[Pieces, int, bool] | None:

@@ -72,6 +72,64 @@ def loop_counts(job: Job) -> dict[Span, int]:
     return found
 
 
+_STEPPED = Regex(r"\{(\d{1,6})\.\.(\d{1,6})\.\.(\d{1,6})\}|(?:\$\(|`)\s*seq\s+(\d{1,6})\s+(\d{1,6})\s+(\d{1,6})\s*[)`]")
+_GROWING = Regex(
+    r"\s*(\w+)\s*=\s*(\d{1,6})\s*;\s*\1\s*(<=?)\s*(\d{1,6})\s*;"
+    r"\s*(?:\1\s*(?:\*=\s*(\d{1,2})|\+=\s*(\d{1,6})|<<=\s*1)|\1\s*=\s*\1\s*(?:\*\s*(\d{1,2})|\+\s*(\d{1,6})|<<\s*1))\s*"
+)
+_NUMBERS = Regex(r"\d{1,6}(?:\s+\d{1,6})*")
+_LEAVING = Regex(r"\b(?:break|continue|exit|return)\b")
+
+
+@once
+def last_numbers(job: Job) -> dict[Span, tuple[str, int, Span]]:
+    """The variable of each loop over numbers, the largest one, and where they are; no loop that may be left early."""
+    found: dict[Span, tuple[str, int, Span]] = {}
+    for text, program in programs(job):
+        loops: list[For | ArithmeticFor] = [*nodes_of(program, For), *nodes_of(program, ArithmeticFor)]
+        for loop in loops:
+            last = _last_number(text, loop)
+            if last is not None and not _LEAVING.search(text.string, loop.start, loop.end):
+                if isinstance(loop, ArithmeticFor):
+                    place = text.span(loop.header_start, loop.header_end)
+                else:
+                    place = text.span(loop.words[0].start, loop.words[-1].end) if loop.words else None
+                if place is not None:
+                    found[text.span(loop.start, loop.end)] = (*last, place)
+    return found
+
+
+def _last_number(text: Text, loop: For | ArithmeticFor) -> tuple[str, int] | None:
+    numbers = counted_numbers(text, loop)
+    if numbers is not None:
+        return numbers[0], numbers[2]
+    if isinstance(loop, ArithmeticFor):
+        match = _GROWING.fullmatch(text.string[loop.header_start : loop.header_end])
+        if match is None:
+            return None
+        number, limit = parse_integer(match[2]), parse_integer(match[4]) - (match[3] == "<")
+        factor, step = parse_integer(match[5] or match[7] or "0"), parse_integer(match[6] or match[8] or "0")
+        if step:
+            return match[1], number + max(limit - number, 0) // step * step
+        factor = factor or 2
+        if number < 1 or factor < 2:
+            return None
+        while number * factor <= limit:
+            number *= factor
+        return match[1], number
+    if not loop.words:
+        return None
+    written = text.string[loop.words[0].start : loop.words[-1].end]
+    if _NUMBERS.fullmatch(written):
+        return loop.name, max(parse_integer(each) for each in written.split())
+    match = _STEPPED.fullmatch(written)
+    if match is None:
+        return None
+    first, last, step = (match[1], match[2], match[3]) if match[1] else (match[4], match[6], match[5])
+    start, end, width = parse_integer(first), parse_integer(last), parse_integer(step)
+    return (loop.name, start + (end - start) // width * width) if width and end >= start else None
+
+
 _LIST = "$`*?{["
 # A list in braces of which one word is left, and a word that quotes keep in one piece.
 _ONE_BRACED = Regex(r"\{(?:,*[^{},$`*?\[\s\"'\\]+,+|,+[^{},$`*?\[\s\"'\\]+)\}")
