@@ -10,8 +10,12 @@ pattern in quotes.
 `~` in quotes is a name as well, and not your home: `cd "~/project"` finds no such folder, and `DATA="~/data"` gives
 programs a path that few of them expand.
 
-An error where the command does not do its work, or ends the job; a warning for an `rm` that only leaves old files, and
-for a variable with `~` that no command of the script takes as the name of a folder or a file.
+So is the list of a loop, `for f in "$D/*.bam"`, which runs once, and an element of an array, `A=("*.fq")`: the files
+come only where the value is read without quotes.
+
+An error where the command does not do its work, or ends the job; a warning for an `rm` that only leaves old files, for
+an array that is only counted, and for a variable with `~` that no command of the script takes as the name of a folder
+or a file.
 
 ## Fix
 
@@ -27,7 +31,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.bash.syntax.tree import Assignment, Literal, Simple, Word
+from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, For, Literal, Parameter, Program, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
@@ -56,6 +60,43 @@ _SILENT = Regex(r"-\w*f\w*|--force|--ignore-missing")
 _PATTERN = Regex(r"[*?]")
 # Commands that expand text again.
 _EXPANDING = frozenset({"eval", "envsubst"})
+# Commands whose words are patterns.
+_WANT_PATTERNS = frozenset(
+    {
+        "find",
+        "grep",
+        "egrep",
+        "fgrep",
+        "rsync",
+        "tar",
+        "zip",
+        "compgen",
+        "awk",
+        "sed",
+        "aws",
+        "gsutil",
+        "rclone",
+        "ssh",
+        "Rscript",
+    }
+    | {
+        "bash",
+        "sh",
+        "scp",
+        "locate",
+        "julia",
+        "perl",
+        "sbatch",
+        "srun",
+        "matlab",
+        "ncrcat",
+        "parallel",
+        "xargs",
+        "unzip",
+        "7z",
+    }
+)
+_ONE_VARIABLE = Regex(r'"\$\{?(\w+)\}?"')
 _AS_A_PATH = Regex(r"[\w./*?${}\"+:@%=~-]+")
 
 
@@ -63,6 +104,7 @@ def check(job: Job) -> Iterator[Finding]:
     if '"~/' in job.text.string or "'~/" in job.text.string:
         yield from _homes(job)
     for text, program in programs(job):
+        yield from _in_lists(job, text, program)
         for command in nodes_of(program, Simple):
             words = [each for each in command.words if isinstance(each, Word)]
             name = unquoted_text(words[0]) if words else None
@@ -141,6 +183,101 @@ def _in_command(job: Job, text: Text, name: str, words: list[Word]) -> Iterator[
             "warning" if name == "rm" and (silent or not _ends_at_failure(job, place)) else "error",
             fix=Fix(f"write {instead}", [replace(place, instead)], safe=False) if instead else None,
         )
+
+
+def _in_lists(job: Job, text: Text, program: Program) -> Iterator[Finding]:
+    """The findings on a pattern in quotes as the list of a loop, or as the element of an array."""
+    loops = list(nodes_of(program, For))
+    assigned: dict[str, list[Assignment]] = {}
+    for assignment in nodes_of(program, Assignment) if '"' in text.string else ():
+        assigned.setdefault(assignment.name, []).append(assignment)
+    for loop in loops:
+        if loop.words is None or len(loop.words) != 1 or loop.selects:
+            continue
+        word = loop.words[0]
+        written, place = text.string[word.start : word.end], text.span(word.start, word.end)
+        reads = [each for each in nodes_of(loop.body, Parameter) if each.name == loop.name]
+        if not reads or _takes_patterns(text, loop):
+            continue
+        value, named = _value_in_quotes(written, assigned, loop)
+        if value is None:
+            if not _is_pattern(text, word):
+                continue
+            value, instead = written, _unquoted(job.source.slice(place))
+        else:
+            instead = f"${named}"
+        literally = any(each.quoted for each in reads)
+        happens = "with the wildcard in it" if literally else "for all files at once"
+        fix = Fix(f"write {instead}", [replace(place, instead)], safe=False) if instead else None
+        message = f"quotes keep the wildcard from expanding, so the loop runs once, {happens}"
+        advice = f"; write `{instead}`" if instead else "; move it outside the quotes"
+        yield Finding(place, message + advice, None if literally else "warning", fix=fix)
+    yield from _in_arrays(job, text, program, assigned)
+
+
+def _value_in_quotes(written: str, assigned: dict[str, list[Assignment]], loop: For) -> tuple[str | None, str]:
+    """The pattern that a loop over `"$FILES"` or `"${FILES}"` gets as its only word, and the variable; None if none."""
+    match = _ONE_VARIABLE.fullmatch(written)
+    before = [each for each in assigned.get(match[1], ()) if each.start < loop.start] if match is not None else []
+    if match is None or len(before) != 1 or not isinstance(before[0].value, Word) or before[0].append:
+        return None, ""
+    value = "".join(each.text if isinstance(each, Literal) else "$" for each in before[0].value.parts)
+    return (value, match[1]) if _PATTERN.search(value) and _AS_A_PATH.fullmatch(value) else (None, "")
+
+
+def _in_arrays(job: Job, text: Text, program: Program, assigned: dict[str, list[Assignment]]) -> Iterator[Finding]:
+    """The findings on patterns in quotes as elements of an array that is read in quotes, or by a number."""
+    reads: dict[str, list[Parameter]] = {}
+    every = [each for found in assigned.values() for each in found]
+    arrays = [(each, each.value.elements) for each in every if isinstance(each.value, ArrayLiteral)]
+    arrays = [(each, words) for each, words in arrays if words and all(_is_pattern(text, word) for word in words)]
+    if not arrays:
+        return
+    wanting = [each for each in nodes_of(program, Simple) if _takes_patterns(text, each)]
+    for parameter in nodes_of(program, Parameter):
+        reads.setdefault(parameter.name, []).append(parameter)
+    for array, elements in arrays:
+        own = [each for each in reads.get(array.name, ()) if each.index is not None and each.operator in ("", "length")]
+        if any(command.start <= each.start < command.end for each in own for command in wanting):
+            continue
+        if len(assigned[array.name]) > 1:
+            continue
+        index = {id(each): text.string[each.index.start : each.index.end] for each in own if each.index is not None}
+        counted = [each for each in own if each.operator == "length" and index[id(each)] in ("@", "*")]
+        own = [each for each in own if not each.operator]
+        whole = [each for each in own if index[id(each)] in ("@", "*")]
+        numbered = [each for each in own if "$" in index[id(each)] or index[id(each)].isidentifier()]
+        if any(not each.quoted for each in whole) or not (numbered or whole or counted):
+            continue
+        if numbered and len(elements) > 1:
+            continue  # it chooses one of the patterns
+        severity = None if whole or numbered else "warning"
+        for word in elements:
+            place = text.span(word.start, word.end)
+            instead = _unquoted(job.source.slice(place))
+            counts = "the array holds the wildcard itself" + ("" if whole or numbered else ", and its length is 1")
+            fix = Fix(f"write {instead}", [replace(place, instead)], safe=False) if instead else None
+            advice = f"; write `{instead}`" if instead else "; move it outside the quotes"
+            yield Finding(place, f"a quoted wildcard is not expanded: {counts}{advice}", severity, fix=fix)
+
+
+def _is_pattern(text: Text, word: Word) -> bool:
+    """Whether a word is the path of files with a wildcard in quotes."""
+    written = text.string[word.start : word.end].replace(UNKNOWN_CHARACTER, "$")
+    quoted = any(isinstance(part, Literal) and part.quoted and _PATTERN.search(part.text) for part in word.parts)
+    path = quoted and _AS_A_PATH.fullmatch(written) and "\\" not in written and "'" not in written
+    return bool(path) and ("/" in written or "." in written) and not written.startswith("-")
+
+
+def _takes_patterns(text: Text, node: For | Simple) -> bool:
+    """Whether a command in a loop, or a command itself, may want patterns, or expands them itself."""
+    commands = nodes_of(node.body, Simple) if isinstance(node, For) else [node]
+    for command in commands:
+        words = [each for each in command.words if isinstance(each, Word)]
+        name = unquoted_text(words[0]) if words else None
+        if name is not None and (name.rpartition("/")[2] in _WANT_PATTERNS or "python" in name or name in _EXPANDING):
+            return True
+    return False
 
 
 def _ends_at_failure(job: Job, place: Span) -> bool:

@@ -8,7 +8,7 @@ Options are multiplied where a program does so: `bismark_genome_preparation --pa
 -ntmpi 4 -ntomp 8` and `dask worker --nworkers 4 --nthreads 8` 32, and so does `parallel -j 4 bwa mem -t 8`. Programs in
 the background of the batch shell count together; so do the workers in a program that the script itself holds
 (`Pool(16)`, `mc.cores=16`, `parpool(16)`). `OMP_NUM_THREADS=$SLURM_NTASKS` counts the tasks, each of which then has as
-many threads.
+many threads. Of a loop over numbers, such as `for t in 1 2 4 8 16`, the largest counts.
 
 A warning from twice as many on; advice below that, and where the job does not set CPUs or tasks, or has GPUs, as
 partitions may add some for each GPU (DefCpuPerGPU) or allocate whole nodes; with a profile of the cluster

@@ -89,13 +89,13 @@ def last_numbers(job: Job) -> dict[Span, tuple[str, int, Span]]:
         loops: list[For | ArithmeticFor] = [*nodes_of(program, For), *nodes_of(program, ArithmeticFor)]
         for loop in loops:
             last = _last_number(text, loop)
-            if last is not None and not _LEAVING.search(text.string, loop.start, loop.end):
-                if isinstance(loop, ArithmeticFor):
-                    place = text.span(loop.header_start, loop.header_end)
-                else:
-                    place = text.span(loop.words[0].start, loop.words[-1].end) if loop.words else None
-                if place is not None:
-                    found[text.span(loop.start, loop.end)] = (*last, place)
+            if last is None or _LEAVING.search(text.string, loop.start, loop.end):
+                continue
+            if isinstance(loop, ArithmeticFor):
+                found[text.span(loop.start, loop.end)] = (*last, text.span(loop.header_start, loop.header_end))
+            elif loop.words:
+                place = text.span(loop.words[0].start, loop.words[-1].end)
+                found[text.span(loop.start, loop.end)] = (*last, place)
     return found
 
 
