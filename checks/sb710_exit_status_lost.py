@@ -14,11 +14,13 @@ A warning where the failure is hidden: a filter at the end of a pipeline replace
 cannot see the failure, and no later command replaces the status anyway; a loop or trap keeps the status of something
 else; a loop of such pipelines ends the script; or something takes the job for a success: the mail that
 `--mail-type=FAIL` names, a job that depends on it or that it submits after the work, a file that marks the work as
-done. So does the mail for END and ALL, where the job's main program (a step, or its only one, in Python) is lost and
-the script ends with a command that cannot fail (`date`, `conda deactivate`). An `exit 0` after a message that says
-ERROR is one, too. Otherwise only advice, and likewise where later work decides how the job ends or reads the output of
-this one (`align | sort`), where the last command needs a file that the work should have written (`./solver -o
-result.h5; ls result.h5`), or where the status is ignored on purpose (`|| true`).
+done, or a message that still says that it succeeded or is complete (`echo "Training completed successfully"`; `done`
+and `finished at 12:00` are true after a failure, too). So does the mail for END and ALL to an address, where the job's
+main program (a step, or its only one, in Python) is lost and the script ends with a command that cannot fail (`date`,
+`conda deactivate`). An `exit 0` after a message that says ERROR is one, too. Otherwise only advice, and likewise where
+later work decides how the job ends or reads the output of this one (`align | sort`), where the last command needs a
+file that the work should have written (`./solver -o result.h5; ls result.h5`), or where the status is ignored on
+purpose (`|| true`).
 
 Nothing is reported where a failure ends the script (`set -e`, `|| exit`, a trap for ERR), where the script keeps the
 status and uses it, or where it checks the results and ends with a status of its own. What runs in the background is the
@@ -39,7 +41,7 @@ bash(1), pipefail and PIPESTATUS; live runs on Slurm 22.05 to 26.05.
 https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/nextflow/issues/3522
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
 
 from sbatchlint.analysis.outcome.endings import (
@@ -68,10 +70,17 @@ from sbatchlint.analysis.outcome.lost_statuses import (
     without_line,
     word_of,
 )
-from sbatchlint.analysis.outcome.state_readers import Reader, state_reader, told_of_main_work
+from sbatchlint.analysis.outcome.state_readers import (
+    Reader,
+    state_reader,
+    told_by_mail,
+    told_of_main_work,
+)
+from sbatchlint.analysis.outcome.success_claims import claimed_success
 from sbatchlint.analysis.script.appending import append, last_line, where_to_append, where_to_set
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.giving_up import contradicts_itself, dead_ends, giving_up
+from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.status_uses import exit_with_kept
 from sbatchlint.analysis.script.traps import exiting_trap, status_before
@@ -140,7 +149,8 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     others = {_place(job, each): each for rank, each in reversed(ranked) if rank[0] == best[0] and each is not main}
     others.pop(place, None)
     others = dict(reversed(others.items()))
-    reader = _reader(job, main) if best[0] and main.how not in _DECEIVING else None
+    deceives = main.how in _DECEIVING and not (main.how == "pipeline" and is_lost_with_pipefail(job, main))
+    reader = _reader(job, found, main) if best[0] and not deceives else None
     reader = reader or Reader("the job still ends COMPLETED", "the job may still end COMPLETED", None)
     message, fix = _advice(job, found, main, [*others.values()], reader)
     by = main.filter.name_span if main.filter is not None else main.by
@@ -206,13 +216,22 @@ def _rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
     minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
     minor = minor or id(loss.command) in needed_producers(job) or _is_consumed(job, loss)
     hidden = loss.how in _DECEIVING and (_ends_in_loop(found, loss) or not is_lost_with_pipefail(job, loss))
-    minor = minor or not hidden and _reader(job, loss) is None
+    minor = minor or not hidden and _reader(job, found, loss) is None
     return not minor, loss.weight
 
 
-def _reader(job: Job, loss: Loss) -> Reader | None:
+def _reader(job: Job, found: ExitStatuses, loss: Loss) -> Reader | None:
     """What takes the job for a success though this work failed."""
-    return state_reader(job, loss.command) or told_of_main_work(job, loss.command, loss.weight)
+    command = loss.command
+    reader = state_reader(job, command)
+    # a script that tests the status has told of the failure
+    reader = reader or (claimed_success(job, command) if loss.how != "tested" else None)
+    reader = reader or told_of_main_work(job, command, loss.weight)
+    end = _ending(job, found) if loss.how in ("replaced", "tested") else None
+    # where the last command needs what the work writes, the mail mostly tells of the failure
+    by_mail = reader is not None and reader == told_by_mail(job)
+    needs_files = end is not None and end.name != "rm" and may_fail_with(end)
+    return None if by_mail and needs_files else reader
 
 
 def _ends_in_loop(found: ExitStatuses, loss: Loss) -> bool:
@@ -332,12 +351,17 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader:
     fails = f"if {name}{many} fails, {outcome}"
     top = where_to_set(job, [each.command for each in (loss, *same)])
     leave = after("|| exit") if found.risky or _expects_failures(job) else f"add `set -e` {top}"
+    run = next(iter(runs_of(job, loss.command)), None)
+    in_shell = not (loss.command if run is None else run).context.shell.depth  # where `rc=1` counts
     # an iteration needs no other, but what follows may take each for done
-    goes_on = bool(loss.command.context.loops) and not loss.command.context.shell.depth and "line " not in outcome
+    goes_on = bool(loss.command.context.loops) and in_shell and "line " not in outcome
     # what a failed run has written is still put where its owner looks for it
     after_it = job.invocations[loss.command.index + 1 :] if not others and loss.how == "replaced" else []
     brings_back = "line " not in outcome and any(each.name in _BRINGING for each in after_it)
-    if others and _are_independent(found) or cleans_up_after(job, loss.command) or goes_on or brings_back:
+    sweep = bool(loss.command.context.loops) or others and _are_independent(found)
+    if sweep and reader.place is not None and "line " in outcome and in_shell:
+        leave = _after_sweep(job, loss, reader.place, after)
+    elif others and _are_independent(found) or cleans_up_after(job, loss.command) or goes_on or brings_back:
         leave = f"{after('|| rc=1')} and end with `{exit_with_kept(loss.command)}`"
         if others > _FEW and has_pipefail(job) and not loss.command.context.depth:
             leave = f"add `trap 'rc=1' ERR` {top} and end with `{exit_with_kept(loss.command)}`"
@@ -346,7 +370,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader:
         only = leave.startswith("add `set -e`")
         leave = f"add `set -eo pipefail` {top}" if only else f"add `set -o pipefail` {top}, and {leave}"
     if loss.how == "pipeline":
-        return _of_pipeline(job, found, loss, same, name, many, leave, top)
+        return _of_pipeline(job, found, loss, same, name, many, leave, top, reader)
     if loss.how == "overwritten":
         text = job.source.slice(loss.by).strip()
         happens = f"`{text}` in the loop keeps only the last iteration's status"
@@ -438,6 +462,15 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader:
     return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
 
 
+def _after_sweep(job: Job, loss: Loss, place: Span, after: Callable[[str], str]) -> str:
+    """The advice for runs that need no other, where a line after them takes all of them for done."""
+    if any(each.contains(place) for each in loss.command.context.loops):
+        return f"{after('|| { rc=1; continue; }')} and end with `{exit_with_kept(loss.command)}`"
+    kept = "${rc-}" if ":-" in exit_with_kept(loss.command) else "$rc"  # under `set -u`
+    check = f'[ -z "{kept}" ] || exit 1'
+    return f"{after('|| rc=1')} and add `{check}` above line {job.line(place.start)}"
+
+
 def _may_fail_too(job: Job, found: ExitStatuses, loss: Loss, last: Invocation) -> bool:
     """Whether the last command may fail, and the job with it, which an `exit $status` of the work would hide: it moves
     the results, or is work itself."""
@@ -489,7 +522,15 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
 
 
 def _of_pipeline(
-    job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], name: str, many: str, leave: str, top: str
+    job: Job,
+    found: ExitStatuses,
+    loss: Loss,
+    same: list[Loss],
+    name: str,
+    many: str,
+    leave: str,
+    top: str,
+    reader: Reader,
 ) -> tuple[str, Fix | None]:
     """The message and fix for a status lost in a pipeline; pipefail alone helps only where the status is used."""
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
@@ -505,6 +546,8 @@ def _of_pipeline(
     begin = f"a failure of {name}{many} is ignored: the pipeline returns the status of `{filter_name}`; "
     if any(each.how == "replaced" for each in same):  # which no pipeline loses
         begin = f"a failure of {name}{many} is ignored: {_last_line(job, found, same[-1])[-1]}; "
+    if reader.outcome.startswith("line "):
+        begin = f"if {name}{many} fails, {reader.outcome}; "
     if not found.risky and not _expects_failures(job):
         return begin + f"add `set -eo pipefail` {top}", None
     return begin + f"add `set -o pipefail` {top} and {leave.removeprefix('add ')}", None

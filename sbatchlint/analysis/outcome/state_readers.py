@@ -30,7 +30,7 @@ _CLAIM = Regex(
     rf"(?i)(?:-\w+ )*\W*{_STATE}\W*\Z|.*\b(?:state|status|result)\W{{1,4}}{_STATE}\b"
     r"|(?:.*[\s=:'\"])?(?:success|succeeded\b)"
 )
-_NOT_YET = Regex(r"(?i)\b(?:not|un|in|if)[ _-]?(?:success|complete|done|ok)|\bfail|\berror")
+NOT_YET = Regex(r"(?i)\b(?:not|un|in|if)[ _-]?(?:success|complete|done|ok)|\bfail|\berror")
 _SCRIPT = Regex(r".*\.(?:sh|bash|csh|sl|slurm|sbatch|batch|cmd|job|pbs)")
 _PRINTING = frozenset({"echo", "printf", "cat", "log", "date"})
 # Commands whose output is only a word or a date, not a result.
@@ -47,13 +47,13 @@ def marks_success(job: Job, command: Invocation) -> bool:
         made += created_paths(command)
     files = [path for path in made if not path.startswith("/dev/")]
     if any(_MARKER.fullmatch(path.rpartition("/")[2]) and path not in _awaited(job) for path in files):
-        return not _NOT_YET.search(" ".join(path.rpartition("/")[2] for path in files))
+        return not NOT_YET.search(" ".join(path.rpartition("/")[2] for path in files))
     if command.name in _PRINTING and not files or command.name in _MOVING:
         return False
     if any(map(_SCRIPT.fullmatch, files)):
         return False  # `echo "done" >> job.sh` ends a loop there
     written = " ".join(command.words[1:])
-    return _CLAIM.match(written) is not None and not _NOT_YET.search(written)
+    return _CLAIM.match(written) is not None and not NOT_YET.search(written)
 
 
 @once
@@ -98,9 +98,11 @@ def costs_work(job: Job, command: Invocation) -> bool:
 
 @once
 def told_by_mail(job: Job) -> Reader | None:
-    """The mail that tells how the job ended: at least that of END, FAIL or ALL, with no placeholder for an address."""
-    events = mail.events(_mail_type(job)).events
-    if _ENDINGS.isdisjoint(events) or find_placeholder("mail-user", job.request.value("mail-user") or "") is not None:
+    """The mail that tells how the job ended: FAIL's, or that of END or ALL to an address; not to a placeholder."""
+    events, address = mail.events(_mail_type(job)).events, job.request.value("mail-user")
+    if _ENDINGS.isdisjoint(events) or find_placeholder("mail-user", address or "") is not None:
+        return None
+    if not address and "FAIL" not in _mail_type(job).upper():
         return None
     setting = job.request.setting("mail-type")
     place = setting.span if setting is not None else None
@@ -158,7 +160,7 @@ def _after(job: Job, work: Invocation) -> Reader | None:
     continuing = _continuing(job)
     first = bisect_right(continuing, work.index, key=lambda each: each.index)
     for command in continuing[first : first + _FAR]:
-        if not depends_on_test(command, work) and not _ends_before(work, command):
+        if not depends_on_test(command, work) and not ends_before(work, command):
             submits = command.name == "sbatch"
             does = "submits a job" if submits else "marks the work as done"
             outcome = f"line {job.line(command.span.start)} still {does}"
@@ -166,7 +168,7 @@ def _after(job: Job, work: Invocation) -> Reader | None:
     return None
 
 
-def _ends_before(work: Invocation, command: Invocation) -> bool:
+def ends_before(work: Invocation, command: Invocation) -> bool:
     """Whether `set -e` ends the shell of both when the work fails."""
     ends = work.state.option("errexit") is True and not work.context.tested and not work.piped_to
     return ends and any(each is work.context.shell for each in command.context.shell.enclosing_shells())
