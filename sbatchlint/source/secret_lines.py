@@ -19,6 +19,7 @@ _IN_LIST = (
 )
 _OF_USER = r"(?<![\w.-])(?:proxy-)?user[ \t]*=[ \t]*\\?['\"]?(?!\d+:\d)[\w.@-]{1,80}:(?=[^\s'\"/$\\])"
 _TWO_WORDS = rf"(?:\s{{0,80}}{_QUOTED}[ \t]*,){{2}}\s{{0,80}}"
+_TAKING_USERS = ("connect", "database", "set_password")
 _TO_ROLE = r"\b(?:user|role)[ \t]+\S{1,80}[ \t]+(?:with[ \t]+)?(?:encrypted[ \t]+)?password[ \t]+(?=\\?['\"])"
 _OF_OPTION = r"\b(?:[^\n;|&\\]|\\.|\\\r?\n){0,300}?[ \t]"
 _OF_REDIS = rf"\bredis-cli{_OF_OPTION}AUTH[ \t]+(?:\w{{1,40}}[ \t]+(?=[^\s;|&<>-]))?(?=[^\s$])"
@@ -33,16 +34,30 @@ _ALONE = (
     r"(?m)^[ \t]*(?:password|passwd(?=.{0,400}[^a-z\s]))[ \t]+"
     r"(?P<value>[^\s'\"$#=:-][^\s'\"$]{3,400})[ \t]*$"
 )
+# What prints a password, alone or within quotes.
+_PRINTS = r"pass(?:w(?:or)?d|phrase)?[_-]?(?:command|cmd|eval)[ \t=]+"
+_FLAGS = r"(?:echo|printf)[ \t]+(?:-[neE]{1,3}[ \t]+|\\?['\"]?%[sb](?:\\+n)?\\?['\"]?[ \t]+){0,3}"
+_OF_PRINTING = (
+    rf"{_PRINTS}{_FLAGS}(?=[^\s$])",
+    rf"{_PRINTS}'{_FLAGS}(?P<value>[^\s'$][^'\n]{{0,400}})(?=')",
+    rf"{_PRINTS}\"{_FLAGS}(?P<value>[^\s\"$](?:\\.|[^\"\\\n]){{0,400}})(?=\")",
+)
+# A block of lines, which are all more indented than its name.
+_BLOCK = (
+    r"^(?P<out>[ \t]*)(?:-[ \t]+)?['\"]?[\w.-]{0,60}%s['\"]?[ \t]*:[ \t]*[|>][+-]?[0-9]?[ \t]*\r?\n"
+    r"(?P<value>(?P=out)[ \t]+[^\s][^\n]{0,1000}(?:\n(?P=out)[ \t]+[^\s][^\n]{0,1000}){0,60})"
+)
 _OF_DIALOGUE = r"p?ass(?:word|wd|phrase)\b[^\n;{]{0,40}\{[ \t]*send[ \t]+(?:--[ \t]+)?(?=\\?[\"'])"
 PLACES_OF_LINES = tuple(
     (sign, Regex(pattern, re.IGNORECASE if fold else 0))
     for sign, pattern, fold in (
         *((name, f"(?m){name}{_BELOW}", True) for name in _NAMES),
+        *((name, f"(?m){_BLOCK % name}", True) for name in _NAMES),
         *((f"{name}s", f"{name}s{_OF_LIST}{{{before}}}{_IN_LIST}", True) for name in _LISTED for before in range(3)),
         ("user", _OF_USER, False),
         ("<<<", _OF_LOOP, True),
         ("send", _OF_DIALOGUE, True),
-        *((f"{verb}(", rf"\b{verb}\({_TWO_WORDS}(?=\\?['\"])", False) for verb in ("connect", "set_password")),
+        *((f"{verb}(", rf"\b{verb}\({_TWO_WORDS}(?=\\?['\"])", False) for verb in _TAKING_USERS),
         ("password", _TO_ROLE, True),
         ("password", r"\bpassword[ \t]*\([ \t]*(?=\\?['\"][^\s'\"]{3})", True),
         ("passw", _ALONE, False),
@@ -56,7 +71,7 @@ PLACES_OF_LINES = tuple(
         ("influx", rf"\binflux{_OF_OPTION}(?:-t|--token)[ \t=]*(?=[^\s$])", False),
         ("refresh-token", r"\bactivate-refresh-token[ \t]+\S{1,80}[ \t]+(?=[^\s$])", False),
         ("config host add", _OF_MINIO, False),
-        ("pass", r"pass(?:w(?:or)?d)?[_-]?(?:command|cmd|eval)[ \t=]+['\"]?(?:echo|printf)[ \t]+(?=[^\s$])", True),
+        *(("pass", pattern, True) for pattern in _OF_PRINTING),
         ("env{", rf"\$ENV\{{\\?['\"]?\w{{0,60}}{_NAME}\\?['\"]?\}}[ \t]*=[ \t]*(?=\\?['\"])", True),
         ("rar", rf"\brar{_OF_OPTION}-hp(?=[^\s$-])", False),
         ("authz=", r"[?&]authz=(?:Bearer(?:%20|\+))?(?=[^\s$&])", False),

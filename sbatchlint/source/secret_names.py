@@ -7,7 +7,7 @@ from sbatchlint.source.regex import Regex
 
 _SERVICES = (
     "WANDB|HF|HUGGING_?FACE|OPENAI|ANTHROPIC|GEMINI|COHERE|MISTRAL|REPLICATE|TOGETHER|COMET|NEPTUNE|NGC|AZURE|AWS|S3"
-    "|GITHUB|GITLAB|STORAGE|ACCOUNT|ENCRYPTION|SIGNING|LICENSE|MASTER|CONSUMER|DEPLOY|SUBSCRIPTION"
+    "|GITHUB|GITLAB|STORAGE|ACCOUNT|ENCRYPTION|SIGNING|LICENSE|MASTER|CONSUMER|DEPLOY|SUBSCRIPTION|FERNET|ADMIN"
 )
 # Words run together count as those with underscores between them.
 NAMES = Regex(
@@ -57,7 +57,7 @@ MORE_NAMES = Regex(
     r"\w*(?:password|passwd|passphrase|secret|api_?key|access_?token|auth_?token|account_?key|accesskey|private_?key)"
     r"|\w*(?:pass_?code|pswd|passwrd|passwort|kennwort|motdepasse|mot_de_passe|contrasen?a|senha|wachtwoord|parola)"
     r"|(?:secret|api|access)_?keys|(?:\w+_)?(?:passwords|secrets)"
-    r"|\w*pass|\w*pwd|(?:\w+_)?kaggle_key|(?:\w+_)?o?auth|\w+_dsn|private_token|\w+_pat",
+    r"|\w*pass|\w*pwd|(?:\w+_)?kaggle_key|(?:\w+_)?o?auth|\w+_dsn|private_token|\w+_pat|\w*(?:bind|root)_?pw|(?:\w+_)?psk",
     re.IGNORECASE,
 )
 # Words that end like a name of these, and mean something else.
@@ -69,7 +69,7 @@ _OTHER_WORDS = Regex(
 # Names of which only what was drawn may be a secret: the key of some service, and none that is public or sorts.
 KEY_NAMES = Regex(
     r"(?!\w*(?:PUBLIC|PUB|CACHE|SORT|PRIMARY|FOREIGN|HOST|GROUP|PARTITION)_?KEY)\w*KEY"
-    r"|(?:\w+_)?(?:COOKIE|SESSION_?ID|HMAC|(?:ACCESS|AUTH)_?CODE|PAT|DSN)",
+    r"|(?:\w+_)?(?:COOKIE|SESSION_?ID|HMAC|SIGNATURE)|\w+_(?:SAS|SIG)|(?:\w+_)?(?:(?:ACCESS|AUTH|RECOVERY|BACKUP|OTP|MFA)_?CODE|PAT|DSN|SECRET_?ID|(?:OTP|MFA)_?SEED)",
     re.IGNORECASE,
 )
 # How one logs in, where `--auth` and `REDIS_AUTH` may as well have what one logs in with.

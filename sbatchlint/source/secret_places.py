@@ -8,12 +8,11 @@ from sbatchlint.source.secret_addresses import NO_PASSWORD
 # Where a secret is given without a name of its own: a sign, which the text has in small letters, and what precedes it.
 _OPTION = r"(?:[^\n;|&\\]|\\.|\\\r?\n){0,300}?[ \t\"',]"
 _SCHEME = r"(?:(?:bearer|basic|token|apikey|key|digest)[ \t]+)?"
-_OF_CURL = (
-    rf"\bcurl{_OPTION}(?:-[fsSLkvgiIjlnNpqaBGOR#0-6]{{0,9}}[uU]|--user|--proxy-user)[ \t=]*['\"]?[^\s:'\"]+:(?=\S)"
-)
+_USER_OF_CURL = rf"\bcurl{_OPTION}(?:-[fsSLkvgiIjlnNpqaBGOR#0-6]{{0,9}}[uU]|--user|--proxy-user)[ \t=]*"
+_OF_CURL = rf"{_USER_OF_CURL}['\"]?[^\s:'\"]+:(?=\S)"
 # A token in the place of a user's name, which has no password.
 _LONE = rf"['\"]?(?!(?:anonymous|ftp|user\w*):)(?P<value>[^\s:'\"$@/]{{4,400}}):(?:{NO_PASSWORD})?(?=['\"\s]|\Z)"
-_LONE_OF_CURL = rf"\bcurl{_OPTION}(?:-[fsSLkvgiIjlnNpqaBGOR#0-6]{{0,9}}[uU]|--user|--proxy-user)[ \t=]*{_LONE}"
+_LONE_OF_CURL = rf"{_USER_OF_CURL}{_LONE}"
 # What reads a secret from its standard input.
 _READING = (
     r"(?:stdin\b|\bvncpasswd\b|\biinit\b|\bsu[ \t]+(?:-[ \t]|-c|\w)"
@@ -44,6 +43,10 @@ _HERE_TO_FILE = (
     r"<<-?[ \t]*['\"\\]?\w{1,40}['\"]?[ \t]*(?:>[^\n<>]{1,80})?\r?\n"
     r"[ \t]*(?P<value>[^\s$<>]{4,400})[ \t]*\r?\n[ \t]*\w{1,40}[ \t]*(?:\r?\n|\Z)"
 )
+# The same for what reads it, with the mark of the heredoc before or after it on the line.
+_HERE = r"\r?\n[ \t]*(?P<value>[^\s$<>]{4,400})[ \t]*\r?\n[ \t]*\w{1,40}[ \t]*(?:\r?\n|\Z)"
+_TO_READING = rf"<<-?[ \t]*['\"\\]?\w{{1,40}}['\"]?[ \t]*\|[^\n<>]{{0,200}}?{_READING}[^\n<>]{{0,100}}{_HERE}"
+_READING_HERE = rf"{_READING}[^\n<>]{{0,100}}<<-?[ \t]*['\"\\]?\w{{1,40}}['\"]?[ \t]*{_HERE}"
 _READ = (
     r"\bread\b[^\n;|&<]{0,80}?[ \t]\w{0,60}(?:TOKEN|KEY|SECRET|PASS(?:W(?:OR)?D|PHRASE)?|PWD|CREDENTIALS?)[ \t]*"
     r"<<-?[ \t]*['\"\\]?\w{1,40}['\"]?[ \t]*\r?\n[ \t]*(?P<value>[^\s$<>]{4,400})[ \t]*\r?\n"
@@ -87,8 +90,16 @@ _OF_VERB = (
 )
 # A login that takes nothing but a secret; in a sentence words follow it.
 _ALONE = r"(?=['\"][^\s'\"$]{4}|(?=[^\s'\"$;|&<>#)=]{4})[^\s'\"$;|&<>#)=]{0,400}[0-9^!@%+_-])(?=\S)(?!-|\w+=)"
-_OF_WANDB = rf"\bwandb[ \t]+login(?:[ \t]+--[\w-]+(?:=\S+)?)*[ \t]+{_ALONE}"
+_OF_WANDB = (
+    r"\bwandb[ \t]+login(?:[ \t]+(?:--(?:host|entity|base-url)[ \t]+[^\s-]\S*|--[\w-]+(?:=\S+)?))*"
+    rf"[ \t]+{_ALONE}"
+)
 _OF_KAGGLE = r"\"username\\?\"[ \t]*:[ \t]*\\?\"[^\"\n]{1,80}\"[ \t]*,\s*\\?\"key\\?\"[ \t]*:[ \t]*(?=\\?\")"
+# Between the words of a .netrc, which may be written with escapes.
+_BLANK = r"(?:[ \t\r\n]|\\[nt]){1,80}"
+_OF_NETRC = rf"{_BLANK}(?:login|user|account){_BLANK}\\?[^\s'\"\\]{{1,200}}"
+_OF_MACHINE = rf"\bmachine{_BLANK}[^\s'\"\\]{{1,200}}"
+_PASSWORD_OF_NETRC = rf"{_BLANK}password{_BLANK}['\"]?(?P<value>[^\s'\"\\]{{1,400}})"
 # What sed and perl put in the place of a name, or on its lines.
 _NAME_IN_PATTERN = (
     r"(?:(?<![A-Za-z])|(?<=api))(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|pwd|credentials?)(?![A-Za-z])"
@@ -137,6 +148,8 @@ PLACES = tuple(
         ("zip", rf"\b(?:un)?zip{_OPTION}-[a-zA-Z]{{0,6}}P[ \t]*(?=\S)", False),
         ("ipmitool", rf"\bipmitool{_OPTION}-P[ \t]*(?=\S)", False),
         ("curl", _OF_CURL, False),
+        ("curl", rf"{_USER_OF_CURL}'[^\s:'\"]+:(?P<value>[^\s'$][^'\n$]{{0,400}})(?=')", False),
+        ("curl", rf"{_USER_OF_CURL}\"[^\s:'\"]+:(?P<value>[^\s\"$\\][^\"\n$\\]{{0,400}})(?=\")", False),
         ("curl", rf"\bcurl{_OPTION}(?:-b|--cookie)[ \t=]*['\"]?[\w.-]{{1,80}}=(?=\S)", False),
         ("curl", _LONE_OF_CURL, False),
         ("http", rf"\bhttps?[ \t][^\n;|&]{{0,200}}?(?:-a|--auth)[ \t=]*{_LONE}", False),
@@ -206,11 +219,19 @@ PLACES = tuple(
         ("login(", r"\blogin\([ \t]*(?:(?:api_)?(?:key|token)[ \t]*=[ \t]*)?(?=\\?['\"])", False),
         ("login(", rf"\blogin\([ \t]*(?:\w{{1,20}}[ \t]*=[ \t]*)?{_USER_AND}", False),
         ("auth", rf"(?:\bauth[ \t]*=[ \t]*|BasicAuth|DigestAuth)\([ \t]*{_USER_AND}", True),
-        ("login", r"\bmachine[ \t]+\S+[ \t\n]+login[ \t]+\S+[ \t\n]+password[ \t]+", False),
+        ("machine", rf"{_OF_MACHINE}(?:{_OF_NETRC}){{1,3}}{_PASSWORD_OF_NETRC}", False),
+        ("machine", rf"{_OF_MACHINE}{_PASSWORD_OF_NETRC}(?={_OF_NETRC})", False),
+        ("default", rf"\bdefault(?:{_OF_NETRC}){{1,3}}{_PASSWORD_OF_NETRC}", False),
         ("<<<", rf"{_READING}[^\n;|&<]{{0,200}}<<<[ \t]*(?=\S)", False),
         ("<<<", rf"<<<[ \t]*(?={_ONE_WORD}[ \t]*>>?[ \t]*{_FILE_OF_SECRET})", True),
         ("<<", _HERE_TO_FILE, True),
         ("<<", _READ, True),
+        ("<<", _TO_READING, False),
+        ("<<", _READING_HERE, False),
+        ("cargo", rf"\bcargo[ \t]+login[ \t]+(?:--[\w=-]+[ \t]+)*{_ALONE}", False),
+        ("conda token", rf"\bconda[ \t]+token[ \t]+set[ \t]+{_ALONE}", False),
+        ("anaconda", rf"(?<![\w/-])anaconda(?=[ \t]){_OPTION}(?:-t|--token)[ \t=]+(?=\S)", False),
+        *((program, rf"\b{program}{_OPTION}-P[ \t]*(?=\S)", False) for program in ("mosquitto_pub", "bcp")),
         ("|", _PRINTED + _PIPED, False),
         ("base64", rf"{_PRINTED}['\"]?[\w.@-]{{1,80}}:{_TO_BASE64}", False),
         ("base64", r"\bbase64(?:[ \t]+-w[ \t]*\d+)?[ \t]*<<<[ \t]*['\"]?[\w.@-]{1,80}:(?=[^\s'\"])", False),
@@ -229,6 +250,6 @@ PLACES = tuple(
         ("x-amz-", r"x-amz-(?:signature|credential|security-token)=", True),
         ('"key"', r"\"key\"[ \t]*:[ \t]*(?=\"[a-f0-9]{32}\")", False),
         ("username", _OF_KAGGLE, False),
-        ('"auth"', r"\"auth\"[ \t]*:[ \t]*(?=\"[\w+/=]{8})", False),
+        ('"auth"', r"\"auth\"\s{0,80}:\s{0,80}(?=\"(?:[\w+/=]{8}|[\w+/]{2}[\w+/=]{2}\"))", False),
     )
 )  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.secret_restatements import decoded
 
 # So many characters each value of a script has that is looked for elsewhere, unless it is a short one of these: any
 # other stands in texts by chance.
@@ -37,7 +38,18 @@ def _by_beginning(values: tuple[str, ...]) -> dict[str, dict[int, dict[str, list
 
 
 def known(string: str, values: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Where a text has one of these values, or what is left of it where it was cut short."""
+    """Where a text has one of these values, as it is or as an address, HTML, JSON or a shell spells it."""
+    yield from _as_written(string, values)
+    other = decoded(string) if values else None
+    if other is not None:
+        yield from other.original(_as_written(other.text, values))
+        again = decoded(other.text)
+        if again is not None:
+            yield from other.original(again.original(_as_written(again.text, values)))
+
+
+def _as_written(string: str, values: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Where a text has one of these values as it is, or what is left of it where it was cut short."""
     yield from _short(string, _short_ones(values))
     beginnings = _by_beginning(values)
     starts = range(len(string) - LEAST + 1)

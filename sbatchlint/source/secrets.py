@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_addresses import LONG_USER, in_addresses
+from sbatchlint.source.secret_fields import fields
 from sbatchlint.source.secret_forms import LOOSE_TOKENS, TOKENS
 from sbatchlint.source.secret_hooks import in_hooks
 from sbatchlint.source.secret_keys import private_keys
@@ -31,8 +32,9 @@ from sbatchlint.source.secret_names import (
     words_of_name,
 )
 from sbatchlint.source.secret_places import PLACES
-from sbatchlint.source.secret_restatements import restated, unquoted
+from sbatchlint.source.secret_restatements import addresses_decoded, readings, restated, unquoted
 from sbatchlint.source.secret_values import ENOUGH, SHORT, UNLIKE_WORDS, is_looked_for, known
+from sbatchlint.source.secret_words import to_end_of_line, to_end_of_word, value_at
 from sbatchlint.source.text import Source, Span
 
 COVER = "*"
@@ -50,12 +52,14 @@ _KIND = (
 )
 _END_OF_NAME = Regex(
     r"(?:token|keys?|secrets?|pass(?:w(?:or)?ds?|phrase|[_-]?code|wrd|wort)?|credentials?|jwt|pat|pw|p?s?wd|auth|dsn|cookie"
-    r"|session[_-]?id|hmac|(?:access|auth)[_-]?code|kennwort|mot[_-]?de[_-]?passe|contrasen?a|senha|wachtwoord|parola)"
+    r"|session[_-]?id|hmac|signature|(?<=[_-])s(?:as|ig)|(?:access|auth|recovery|backup|otp|mfa)[_-]?code"
+    r"|secret[_-]?id|(?:otp|mfa)[_-]?seed|psk|kennwort|mot[_-]?de[_-]?passe|contrasen?a|senha|wachtwoord|parola)"
     rf"(?:[_-]?[0-9]{{1,2}}|[_.-]?(?:{_KIND}))?(?=['\"\\\s=:+\]\[,<>}}*`|])"
 )
 _IN_NAMES = (
     *("token", "key", "secret", "pass", "credential", "jwt", "pat", "pw", "wd", "auth", "dsn", "cookie", "session"),
-    *("hmac", "code", "kennwort", "contrase", "senha", "wachtwoord", "parola"),
+    *("hmac", "signature", "sas", "sig", "code", "seed", "psk"),
+    *("kennwort", "contrase", "senha", "wachtwoord", "parola"),
 )
 # What is set to such a name, or follows such an option.
 _VALUE = r"[A-Za-z0-9+/_.=~-]"
@@ -166,7 +170,11 @@ def _entropy(string: str) -> float:
 
 # What is not a pattern, where a name may mean a personal access token as well.
 _DRAWN = Regex(r"(?=.{0,40}[0-9])(?=.{0,40}[A-Za-z])[\w.-]{20,}")
-_PASSWORDS = Regex(r"\w*(?:password|passwd|passphrase|\wpass|pwd?)", re.IGNORECASE)
+_PASSWORDS = Regex(
+    # a variable in capitals for a secret has it; a setting or an option may as well name one, or a file of it
+    r"(?i:\w*(?:password|passwd|passphrase|\wpass|pwd?))"
+    r"|(?!\w*(?:PULL|TLS|DOCKER|K8S|KUBE|REGISTRY)_SECRET)(?:[A-Z0-9]+_)+SECRET|(?:[A-Z0-9]+_)*SECRET_KEY"
+)
 _LONG_WORD = Regex(r"[_-][A-Za-z0-9]{20}")
 _NUMBER = Regex(r"[0-9]{1,5}|[0-9]*\.[0-9]+(?:e-?[0-9]+)?")
 # A word that begins like that of a service, and of which a part is drawn.
@@ -189,10 +197,10 @@ _SIGN = Regex(
     r"(?::[ \t]*(?:(?:[A-Za-z_][\w.]{0,40}\.)?(?:Optional\[)?(?:str|String|SecretStr|bytes)\b[\w\[\]| \t]{0,30}="
     r"(?:[ \t]*[Ff]ield\((?:default=)?)?|[ \t]+invalid [\w ]{0,40}(?:value|choice):(?=[ \t]))"
     r"|:[-=]|={1,3}|=>|\+=|:(?![/:?+]))"
-    r"[ \t]*(?:\((?:[ \t]*\r?\n[ \t]*)?)?(?:(?:&[\w-]{1,40}|!!?[A-Za-z][\w/:.-]{0,40})[ \t]+)?(?=[^\s=~])"
+    r"[ \t]*(?:\((?:[ \t]*\r?\n[ \t]*)?)?(?:(?:&[\w-]{1,40}|!!?[A-Za-z][\w/:.-]{0,40})[ \t]+)?(?=[^\s=~]|~\w)"
     r"|\\?['\"],[^\n()]{0,200}?\bdefault[ \t]*=[ \t]*(?=\\?['\"])"
     r"|\\?['\"]?,?[ \t]*(?:\r?\n[ \t]*)?\\?['\"]?value\\?['\"]?[ \t]*:[ \t]*(?=\S)"
-    r"|\\?['\"],[ \t]*(?=\\?['\"])|[ \t]*<<<[ \t]*|\\?['\"]>(?=[^\s<>])"
+    r"|\\?['\"],[ \t]*(?=\\?['\"])|[ \t]*<-[ \t]*(?=['\"])|[ \t]*<<<[ \t]*|\\?['\"]>(?=[^\s<>])"
     r"|(?:['\"][ \t]+value[ \t]*=|</\w+>\s*<(?:value|string)>"
     r"|['\"]?[ \t]+--(?:value|secret-string|body)[ \t=])[ \t]*(?=\S)"
     r"|[ \t]+(?:\\\r?\n[ \t]*)?"
@@ -219,13 +227,6 @@ _PRINTED = Regex(
     r"|['\"]?(?:\$\(|`)[ \t]*(?:(?:echo|printf)[ \t]+(?:(?:--?[neE]*|['\"]?%[sb](?:\\+n)?['\"]?)[ \t]+)*"
     r"|(?:cat|base64|xxd|rev|tr)\b[^\n<)`]{0,80}<<<[ \t]*)(?=\S)"
 )
-_QUOTED = Regex(
-    r"(?:\$|[fFrRbBuU]{1,2}(?=\\?['\"]))?(?P<quote>\\?['\"])(?P<value>(?:\\[^'\"\n]|(?!(?P=quote))[^\n\\])+)(?P=quote)"
-)
-_BARE = Regex(
-    r"(?:['\"]{1,2}(?=['\"][^\s'\"()\]},;]))?['\"]?(?P<value>(?:\$\{[^}\n]{0,200}\}|\$\([^)\n]{0,200}\)|[^\s'\"`;&|<>(){},\\]|\\[^nrt\s'\"]|,(?!\s|[A-Z_]+\b|\w+=))+)"
-)
-_OF_SETTING = Regex(r"(?:'{3}|\"{3})?(?P<value>[^\s'\"`<>{}]+?)(?=[,;]?(?:\s|['\"`<>{}]|\Z))")
 # A substitution of sed before its replacement; words after which a name and its value follow; a format before a value.
 _SUBSTITUTION = Regex(r"\bs/(?:\\.|[^/\\\n])*/\Z")
 _BEFORE_VALUE = Regex(
@@ -239,20 +240,24 @@ _SETS = Regex(r"(?<![\w-])(?:--?)?(?:set|put|config|modify|nmcli)(?![\w-])[^\n;|
 _SAYS = Regex(r"[^\n]{0,200}(?:\b(?:echo|printf|print)\b|#)")
 _END_OF_COMMAND = Regex(r"['\"]{0,2}[ \t]*(?:[;|&)\r\n]|\Z)")
 _IS = Regex(r"[ \t]+(?:(?:is|was)[ \t:]+(?=\S)|(?=['\"]))")
-_ENCODED = Regex("%([0-9A-Fa-f]{2})")
 _PASSPHRASE = Regex(r"\w*passphrase", re.IGNORECASE)
 _REST_OF_LINE = Regex(r"(?P<value>[^\s'\"$#|>][^\n'\"#$]{0,400}?)(?=[ \t]*(?:['\"#\r\n$]|\Z))")
 _AFTER_FORMAT = Regex(r"(?:(?:'[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]*)[ \t]+)?")
 # What a value is that is written elsewhere, or is to be filled in.
 _ELSEWHERE = Regex(
-    r"\\?\$(?:\{[^}\n]{0,200}\}|\([^)\n]{0,200}\)?|[0-9]|(?![0-9])\w+|[@*?#!-])|`[^`\n]{0,200}`?|<[^>\n]{0,200}>|\{\{.{0,200}?\}\}|\{[\w.]{0,80}\}|%\(?\w{1,80}\)?[a-z%]?|@\w{1,80}@"
+    r"\\?\$(?:\{[^}\n]{0,200}\}|\([^)\n]{0,200}\)?|[0-9]|(?![0-9])\w+|[@*?#!-])|`[^`\n]{0,200}`?|<[^>\n]{0,200}>|\{\{.{0,200}?\}\}|\{[\w.]{0,80}\}|%\(\w{1,80}\)[a-z]?|%\w{2,80}%(?!\w)"
+    r"|%[0-9]{0,3}[A-Za-z_](?![0-9A-Za-z])|%[a-z_]{1,80}(?![0-9A-Za-z])|@\w{1,80}@"
 )
 _NO_VALUE = Regex(
-    r"(?i)[~@].*|-.*|\.{1,3}(?:/.*)?|none|null|false|true|auto|yes|no|empty|.*(?:your|example|changeme|\*\*\*|x{5}).*|(?:.*[\W_])?xxx+(?:[\W_].*)?"
+    r"(?i)~(?:[a-z][\w.-]{0,40})?(?:/.*)?|@.*|-.*|\.{1,3}(?:/.*)?|[|>][+-]?[0-9]?|none|null|false|true|auto|yes|no|empty|.*(?:your|example|changeme|\*\*\*|x{5}).*|(?:.*[\W_])?xxx+(?:[\W_].*)?"
     r"|(?:os|config|args|self|cfg|opts|options|params|settings|env)\.\w.*|\w+(?:\.\w+)*[(\[].*"
 )
+# What begins like an option, a folder or a file, and has a part that nobody gives one of these as its name.
+_LED = Regex(r"[-~@]{1,5}(?:%[0-9A-Fa-f]{2}|[ ])*(?P<rest>[^\s/].*)")
+_OPTION = Regex(r"-{1,2}(?:[A-Za-z]|[A-Za-z][a-z-]*[0-9]{0,3}(?:=.*)?|[0-9.]+)|-+")
 # `docker build --secret id=npmrc,src=f` names where the secret is.
 _OF_BUILD = Regex(r"--secret[ \t=]['\"]?(?:id|type)=[\w.-]+\Z")
+_KEY_OF_AWS = Regex(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/]{40}")
 _PATH = Regex(r"\.{0,2}/.*|[\w.-]+(?:/[\w.-]+)*/?")
 # The name of a file that has a secret, or is written to; `--pwd` is a folder as well, and `--auth` a way to log in.
 _FILE = Regex(
@@ -260,6 +265,7 @@ _FILE = Regex(
     r"|id_(?:rsa|dsa|ecdsa|ed25519)"
 )
 _BARE_NAME = Regex(r"(?i)o?auth|pwd")
+_SIGNATURE = Regex(r"(?i)(?:\w+_)?(?:s(?:as|ig)|signature)")
 _WIDTH = Regex(r"(?i)pw")  # or the width of a patch
 _FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
 _MIXED_CASE = Regex("[a-z][A-Z].*[a-z]")
@@ -279,7 +285,7 @@ def _spans(string: str) -> list[tuple[int, int]]:
 def _found(string: str) -> list[tuple[int, int]]:
     """The same as each sign tells it."""
     found = _found_as_written(string)
-    for other in (restated(string), unquoted(string)):
+    for other in (restated(string), unquoted(string), addresses_decoded(string)):
         if other is not None:
             found = [*found, *other.original(_found_as_written(other.text))]
     return found
@@ -304,9 +310,17 @@ def _found_as_written(string: str) -> list[tuple[int, int]]:
         for match in pattern.finditer(string) if sign in lowered else ():
             value = _value_after(match) if match.end() >= done else None
             done = value[1][1] if value is not None and len(value[0]) > _LONG else done
-            if value is not None and not _is_elsewhere(value[0]) and _NO_VALUE.fullmatch(value[0]) is None:
-                found.append(value[1])
+            if value is not None and not _is_elsewhere(value[0]) and not _is_none(value[0]):
+                is_named = "value" in match.re.groupindex
+                found.append(value[1] if is_named else to_end_of_word(string, value[1]))
     found += _named(string)
+    for field in fields(string):
+        name = _name_of(field.name)
+        if field.is_form:
+            is_one = name is not None and _may_be_secret(name, field.value, field.span, string)
+        else:
+            is_one = not _is_elsewhere(field.value) and not _is_none(field.value)
+        found += [field.span] if is_one else []
     found += _given_to_functions(string)
     return found
 
@@ -352,7 +366,7 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
         printed = _PRINTED.match(string, at)
         at = at if printed is None else printed.end()
         at += string[at : at + 1] == "`" and sign[0].strip(" \t")[:1] in ("*", "`", "|")  # code of Markdown
-        given = _value(string, at, written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())
+        given = value_at(string, at, written[:1] != "-" and sign[0][-1:] in " \t" and not sign[0].isspace())
         if sign[0].strip() == ":" and given is not None and _PASSPHRASE.fullmatch(name) is not None:
             words = _REST_OF_LINE.match(string, at)
             given = given if words is None else (words["value"], words.span("value"))
@@ -360,8 +374,12 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
             value = given[0].partition("/")[0]
             given = (value, (given[1][0], given[1][0] + len(value))) if value else None
         if given is not None and _may_be_secret(name, *given, string):
-            done = given[1][1]
-            yield given[1]
+            whole = to_end_of_word(string, given[1])
+            line = before[before.rfind("\n") + 1 :].strip(" \t-")
+            if not line and sign[0].strip() in (":", "=") and sign[0][-1:] in " \t":
+                whole = to_end_of_line(string, whole)
+            done = whole[1]
+            yield whole
         elif given is not None and len(given[0]) > _LONG:
             done = given[1][1]  # no value is read again and again
 
@@ -374,7 +392,7 @@ def _said(string: str, written: str, before: str, end: int, at: int) -> Iterator
     said = None if is_set else _IS.match(string, end)
     if name is None or not is_set and said is None:
         return
-    given = _value(string, at if said is None else said.end())
+    given = value_at(string, at if said is None else said.end())
     if given is None or not _may_be_secret(name, *given, string):
         return
     found = _END_OF_COMMAND.match(string, given[1][1]) if is_set else UNLIKE_WORDS.fullmatch(given[0])
@@ -396,7 +414,7 @@ def _given_to_functions(string: str) -> Iterator[tuple[int, int]]:
         names, at = wanted.get(call["function"], {}), call.end()
         for number in range(1, max(names, default=0) + 1):
             blanks = _BLANKS.match(string, at)
-            word = _value(string, at if blanks is None else blanks.end())
+            word = value_at(string, at if blanks is None else blanks.end())
             if word is None:
                 break
             if number in names and _may_be_secret(names[number], *word, string):
@@ -448,17 +466,11 @@ def _value_after(match: re.Match[str]) -> tuple[str, tuple[int, int]] | None:
     """The value of a place: what the pattern itself names so, or else what follows it."""
     if "value" in match.re.groupindex:
         return match["value"], match.span("value")
-    return _value(match.string, match.end())
-
-
-def _value(string: str, at: int, of_setting: bool = False) -> tuple[str, tuple[int, int]] | None:
-    """The value that begins at a place, without its quotes, and where it is."""
-    match = _QUOTED.match(string, at) or (_OF_SETTING if of_setting else _BARE).match(string, at)
-    return None if match is None else (match["value"], match.span("value"))
+    return value_at(match.string, match.end())
 
 
 def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) -> bool:
-    if _is_elsewhere(value) or _NO_VALUE.fullmatch(value) is not None or value.startswith((".*", ".+", "[^")):
+    if _is_elsewhere(value) or _is_none(value) or value.startswith((".*", ".+", "[^")):
         return False
     if name[-4:].lower() == "_pat" and NAMES.fullmatch(name) is None and _DRAWN.fullmatch(value) is None:
         return False
@@ -466,13 +478,16 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
         return False
     if name[-4:].lower() == "auth" and METHODS.fullmatch(value) is not None:
         return False
-    is_bare = _BARE_NAME.fullmatch(name) is not None
+    in_query = string[max(span[0] - len(name) - 2, 0) : span[0] - len(name) - 1] in ("?", "&")
+    is_bare = not in_query and _BARE_NAME.fullmatch(name) is not None
     if (is_bare or _PASSWORDS.fullmatch(name) is None) and _FILE.fullmatch(value) is not None:
         return False
     if is_bare and UNLIKE_WORDS.fullmatch(value) is None:
         return False
     if not (NAMES.fullmatch(name) or MORE_NAMES.fullmatch(name)) and KEY_NAMES.fullmatch(name) is not None:
-        longest = max(re.split(r"[-_.:]", value), key=len)
+        longest = max(re.split(r"[-_.:%]", value), key=len)
+        if _SIGNATURE.fullmatch(name) is not None and re.search(r"%[23][BDFbdf]|.{8}=\Z", value) is not None:
+            return True
         return _UUID.search(value) is not None or any(len(each) >= 16 and _is_random(each) for each in (value, longest))
     if not NAMES.fullmatch(name) and name[-5:-4].isalpha() and _NUMBER.fullmatch(value) is not None:
         return False  # `HIGHPASS=0.001`
@@ -483,6 +498,8 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
         return False
     if "/" in value and value[0] == "$" and _PATH.fullmatch(_ELSEWHERE.sub("", value)) is not None:
         return False
+    if value[0] == "/" and _is_no_folder(value):
+        return True
     if "/" in value and (value[0] == "/" or _PATH.fullmatch(value) is not None and not _is_mixed(value)):
         return False
     # a sentence of a comment, as in `password: ask ada`
@@ -490,6 +507,23 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
         r"[ \t]+[A-Za-z]{2}", string[span[1] : span[1] + 9]
     )
     return not (is_prose and value.isalpha() and string[: span[0]].rstrip()[-1:] == ":")
+
+
+def _is_none(value: str) -> bool:
+    """Whether a text says that there is no value or names where it is, and is not a secret that merely begins so."""
+    if _NO_VALUE.fullmatch(value) is None:
+        return False
+    led = _LED.fullmatch(value)
+    if led is None or _OPTION.fullmatch(value) is not None or _FILLED_IN_LATER.search(value) is not None:
+        return True
+    return value.startswith("--BEGIN") or not _is_mixed(led["rest"].rpartition("=")[2] or led["rest"])
+
+
+def _is_no_folder(value: str) -> bool:
+    """Whether a value that begins with a slash was drawn."""
+    if "/" not in value[1:] and "." not in value:
+        return _is_mixed(value)
+    return _KEY_OF_AWS.fullmatch(value) is not None and _entropy(value) > 4.2
 
 
 def _is_mixed(value: str) -> bool:
@@ -515,20 +549,11 @@ def values_in(string: str) -> tuple[str, ...]:
     # lines of a key, and parts of what messages shorten like a path
     values |= {string[start:end] for key in private_keys(string) for start, end in key.lines if end - start >= ENOUGH}
     values |= {part for each in values if "/" in each for part in each.split("/") if _DRAWN_PART.fullmatch(part)}
-    values |= {_decoded(each) for each in values if "%" in each}
+    # in the forms in which programs read them, and forms of web pages write blanks
+    values |= {reading for each in values for reading in readings(each)}
+    values |= {each.replace(" ", "+") for each in values if " " in each}
+    values |= {line.strip() for each in values if "\n" in each for line in each.split("\n")}
     return tuple(sorted(filter(is_looked_for, values), key=len, reverse=True))
-
-
-def _decoded(value: str) -> str:
-    """A value as a program sees it that reads an address: `%40` is `@`."""
-    parts = _ENCODED.split(value)
-    whole = "".join(
-        [bytes.fromhex(each).decode("latin-1") if number % 2 else each for number, each in enumerate(parts)]
-    )
-    try:
-        return whole.encode("latin-1").decode()
-    except UnicodeError:
-        return whole
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
