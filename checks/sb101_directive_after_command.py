@@ -7,8 +7,8 @@ site, and without any message: too little memory, the wrong partition, one hour 
 A warning where only mail, a name or the name of a log is lost, or the lines contradict directives that are read. Only
 advice where the job has what they set anyway, and where each `sbatch` in the script sets the options itself. Below the
 last command of the script, where nothing follows but comments, lines are often kept for another time: that is advice
-where lines above set the same options, and a warning otherwise. Where most of the lines have other values above, as in
-two scripts put together, the finding names the others.
+where lines above set the same options or sbatch would refuse them as they are, and a warning otherwise. Where most of
+the lines have other values above, as in two scripts put together, the finding names the others.
 
 Where a `#!` line is above the directives, several scripts were put into one file: one finding says so.
 
@@ -119,7 +119,7 @@ def check(job: Job) -> Iterator[Finding]:
         if len(lines) == 1:
             consequence = f"this one is only a comment; move it above line {row}{wanted.replace('them', 'it')}"
         if not all(job.directives.read_line(line)[1] for line in lines):
-            consequence += ", and correct what sbatch refuses"
+            consequence += ", and correct them" if kept else ", and correct what sbatch refuses"
         elif _has_variables(job, lines):
             consequence += ", and use values, not variables"
         if several:
@@ -195,9 +195,15 @@ def _severity(job: Job, lines: list[DirectiveLine]) -> str | None:
 
 
 def _of_kept(job: Job, lines: list[DirectiveLine]) -> str:
-    """The severity where nothing but comments follows: lines that set what no line above sets were hardly put aside."""
-    severity, settings = _severity(job, lines), [each for line in lines for each in job.directives.read_line(line)[0]]
+    """The severity where nothing but comments follows.
+
+    Lines that set what no line above sets were hardly put aside, unless sbatch would refuse one of them: `--exclude`
+    without its value is kept for later.
+    """
+    severity, readings = _severity(job, lines), [job.directives.read_line(line) for line in lines]
+    settings = [each for found, _ in readings for each in found]
     new = bool(settings) and all(job.directives.last(each.name) is None for each in settings)
+    new = new and all(accepted for _, accepted in readings)
     return "warning" if severity is None and new else "info"
 
 

@@ -2,11 +2,12 @@
 
 `-nodes=2` is `-n odes=2` to sbatch. Usually that is refused, with a message about another option (`-mem=4G`: `Invalid
 --distribution specification`); but `-output=run.log` is accepted, and writes a file `utput=run.log`, which is a
-warning; so is `srun -pty` in a job, which srun takes for a partition and ignores. `---gres=gpu:1` is an unknown option.
+warning. `srun -pty` in a job is only advice: srun takes it for a partition, which a step ignores, and a batch job has
+no terminal to give to its program. `---gres=gpu:1` is an unknown option.
 
 ## Fix
 
-Writes two dashes. Safe: no value is meant to be the rest of an option's name.
+Writes two dashes. Safe: no value is meant to be the rest of an option's name. Removes `-pty`.
 
 ## References
 
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.lost_options import are_only_told
 from sbatchlint.analysis.directives.typos import dashed
 from sbatchlint.bash.values import Phase
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import Problem, Setting
 from sbatchlint.triggers import Written
@@ -52,9 +53,21 @@ def check_options(job: Job, block: Directives) -> Iterator[Finding]:
             effect = f"{block.command} reads {word} as `{token.text[:2]} {rest}`"
             # a step of a job runs in the partition of the job, whatever it says
             in_job = block.command == "srun" and option.name == "partition" and job.phase is Phase.BATCH
-            severity = "warning" if in_job or are_only_told((name, option.name)) else None
+            severity = "info" if in_job else "warning" if are_only_told((name, option.name)) else None
+            if in_job and name == "pty":
+                message = f"{effect}, and a step ignores its partition; remove it, as a batch job has no terminal"
+                yield Finding(span, message, severity, fix=_removal(job, span))
+                continue
         fix = Fix("write two dashes", [replace(span, f"--{name}")], safe=True)
         yield Finding(span, f"{effect}; write --{name}, with two dashes", severity, fix=fix)
+
+
+def _removal(job: Job, span: Span) -> Fix | None:
+    """The fix that removes a word with the space before it."""
+    start = span.start
+    if job.source.slice(Span(start - 1, start)) != " ":
+        return None
+    return Fix("remove it", [remove(Span(start - 1, span.end))], safe=True)
 
 
 CASES = [

@@ -8,7 +8,8 @@ as written and change their meaning: `#BSUB -W 1:30` is a minute and a half, `#P
 A line that only adds an option which no `#SBATCH` line sets is advice, as the script may be meant for both schedulers,
 and a warning where `#SBATCH` lines size the job as well. One that only changes what is reported about the job, such as
 its log, or gives it more time, is a warning. Lines that agree with the `#SBATCH` lines, or that sbatch ignores (`#PBS
--V`), are not reported.
+-V`), are not reported. Advice where a placeholder stands in the lines for both: the program that fills it in may leave
+only those of one scheduler.
 Files without an `#SBATCH` line are not checked.
 
 ## Fix
@@ -28,6 +29,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.directives.conflicts import conflicts
 from sbatchlint.analysis.directives.lost_options import are_only_told
+from sbatchlint.analysis.script.forms import is_for_several_schedulers
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, shortened
 from sbatchlint.slurm.foreign import Foreign
 from sbatchlint.slurm.grammar.numbers import node_count, whole
@@ -72,6 +74,7 @@ def check(job: Job) -> Iterator[Finding]:
     if foreign is None or not job.directives.lines:
         return
     fix = Fix("add --ignore-pbs", [insertion(job.directives, "--ignore-pbs")])
+    prepared = is_for_several_schedulers(job)
     effects = sorted(_effects(job, foreign), key=lambda effect: (effect.span, effect.adds))
     for span, group in groupby(effects, key=lambda effect: effect.span):
         parts = list(group)
@@ -81,7 +84,7 @@ def check(job: Job) -> Iterator[Finding]:
             advice = "remove this line, or write it as an #SBATCH line if you want it"
             set_here = {each.name for each in foreign.settings if each.span == span}
             sized = set_here & _SIZES and any(job.directives.last(name) is not None for name in _SIZES)
-            yield Finding(span, f"{message}; {advice}", "warning" if sized else "info")
+            yield Finding(span, f"{message}; {advice}", "warning" if sized and not prepared else "info")
         else:
             related = [(part.block.span, "set here") for part in parts if part.block is not None]
             advice = "remove this line, or add `#SBATCH --ignore-pbs`"
@@ -91,7 +94,8 @@ def check(job: Job) -> Iterator[Finding]:
             replaces = all(" replaces " in part.description for part in parts)
             only_told = replaces and all(part.block is not None for part in parts)
             only_told = only_told and (not names or are_only_told(names))
-            yield Finding(span, f"{message}; {advice}", "warning" if only_told else None, related, fix)
+            severity = "info" if prepared else "warning" if only_told else None
+            yield Finding(span, f"{message}; {advice}", severity, related, fix)
 
 
 def _is_longer(part: Effect) -> bool:

@@ -4,7 +4,7 @@
 and the names of other schedulers (`--walltime`, `--queue`).
 
 Plugins of a site add options of their own. Many of them are known (pyxis, uenv, shifter, EAR, auks and others); a name
-that resembles none of Slurm's is only a warning, as your site may have it. List such options under `plugin-options`, or
+that resembles none of Slurm's is only advice, as your site may have it. List such options under `plugin-options`, or
 let sbatch list them: `sbatch --help > sbatch-help.txt` on the cluster, and `plugin-options-from = "sbatch-help.txt"`.
 Then every other one is an error. Options of srun are reported by step-option-in-directive, those of older or newer
 releases by removed-option and option-too-new, the beginnings of several by abbreviated-option.
@@ -161,7 +161,7 @@ def _finding(job: Job, block: Directives, problem: Problem, commands: Mapping[st
     message = (
         f"{block.command} refuses {written} unless {source} adds it; if so, list it in sbatchlint's `plugin-options`"
     )
-    return Finding(span, message, "warning")
+    return Finding(span, message, "info")
 
 
 def _other_case(job: Job, block: Directives, problem: Problem) -> str | None:
@@ -328,7 +328,7 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH «--mem-per-task»=4G\nsrun ./a.out\n", title="nothing is near enough"),
     Bad(
         "#!/bin/bash\n#SBATCH «--mangohud»=on\nsrun ./a.out\n",
-        severity="warning",
+        severity="info",
         title="unlike any option of Slurm: it may be a plugin's",
     ),
     Good("#!/bin/bash\n#SBATCH --out=x.log --part=gpu --tasks-per-node=8\nsrun ./a.out\n", title="abbreviations"),

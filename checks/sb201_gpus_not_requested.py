@@ -59,6 +59,8 @@ CARD = Card(
     when=NoGpus() | Commands("salloc"), absent=True,
 )  # fmt: skip
 
+# A partition that says how many GPUs come with it.
+_COUNTING = Regex(r"(?i)(?<![a-z0-9])[1-9]\d?[-_x]{0,2}gpus?(?![a-z])")
 # The words of a sign that is a module or a variable.
 _PREPARED = Regex(r"(?:the module (\S+)|(\w+)) is for (NVIDIA|AMD) GPUs")
 
@@ -94,6 +96,8 @@ def check(job: Job) -> Iterator[Finding]:
         advice = need.whole_nodes or gets_whole_nodes(job) or not need.certain or need.alone and job.site.gpus is None
         # who names a node of a partition for GPUs knows how it hands them out
         advice = advice or job.site.gpus is None and job.request.has_option("nodelist")
+        # a partition that counts GPUs gives them: `4gpu`
+        advice = advice or job.site.gpus is None and _COUNTING.search(job.request.partition or "") is not None
         # a partition says what kind of node is meant
         advice = advice or is_sized_elsewhere(job) and not job.request.has_option("partition")
         # options that mean nothing without those of the command line

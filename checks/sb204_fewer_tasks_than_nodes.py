@@ -1,7 +1,7 @@
 """The job gets fewer nodes than it requests: it has fewer tasks than nodes.
 
 sbatch says "can't run 1 processes on 4 nodes, setting nnodes to 1" and submits the smaller job. This also affects a
-single launcher that would start the rest over ssh or pdsh: the job does not have the nodes for it. A warning where the
+single launcher that would start the rest over ssh or pdsh: the job does not have the nodes for it. Advice where the
 script starts nothing on other nodes: then it has all that it uses.
 
 ## Fix
@@ -48,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
         if _may_use_nodes(job):
             severity, message = None, f"{message} for {nodes} nodes remove {remove}, or request {nodes} tasks or more"
         else:
-            severity, message = "warning", f"{message} the script uses no other nodes, so request {tasks}"
+            severity, message = "info", f"{message} the script uses no other nodes, so request {tasks}"
         yield Finding(ntasks.span, message, severity, [(each.span, "the nodes") for each in others])
 
 
@@ -71,7 +71,7 @@ CASES = [
     Bad("#!/bin/bash\n#SBATCH -N 4-8 «-n 3»\nsrun ./a.out\n", title="a range"),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=3 «--ntasks=1» --cpus-per-task=32\nbwa mem -t 32 genome.fa reads.fq\n",
-        severity="warning",
+        severity="info",
         title="the program needs one node",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=4 --ntasks=4\nsrun ./a.out\n"),

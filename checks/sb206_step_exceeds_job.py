@@ -10,7 +10,7 @@ waits for a second node that nothing starts, until its rendezvous times out. `sr
 in 22.05 and 23.02), `srun -n8` in a job of one task with eight CPUs wants 64. `srun --nodelist=node7` does not start
 either in a job whose own --nodelist names other nodes, or whose --exclude names this one: `Requested node configuration
 is not available`. Nor does a step on a node that the script takes from `sinfo`, which lists all nodes of the cluster,
-including nodes that belong to other jobs.
+including nodes that belong to other jobs; a warning where it asks for idle ones, as a script for outside a job would.
 
 A job that requests no GPU at all gets all of them at sites that allocate whole nodes: that is a warning, unless the
 setting `gpus` says what the site does, and not reported where the script is for such a centre (TACC, OLCF), where more
@@ -98,7 +98,8 @@ def _foreign_nodes(job: Job, step: Step) -> Finding | None:
         return Finding(
             source,
             f'{message}; write `scontrol show hostnames "$SLURM_JOB_NODELIST"`',
-            "info" if is_run_by_hand(job) else None,
+            # the nodes of the job itself are not idle: who asks for those starts the script outside a job
+            "info" if is_run_by_hand(job) else "warning" if _asks_for_idle(option.value or ()) else None,
             related=[(option.span, "the node of a step")],
         )
     named = hosts(None if option is None else option.text)
@@ -114,6 +115,10 @@ def _foreign_nodes(job: Job, step: Step) -> Finding | None:
         return None
     message = f"srun refuses `{option.as_written}`: {foreign[0]} is not a node of the job ({setting.shown})"
     return Finding(option.span, f"{message}; name one of its nodes", related=[(setting.span, "the nodes of the job")])
+
+
+def _asks_for_idle(value: Pieces) -> bool:
+    return any("idle" in word for each in expansions(value) for words in each.commands for word in words)
 
 
 def _from_cluster(value: Pieces) -> Span | None:

@@ -8,10 +8,9 @@ CUDA_VISIBLE_DEVICES is unset, and where the cluster constrains devices `torch.c
 Signs that a step uses GPUs are its launcher, program or options; and, where these show nothing, exported variables of
 NCCL, a variable that counts GPUs, or an image of NVIDIA's registry, unless everything that runs in it prepares data.
 
-A warning where a launcher starts workers on GPUs, or the settings say `gpus = "gres"`; otherwise advice: clusters that
-do not manage their GPUs as GRES (`gpus = "whole-node"`) show them to every step, and some of those refuse a job that
-requests them. With a profile of the cluster (docs/site.md), the same holds for a partition that gives whole nodes
-(`OverSubscribe=EXCLUSIVE`).
+Advice, and a warning where the settings say `gpus = "gres"`: clusters that do not manage their GPUs as GRES (`gpus =
+"whole-node"`) show them to every step, and some of those refuse a job that requests them. With a profile of the cluster
+(docs/site.md), a partition that gives whole nodes (`OverSubscribe=EXCLUSIVE`) is a warning, too.
 
 ## Fix
 
@@ -32,7 +31,7 @@ from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import KnownCluster, Options
 
 CARD = Card(
-    "SB208", "exclusive-without-gpus", severity="warning", fix="sometimes", since="0.1.0",
+    "SB208", "exclusive-without-gpus", severity="info", fix="sometimes", since="0.1.0",
     when=Options("exclusive") | KnownCluster(), absent=True,
 )  # fmt: skip
 
@@ -52,7 +51,7 @@ def check(job: Job) -> Iterator[Finding]:
     yield Finding(
         place.span,
         message if len(message) <= MOST else message.replace(f" ({sign.words})", ""),
-        "warning" if job.site.gpus == "gres" or sign.words.endswith("starts GPU workers") else "info",
+        "warning" if job.site.gpus == "gres" or place.name != "exclusive" else None,
         related=[(sign.span, sign.words)],
         fix=Fix("request GPUs", [insertion(job.directives, option)]) if number else None,
     )

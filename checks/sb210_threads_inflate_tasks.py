@@ -3,7 +3,8 @@
 With `--nodes` (or `-B`) and no number of tasks, it multiplies the nodes by `--sockets-per-node`, `--cores-per-socket`
 and `--threads-per-core`: `--nodes=1 --threads-per-core=2` is a job of two tasks, and a plain `srun ./a.out` starts the
 program twice. sbatch reports this only with `-v`. Only advice where nothing uses this number: every srun of a program
-has its own, and no mpirun and no `$SLURM_NTASKS` depends on it.
+has its own, and no mpirun and no `$SLURM_NTASKS` depends on it; and where `--ntasks-per-core` has the same number as
+`--threads-per-core`, so that a task for each thread is what the author counts on.
 
 ## Fix
 
@@ -42,7 +43,13 @@ def check(job: Job) -> Iterator[Finding]:
         makes = "make" if others else "makes"
         message = f"{names} {makes} sbatch count {counts.ntasks} tasks on {nodes}; set --ntasks or --ntasks-per-node"
         related = [(each.span, "also counts") for each in settings[:-1]]
-        yield Finding(settings[-1].span, message, None if _are_used(job) else "info", related)
+        yield Finding(settings[-1].span, message, None if _are_used(job) and not _is_meant(job) else "info", related)
+
+
+def _is_meant(job: Job) -> bool:
+    """Whether an option says that a core is to have as many tasks as threads."""
+    per_core = job.request.value("ntasks-per-core")
+    return per_core is not None and per_core == job.request.value("threads-per-core")
 
 
 def _are_used(job: Job) -> bool:

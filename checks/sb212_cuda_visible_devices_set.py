@@ -8,7 +8,7 @@ script that picks the GPUs which nvidia-smi shows as idle may pick those of anot
 indices on the node, which mean nothing to programs that see only the job's GPUs.
 
 Not reported: a GPU for each process (in a loop, in the background, by several values), an empty value, and, in jobs
-with `--exclusive`, GPUs beyond those requested.
+with `--exclusive`, GPUs beyond those requested; nor all GPUs of a node at centres that give whole nodes.
 
 A warning where it changes which GPUs a program sees, or shows that fewer are meant than a step gets; advice where it
 repeats what Slurm sets, where only some runs are concerned, or names GPUs that a step, which gets others, never sees;
@@ -31,6 +31,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.bash.trace import Context, Invocation, is_set
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
@@ -127,6 +128,8 @@ def check(job: Job) -> Iterator[Finding]:
         elif several or context.may_repeat or background or name != "CUDA_VISIBLE_DEVICES":
             continue
         elif len(ids) == available and ids == tuple(range(available)):
+            if gets_whole_nodes(job):
+                continue  # the indices are these, and psslurm gives each task one GPU where the variable is not set
             gpus = "GPU" if available == 1 else f"{available} GPUs"
             nodes = job.request.effective_nodes()
             other = "another index" if available == 1 else "other indices"

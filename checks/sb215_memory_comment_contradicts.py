@@ -6,8 +6,9 @@ uses more. Which of the two is meant only the author knows, but they differ by t
 
 `--mem=64000  # 256GB` requests 62.5 GB, whatever the comment says.
 
-Advice where `--mem` requests more than its comment says, which is often left over from a template, and where the
-comment is a value that was turned off (`--mem=60G #180G`).
+Advice where `--mem` requests more than its comment says, which is often left over from a template, where the comment
+is a value that was turned off (`--mem=60G #180G`), and where it says "per CPU" of more than 16 GB: few nodes have as
+much for each of their CPUs, so it is the comment that is wrong.
 
 ## Fix
 
@@ -40,6 +41,7 @@ _PER_CPU = Regex(
 # What a site gives or allows, whatever the job requests.
 _DEFAULT = Regex(r"(?i)\b(?:default\w*|limit\w*|max\w*|available|up to)\b")
 _MOST = 3 * 1024 * 1024  # MB that large nodes have
+_MOST_PER_CPU = 16 * 1024  # MB that they have for each CPU
 _TOTAL = Regex(r"(?i)\btotal\b|\ball (?:cpus|cores)|\bper[ -]node\b|\b(?:whole|entire) (?:job|node)")
 _OTHER = Regex(r"(?i)\b(?:per|each|every|times|x|per-\w+)\b|\*|/")
 _TASKS = ("nodes", "ntasks", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-core", "ntasks-per-gpu")
@@ -83,6 +85,7 @@ def check(job: Job) -> Iterator[Finding]:
                 setting.value_place,
                 f"the comment says per CPU, but --mem is per node, here for {cpus} CPUs; "
                 "write --mem-per-cpu, or correct the comment",
+                "info" if size > _MOST_PER_CPU else None,
             )
         elif setting.name == "mem-per-cpu" and not _PER_CPU.search(comment) and _says_total(comment, size):
             yield Finding(

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.gpus.told_gpus import ToldGpus, is_told, told_gpus
 from sbatchlint.analysis.script.centres import gets_whole_nodes
-from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus
+from sbatchlint.analysis.script.submit_lines import is_run_by_hand, is_submitted_with_gpus
 from sbatchlint.analysis.script.threads import threaded_programs
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
@@ -50,6 +50,9 @@ CARD = Card(
 _STARTING = Regex(
     r"(?i)submitit|\bray\b|\btune\b|\bray[-_]|dask|slurm|wandb|sweep|launch|optuna|multirun|hydra/|agent"
 )
+
+# A folder of a Mac's user.
+_OF_MAC = Regex(r"(?<![\w/])/Users/[A-Za-z]")
 
 # The variable that is the value of an option: ` $GPUS`.
 _VARIABLE = Regex(r"[ =]\$\{?\w{1,20}\}?(?!\S)")
@@ -83,6 +86,11 @@ def check(job: Job) -> Iterator[Finding]:
         command, found, gpus = max(told, key=lambda each: each[1].most)
         is_default = command.alternatives > 1  # or the script gives several numbers
         yield _too_few(job, found, gpus, others or is_default)
+
+
+def _runs_elsewhere(job: Job) -> bool:
+    """Whether the script is run by hand, or on a Mac, where the directives say nothing."""
+    return is_run_by_hand(job) or any(_OF_MAC.search(word) for each in job.invocations for word in each.words)
 
 
 def _gpus(job: Job, command: Invocation) -> int | None:
@@ -157,7 +165,7 @@ def _too_few(job: Job, found: ToldGpus, gpus: int, others: bool) -> Finding:
         found.span,
         f"{_written(job, found)} uses {uses} of the job's {gpus} GPUs (line {line}), and {idle}; "
         f"request {found.most}{remove}, or let the program use all",
-        "info" if others or gets_whole_nodes(job) else None,  # fewer GPUs would cost as much
+        "info" if others or gets_whole_nodes(job) or _runs_elsewhere(job) else None,  # fewer GPUs would cost as much
         related=[(settings[0].span, f"requests {gpus}")],
     )
 

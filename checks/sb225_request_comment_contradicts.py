@@ -4,9 +4,9 @@
 node. One of the two is wrong, and only the author knows which.
 
 A warning where the comment names the same number in another unit, so that the limit was mistyped, or GPUs and the
-directive requests none (`--gres=gpu:0  # 1 GPU`); otherwise advice, as
-a comment is often left over from a template. A comment about what a partition allows, what the program usually takes,
-or about another run says nothing of the request. For memory, see
+directive requests none (`--gres=gpu:0  # 1 GPU`) though the script is for them; otherwise advice, as a comment is often
+left over from a template. A comment about what a partition allows, what the program usually takes, or about another run
+says nothing of the request. For memory, see
 [memory-comment-contradicts](memory-comment-contradicts.md).
 
 ## Fix
@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from sbatchlint.analysis.directives.plain_settings import comment_on, plain_limits
+from sbatchlint.analysis.gpus.gpu_use import shows_gpus
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.slurm.grammar import times
 from sbatchlint.slurm.model import Setting
@@ -207,7 +208,7 @@ def _of_gpus(job: Job, setting: Setting, text: str) -> Iterator[Finding]:
         return
     asks = f"`{setting.as_written}` requests {counted(number, 'GPU') if number else 'no GPU'}"
     message = f"{asks}, but the comment says {counted(said, 'GPU')}; correct one of them"
-    yield Finding(setting.value_place, message, "info" if number else "warning")
+    yield Finding(setting.value_place, message, "info" if number or not shows_gpus(job) else "warning")
 
 
 CASES = [
@@ -218,7 +219,7 @@ CASES = [
         title="more than the comment says",
     ),
     Bad("#!/bin/bash\n#SBATCH -N «1»  # allocate 2 nodes\nsrun ./a.out\n", severity="info", title="a number of nodes"),
-    Bad("#!/bin/bash\n#SBATCH --gres=«gpu:0»  # Request 1 GPU\nsrun ./a.out\n", title="no GPU"),
+    Bad("#!/bin/bash\n#SBATCH --gres=«gpu:0»  # Request 1 GPU\nsrun python train.py --device cuda\n", title="no GPU"),
     Good("#!/bin/bash\n#SBATCH --time=1-00:00:00  # 24 hours\nsrun ./a.out\n", title="the same in another unit"),
     Good("#!/bin/bash\n#SBATCH --time=08:00:00  # takes about 2 hours\nsrun ./a.out\n", title="what it takes"),
     Good("#!/bin/bash\n#SBATCH --time=08:00:00  # max 7 days in this partition\nsrun ./a.out\n", title="a bound"),

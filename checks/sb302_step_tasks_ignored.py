@@ -6,7 +6,8 @@ match the requested tasks 64", and starts 64 tasks all the same. With an additio
 number since 23.02.5, and honours the option. Before that, a step on fewer nodes than the job has, such as one for the
 workers of Ray next to its head, starts all tasks of the job on these, or is refused for lack of CPUs.
 
-A warning where the job may have another number of tasks in some runs, or only some run the step; advice for a step that
+A warning where the job may have another number of tasks in some runs, only some run the step, or each task of it only
+installs software; advice for a step that
 only runs utilities such as mkdir, and where only releases before 23.02.5 ignore it.
 
 ## Fix
@@ -22,11 +23,12 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import add_step_option, knows_all_steps
 from sbatchlint.analysis.script.conditionals import depends_on_test
-from sbatchlint.analysis.script.work import only_prepares
+from sbatchlint.analysis.script.work import only_prepares, step_programs
 from sbatchlint.bash.values import expansions
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
 from sbatchlint.job.geometry import is_node_count
 from sbatchlint.job.steps import Step
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.versions import is_before
 from sbatchlint.source.numbers import all_of
@@ -61,11 +63,19 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         option.span,
         f"{ignores} `{option.written}={requested}`: {reason} makes it start {starts}; "
         f"add `--ntasks{f'={totals[0]}' if totals else ''}`",
-        "info" if only_prepares(step) else None if always and not depends_on_test(step.invocation) else "warning",
+        _severity(step, always),
         related=related,
         fix=_add_total(job, step, totals),
         versions=None if always else tuple(each for each in job.versions.majors if is_before(each, "23.11")),
     )
+
+
+def _severity(step: Step, always: bool) -> str | None:
+    """A warning, too, where every task installs the same: one does it, and the others find it locked, or done."""
+    if only_prepares(step):
+        return "info"
+    installs = all(has_trait(each.name, "installs") for each in step_programs(step))
+    return "warning" if installs or not always or depends_on_test(step.invocation) else None
 
 
 def _inherited(step: Step) -> int | None:

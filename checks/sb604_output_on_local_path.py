@@ -8,6 +8,7 @@ the container's image are lost with the container. And what the batch shell (or 
 
 Where a program of a job on one node gets the job's own folder (`$SLURM_TMPDIR`, `$TMPDIR`) for its results, it is
 reported if nothing else in the script names the folder afterwards: the line that copied them may have become a comment.
+That is advice where the program reports to a service such as Weights & Biases.
 
 A path is not reported where the script copies it elsewhere afterwards, or where it contains the node's name. The
 settings `local-paths` and `shared-paths` say which folders are local or shared.
@@ -66,6 +67,9 @@ TRANSFERS = programs_with("copies", "stores", "packs") | {"globus", "hf", "huggi
 
 # An option that may name a place of results; `--save_interval` counts too, and leaves the check silent.
 _TELLS_OUTPUT = Regex(r"(?i)-{0,2}[\w.-]*(?:out|result|save|report|export|write|dump|store)")
+
+# Services that keep what a program reports, and places on the network.
+_SERVICE = Regex(r"(?i)wandb|mlflow|comet|neptune|push_to_hub|\b(?:s3|gs)://")
 
 # A drive of Windows, as its subsystem for Linux names it: Slurm and the one who submits are on the same machine.
 _ONE_MACHINE = Regex(r"(?<![\w.-])/mnt/[a-z]/")
@@ -214,7 +218,13 @@ def _left_on_node(job: Job) -> Iterator[Finding]:
             name, value = options[0]
             reason = classify(value, job.site).reason
             message = f"`{name}` leaves the results on the node's own disk ({reason}), and nothing copies them"
-            yield Finding(span_of(value), f"{message}; use a shared folder", "warning")
+            severity = "info" if _is_sent_elsewhere(command) else "warning"
+            yield Finding(span_of(value), f"{message}; use a shared folder", severity)
+
+
+def _is_sent_elsewhere(command: Invocation) -> bool:
+    """Whether a program reports to a service, or uploads what it makes: `--tune_wandb`, `--push_to_hub`."""
+    return any(_SERVICE.search(word) for word in command.words[1:])
 
 
 def _is_left(job: Job, value: Pieces, command: Invocation) -> bool:

@@ -28,7 +28,7 @@ from sbatchlint.analysis.editing.options import with_step_option
 from sbatchlint.analysis.expansion.sourced import reads_startup_files, unclear_sources
 from sbatchlint.analysis.script.activations import calls_conda_function, sources_activate
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import span_of, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, shortened
 from sbatchlint.job.command_lines import option_blocks
 from sbatchlint.job.exports import exports_of
@@ -140,11 +140,21 @@ def _loss(job: Job, step: Step, export: Export) -> Loss | None:
         name
         for name, variable in command.state.variables.items()
         if variable.exported and variable.alternatives and name not in export.names and not name.startswith("SLURM_")
+        if name != "PYTHONPATH" or not _is_found_anyway(job, program)
     )
     own, loading = list(islice(lost, 4)), _first_loading(job)
     loaded = loading is not None and loading.index < command.index
     environment = job.source.slice(loading.span) if loading is not None and loaded else ""
     return Loss(step, export, "", own, environment) if own or environment else None
+
+
+def _is_found_anyway(job: Job, program: str) -> bool:
+    """Whether PYTHONPATH only names folders of the environment of a program: /envs/md/lib/…, for /envs/md/bin/run."""
+    prefix, found, _ = program.rpartition("/bin/")
+    set_here = [each for each in job.assignments if each.name == "PYTHONPATH"]
+    fields = [field for each in set_here for value in each.alternatives for field in (value.fields or ())]
+    folders = [part for field in fields for part in shown_text(field).split(":") if part.strip(UNKNOWN_CHARACTER)]
+    return bool(found and prefix and folders) and all(each.startswith(f"{prefix}/lib/") for each in folders)
 
 
 @once

@@ -9,6 +9,7 @@ loaded before. Of two modules of MPI (`openmpi`, `intelmpi`) the second replaces
 while the program was built
 with one of them.
 
+Advice for a purge after which other modules are loaded, where the job runs no program of a module that is lost.
 Only what the script's own shell does on every path is reported: a purge after loads with nothing in between that could
 use them; a program that runs, then the load of the module with its name, then the program again; a Python module after
 an activation, followed by some python, or by any script if it is a virtual environment; two modules of MPI with no work
@@ -158,9 +159,21 @@ def _undone(job: Job, purge: Invocation, loads: list[Invocation]) -> Finding:
     return Finding(
         purge.span,
         f"this unloads what line {job.line(first.span.start)} loads, so the job runs without it; {advice}",
+        None if _is_needed(job, purge, loads) else "info",
         related=[(first.span, "loaded here")],
         fix=fix,
     )
+
+
+def _is_needed(job: Job, purge: Invocation, loads: list[Invocation]) -> bool:
+    """Whether the job needs one of the modules that a purge unloads: no other is loaded below, or it runs a program of
+    that name, or MPI."""
+    later = job.invocations[purge.index + 1 :]
+    if not any(map(_loaded, later)):
+        return True
+    lost = {name.lower() for each in loads for name, _ in _loaded(each)}
+    runs_mpi = not lost.isdisjoint(_MPI) and any(has_trait(each.name, "mpi") for each in later)
+    return runs_mpi or any((each.name or "").lower() in lost for each in later)
 
 
 def _late(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterator[Finding]:

@@ -145,6 +145,8 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     modules = [each for each in before if each.name in ("module", "ml") and {"load", "add"} & set(each.words[1:2])]
     if assignment.name == "LD_LIBRARY_PATH":
         modules = [each for each in modules if not all(map(_WITHOUT_LIBRARIES.fullmatch, each.words[2:]))]
+    if modules and folders and all(_is_named(each, folders) for module in modules for each in module.words[2:]):
+        return  # their folders are in the new value
     if not folders or not any(folders) or not assignment.exported or may_set_variables(job):
         return  # also where it is emptied, on purpose: `PYTHONPATH=`
     if not modules:
@@ -171,6 +173,13 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         "warning" if assignment.name == "LD_LIBRARY_PATH" else "info",
         related=[(each.span, "modules" if _loads_several(each) else "a module") for each in modules[-3:]],
     )
+
+
+def _is_named(module: str, folders: list[str]) -> bool:
+    """Whether a folder is that of a module by its name and version: `/opt/cuda-11.8.0/lib64`, `CUDA/11.8.0`."""
+    name, _, version = module.lower().partition("/")
+    found = [each.lower() for each in folders if name in each.lower()]
+    return any(version.lstrip("v").partition("-")[0] in each for each in found)
 
 
 def _loads_several(command: Invocation) -> bool:

@@ -25,7 +25,7 @@ from sbatchlint.analysis.directives.near_misses import is_turned_off
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.expansion.reads import unprepared_reads
 from sbatchlint.analysis.script.submit_lines import is_shown_alone, may_be_array, shows_array
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace, shortened
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, joined, replace, shortened
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
@@ -58,12 +58,10 @@ def check(job: Job) -> Iterator[Finding]:
         by_path.setdefault(path, []).append(setting.value_place)
     if not by_path or shows_array(job):
         return
+    found_all: list[Finding] = []
     reads_index = may_be_array(job) and not (is_shown_alone(job) and _only_prints_index(job))
     for path, spans in by_path.items():
         instead = _without_index(path)
-        fix = None
-        if all(job.source.slice(span) == path for span in spans):
-            fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
         found = _ELEMENT_PATTERN.search(path)
         index = "%a" if found is None else found.group()
         message = f"the job is not an array, so `{index}` in the log's name becomes 4294967294"
@@ -80,7 +78,11 @@ def check(job: Job) -> Iterator[Finding]:
         # with an id the name is unique, and only ugly
         unique = any(patterns.uses(path, letter) for letter in "jJA")
         severity = "info" if meant or unique or "wandb agent" in job.source.own.text else None
-        yield Finding(spans[0], message, severity, fix=None if meant else fix)
+        fix = None
+        if not meant and all(job.source.slice(span) == path for span in spans):
+            fix = Fix(f"write {instead}", [replace(span, instead) for span in spans], safe=False)
+        found_all.append(Finding(spans[0], message, severity, [(span, "the same") for span in spans[1:]], fix))
+    yield joined(found_all, "the same")  # one `--array` serves them all
 
 
 def _only_prints_index(job: Job) -> bool:

@@ -7,7 +7,8 @@ of a function does not end a script either. `[ -f $INPUT ] || (echo "no input"; 
 parentheses start, and an `exit` in `find … | while read file; do …; done` only that loop.
 
 A warning, too, for a branch that only prints something and leaves a variable unset that all other branches set. Advice
-for a message that only mentions an error.
+for a message that only mentions an error, and where the variable is only printed, or the value of an option, which a
+program then reports as missing.
 
 ## Fix
 
@@ -19,14 +20,14 @@ braces set then stays. A loop reads `done < <(find …)` instead of a pipeline.
 bash(1), "Compound Commands"
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sbatchlint.analysis.expansion.reads import DEFAULTS, nounset_at, use_of
 from sbatchlint.analysis.script.idle_branches import is_in_idle_branch
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import AndOr, Case, Function, Group, If, Pipeline, Simple, Statement, Word
 from sbatchlint.bash.syntax.walk import loops_of, nodes_of, unquoted_text
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.environment import find
@@ -59,6 +60,11 @@ _SET_BY_SYSTEM = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "
 _ARGUMENTS = Regex(r"\$\{?(?:#|[1-9])")
 _OTHERWISE_RUN = Regex(r"[ \t]*\|\|")
 _LOOKS = Regex(r"[ \t]*(?:\|\||&&|[;\n][^\n]*(?:\$\?|PIPESTATUS)|\|)")
+
+
+_MOST_BEFORE = 60  # characters
+_OPTION_BEFORE = Regex(r"[ \t]--?[A-Za-z][\w-]*[ \t]+\Z")
+_OPTION_AFTER = Regex(r"[ \t]+(?:-{1,2}[A-Za-z]|\\\n[ \t]*-)|[ \t]*(?:\n|\Z)")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -104,6 +110,9 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
                 continue  # a test asks whether it is set, or the message shows it
             after = job.span(end, end).start
             later = [each for each in job.trace.reads if each.name == name and each.span.start >= after]
+            others = _other_arms(job, begin)
+            later = [each for each in later if not any(arm.contains(each.span) for arm in others)]
+            later = [each for each in later if not _is_set_between(job, name, after, each.span.start)]
             if before or not later or name in _SET_BY_SYSTEM or find(name) is not None:
                 continue
             if later[0].operator in DEFAULTS or nounset_at(job, later[0]) or _keeps_itself(job, name, bodies):
@@ -114,8 +123,39 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             message = f"`{name}` stays unset after this message, but the script goes on and uses it"
             message = f"{message}; write `exit 1` below this line"
             shown = all(use_of(job, each).kind in ("print", "arithmetic") for each in later)
-            yield Finding(span, message, "info" if shown else None, related=[(later[0].span, "empty then")])
+            fails = all(use_of(job, each).kind == "print" or _is_value_of_option(job, each) for each in later)
+            yield Finding(span, message, "info" if shown or fails else None, related=[(later[0].span, "empty then")])
             break
+
+
+def _other_arms(job: Job, place: int) -> list[Span]:
+    """The branches that do not run if the one around a place does."""
+    arms: list[Span] = []
+    for node in nodes_of(job.program, If):
+        if node.start <= place < node.end:
+            arms += _not_around(job, [body for _, body in node.branches] + [node.otherwise], place)
+    for case in nodes_of(job.program, Case):
+        if case.start <= place < case.end:
+            arms += _not_around(job, [body for _, body, _ in case.items], place)
+    return arms
+
+
+def _not_around(job: Job, bodies: Iterable[Sequence[Statement] | None], place: int) -> list[Span]:
+    spans = [(body[0].start, body[-1].end) for body in bodies if body]
+    if not any(start <= place < end for start, end in spans):
+        return []  # the place is in a test
+    return [job.span(start, end) for start, end in spans if not start <= place < end]
+
+
+def _is_set_between(job: Job, name: str, start: int, end: int) -> bool:
+    return any(each.name == name and start <= each.span.start < end for each in job.assignments)
+
+
+def _is_value_of_option(job: Job, read: VariableRead) -> bool:
+    """Whether a read is the whole of a word after an option, without quotes: empty, the option lacks its value."""
+    text, span = job.source.text, read.span
+    before = text[max(span.start - _MOST_BEFORE, 0) : span.start]
+    return _OPTION_BEFORE.search(before) is not None and _OPTION_AFTER.match(text, span.end) is not None
 
 
 def _keeps_itself(job: Job, name: str, bodies: Sequence[Span]) -> bool:
@@ -219,7 +259,9 @@ def _is_message(string: str, node: Statement) -> bool:
 def _goes_on(job: Job, end: int) -> bool:
     """Whether the script's work comes after a place, and no `exit` right after it."""
     place = job.span(end - 1, end).end
+    arms = _other_arms(job, end - 1)
     later = [each for each in job.invocations if each.span.start >= place and not each.context.handler]
+    later = [each for each in later if not any(arm.contains(each.span) for arm in arms)]
     if not later or later[0].name in ("exit", "return", "kill", "scancel"):
         return False
     for each in later:

@@ -7,7 +7,8 @@ wait for, but they have only KillWait of the time that was meant for them. Conve
 without `B:`, and where the script starts no step (a program started without srun is not one) the signal goes nowhere.
 
 An error where a trap of the script waits for the signal and work is lost; a warning where nothing gets it, steps
-handle it, or steps get TERM with less time.
+handle it, or steps get TERM with less time. Advice where nothing gets it, and nothing in the script is known to handle
+it (a trap, Lightning, submitit, Hydra, --requeue).
 
 ## Fix
 
@@ -33,6 +34,7 @@ from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar.signals import EarlySignal, early_signal
 from sbatchlint.slurm.grammar.times import duration
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
@@ -44,6 +46,11 @@ CARD = Card(
 _HARMLESS = frozenset({"CHLD", "URG", "CONT", "WINCH", "28"})
 # Signals that the batch shell gets too when the time is over.
 _AT_THE_END = frozenset({"TERM", "CONT"})
+
+
+# What handles signals, or speaks of them.
+_HANDLING = Regex(r"(?i)lightning|submitit|hydra|requeue|preempt|auto_?resume|\bsig(?:nal|usr|term)")
+_OVERRIDE = Regex(r"\+{0,2}[a-z_]\w*(?:\.[a-z_]\w*)+=.*")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -97,10 +104,10 @@ def _goes_nowhere(job: Job, setting: Setting, signal: EarlySignal, waiting: list
     if not waiting:
         srun = "srun" if job.request.effective_tasks() == 1 else "srun --ntasks=1"
         advice = f"start the program with `{srun}`, or remove --signal"
-        if job.launches:  # a launcher ends at the signal, and with one task its processes would share a task's CPUs
+        # a launcher ends at the signal, and with one task its processes would share the CPUs of one
+        if job.launches or not _is_wanted(job):
             advice = "remove --signal"
-        # a time to save something in is meant for a handler, a signal alone is often left over
-        severity = "warning" if "@" in (setting.text or "") else "info"
+        severity = "warning" if "@" in (setting.text or "") and _is_wanted(job) else "info"
         return Finding(setting.span, f"{message}; {advice}", severity)
     trap = waiting[0].command
     value = setting.value_place
@@ -112,6 +119,21 @@ def _goes_nowhere(job: Job, setting: Setting, signal: EarlySignal, waiting: list
         related=[(trap.span, "waits for the signal")],
         fix=Fix("send it to the batch shell", [insert(value.start, "B:")], safe=True) if exact else None,
     )
+
+
+def _is_wanted(job: Job) -> bool:
+    """Whether something shows that a program handles the signal: it saves its state, or starts the job again.
+
+    Overrides of settings (`trainer.devices=2`) are those of Hydra, whose programs often are Lightning's. Without a
+    handler, the signal is left over from another script, and would only end the program.
+    """
+    if job.request.has_option("requeue"):
+        return True
+    lines = (line for line in job.source.own.text.split("\n") if not line.lstrip().startswith("#SBATCH"))
+    if any(map(_HANDLING.search, lines)):
+        return True
+    programs = [each for each in job.invocations if each.argv and is_python(each.argv[0])]
+    return any(_OVERRIDE.fullmatch(word) for each in programs for word in each.words[1:])
 
 
 def _misses_trap(setting: Setting, signal: EarlySignal, waiting: list[Trap]) -> Iterator[Finding]:
@@ -163,7 +185,7 @@ CASES = [
         #!/bin/bash
         #SBATCH --time=1:00:00
         #SBATCH «--signal=USR1@120»
-        python train.py
+        python train.py trainer.devices=2
         """,
         severity="warning",
         title="no step gets it",

@@ -40,7 +40,7 @@ from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_of
 from sbatchlint.job.steps import Step
-from sbatchlint.source.regex import Regex
+from sbatchlint.source.regex import Regex, occurs
 from sbatchlint.triggers import Commands, StepOptions
 
 # Programs that read commands from their input if they get none as arguments.
@@ -70,6 +70,11 @@ CARD = Card(
     seen="live runs of Slurm 22.05", batch=True,
 )  # fmt: skip
 
+# What a script says whose lines are for a terminal.
+_TO_PASTE = Regex(
+    r"(?i)paste\b[^\n]{0,60}\b(?:terminal|shell|command line|console|one by one|line by line)\b"
+    r"|\b(?:one by one|line by line|step by step)\b[^\n]{0,40}\b(?:terminal|shell|command line|console)\b"
+)
 # Beginnings of options with which such a program needs no screen.
 _WITHOUT_SCREEN = {
     "top": ("-b", "-nb"), "emacs": ("--batch", "-batch", "--script"), "vim": ("-e", "-E", "-s", "-c", "-n"),
@@ -94,9 +99,19 @@ def check(job: Job) -> Iterator[Finding]:
         starters = (command, *command.ancestors())
         if finding is not None and not any(depends_on_test(each) or each.name == "timeout" for each in starters):
             seen.add(command.span.start)
+            if _is_typed_by_hand(job):
+                finding = finding._replace(severity="info")
             if finding.severity != "info" or command.name not in seen:
                 yield finding
             seen.add(command.name or "")
+
+
+@once
+def _is_typed_by_hand(job: Job) -> bool:
+    """Whether the lines of a script are meant for a terminal: it says so, or it has several interactive steps."""
+    shells = [each for each in job.steps if "pty" in each.options and each.command]
+    several = sum(_is_shell(each.invocation.words[each.command :]) for each in shells) > 1
+    return several or occurs(_TO_PASTE, job.source.own.text)
 
 
 @once

@@ -40,6 +40,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.programs import has_trait, programs_with
+from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -50,6 +51,7 @@ CARD = Card(
 
 _FILE_TESTS = frozenset({"-f", "-e", "-s", "-d", "-r", "-S", "-p", "-L"})
 _READERS = frozenset({"cat", "grep", "egrep", "awk", "sed", "head", "tail"})
+_FEW_MINUTES = 10
 _ENDLESS = frozenset({"true", ":"})
 _LIMIT = Regex(r"-(?:gt|ge|lt|le)\b|\bSECONDS\b|\$\(\(|\btimeout\b|--retry")
 
@@ -82,7 +84,13 @@ def check(job: Job) -> Iterator[Finding]:
             elif _keeps_open(inside):
                 message = ""
             if message:
-                yield Finding(_head(job, span), message)
+                yield Finding(_head(job, span), message, "info" if _ends_soon(job) else None)
+
+
+def _ends_soon(job: Job) -> bool:
+    """Whether the time limit of the job ends such a loop after a few minutes."""
+    limit = minutes(job.request.value("time"))
+    return limit is not None and 0 < limit <= _FEW_MINUTES
 
 
 def _is_for_another_system(text: Text, program: Program, loop: While) -> bool:

@@ -25,7 +25,7 @@ from sbatchlint.source.numbers import is_number
 from sbatchlint.triggers import Commands
 
 CARD = Card(
-    "SB820", "wait-for-number", severity="error", fix="always", since="0.1.0", when=Commands("wait"), batch=True,
+    "SB820", "wait-for-number", severity="error", fix="sometimes", since="0.1.0", when=Commands("wait"), batch=True,
 )  # fmt: skip
 
 _FAILED = "the job is FAILED"
@@ -43,6 +43,11 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         ends = _FAILED
     elif ends_script(job, command):
         ends = "`set -e` ends the script"
+    in_background = any(each.context.background is not None for each in job.invocations[: command.index])
+    if not ends and not in_background:
+        message = f"`wait {number}` waits for a process ID, not for seconds, and returns 127 at once; remove it"
+        yield Finding(command.span, message, "info")
+        return
     yield Finding(
         command.span,
         f"`wait {number}` waits for a process ID, not for seconds, and returns 127 at "

@@ -120,6 +120,8 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
         return None
     rest = "".join(piece.text or "" for piece in field)
     rest = _SLASHES.sub("/", rest)
+    if rest == "/" and command.name == "rm" and "--no-preserve-root" not in command.words:
+        return None  # rm refuses that
     if not found and _EVERYTHING.fullmatch(rest) and "home" not in rest and rest.strip("/*.") == "":
         if command.alternatives > 1 or command.phase is Phase.SUBMIT:
             return None

@@ -214,6 +214,12 @@ def allocation_needs(job: Job) -> Iterator[AllocationNeed]:
 
 
 @once
+def shows_gpus(job: Job) -> bool:
+    """Whether a command or a variable of the job is for GPUs, whatever the job requests."""
+    return any(sign.strength != PROCESSORS for sign in _signs(job))
+
+
+@once
 def _signs_without_request(job: Job) -> list[Sign] | None:
     """The signs that a job uses GPUs; None where it may have requested some, or a sign contradicts it."""
     if not job.directives.every_setting or job.request.heterogeneous or not _asks_for_none(job, job.request, job.steps):

@@ -5,6 +5,7 @@ is wrong for nobody yet.
 """
 
 import re
+from collections.abc import Iterable
 
 from sbatchlint.analysis.directives.lost_options import are_only_told
 from sbatchlint.analysis.directives.placeholders import (
@@ -98,7 +99,8 @@ _BRACED = Regex(r"(?<![$\\{])\{(?:(?i:your)[ _-][\w -]+|[A-Z][\w -]*[ _-]HERE)\}
 # Any sign that something is to be filled in.
 _BLANK = Regex(
     r"(?<!<)<[A-Za-z?.…_][^<>\n]{0,60}>|\{[A-Za-z][^{}\n$]{0,60}\}|\.{3}|…|\?{3}|[Xx]{3}|path/to\b"
-    r"|(?i:your|change_?me|replace_?me|fill_?me|fixme|todo|placeholder|_here\b)|=[ \t]*(?:#|$)"
+    r"|(?i:your|change_?me|replace_?me|fill_?me|fixme|todo|placeholder|_here\b|\b(?:specify|insert|enter)_)"
+    r"|=[ \t]*(?:#|$)"
 )
 
 
@@ -133,7 +135,7 @@ def is_form(job: Job) -> bool:
     alone = {each.name for each in job.directives.settings if each.text in left}  # `--account=<change>`
     if len(left) > enough or len(alone) > enough:
         return True
-    if any(each.isidentifier() and re.search(_OF_OTHERS % each, own) for each in left):
+    if _has_slot_of_others(job, left):
         return True
     left.update(_remarks(job), occurrences(_TO_FILL_IN, own), _redirected(job))
     left.update(_DESCRIBED.findall(job.text.string), _MARKED.findall(job.text.string))
@@ -144,6 +146,19 @@ def is_form(job: Job) -> bool:
     texts = [each.text for each in words]
     often = any(texts.count(each) >= _OFTEN for each in set(texts))
     return any(map(_fails, words)) or often or len(left.union(texts)) > enough
+
+
+def is_for_several_schedulers(job: Job) -> bool:
+    """Whether a placeholder of the directives stands in those of another batch system, too.
+
+    The program that fills it in knows for which of them it is.
+    """
+    return _has_slot_of_others(job, _in_values(job).values())
+
+
+def _has_slot_of_others(job: Job, left: Iterable[str]) -> bool:
+    own = job.source.own.text
+    return any(each.isidentifier() and re.search(_OF_OTHERS % each, own) for each in left)
 
 
 def rests_on_blank(job: Job, span: Span) -> bool:

@@ -59,6 +59,8 @@ _SAID = Regex(
     r"|\b(?:slurm|sbatch|batch|job|submission)(?:[ -](?:job|script|file))?[ -]example\b(?![s:])"
     r"|\bcopy this (?:file|script)\b[^.:\n]{0,20}\b(?:adapt|edit|modify|change|adjust)\b|\bACTION REQUIRED\b"
 )
+_SEVERAL_COMMANDS = 2  # above it; one may be a text in quotes
+_SHEBANG_BELOW = Regex(r"(?m)^#![ \t]*/")
 # A template by its own words, and not the output of one.
 _TO_ADAPT = Regex(
     r"(?i)\btemplate\b(?:[ \t]+(?:file|script|job))*[ \t]+(?:to|for you to|that you|please)\b[^.\n]{0,20}"
@@ -98,7 +100,20 @@ def is_template(job: Job) -> bool:
         or sum(each.text == "" or (each.text or "")[:1] == "#" for each in job.directives.settings) >= _MANY
         or len(occurrences(_NAMED_SLOT, job.source.own.text)) >= _MANY
         or any(map(_TO_ADAPT.search, _first_comments(job)))
+        or _shows_a_script(job)
     )
+
+
+def _shows_a_script(job: Job) -> bool:
+    """Whether a file is notes that show a batch script: commands come first, and the `#!` line stands below them."""
+    directives, own = job.directives, job.source.own.text
+    stop = directives.stop
+    if job.is_embedded or directives.lines or not directives.unread or stop is None or own.startswith("#!"):
+        return False
+    shebang = _SHEBANG_BELOW.search(own, stop.offset)
+    if shebang is None or shebang.start() > directives.unread[0].offset:
+        return False
+    return sum(each.start < shebang.start() for each in job.program.statements) >= _SEVERAL_COMMANDS
 
 
 def _is_own_name(setting: Setting) -> bool:
