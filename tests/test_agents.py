@@ -288,6 +288,26 @@ def test_what_does_not_fit_goes_to_the_next_page() -> None:
     assert diff.startswith("--- script\n")
 
 
+def test_what_was_asked_before_the_input_ends_is_answered() -> None:
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    calls = [
+        (
+            number,
+            "tools/call",
+            {"name": "check", "arguments": {"script": f"#!/bin/bash\n#SBATCH -N {number}\nsrun ./a\n"}},
+        )
+        for number in range(2, 8)
+    ]
+    asked: list[tuple[int, str, Any]] = [(1, "initialize", about), *calls, (8, "tools/list", {}), (9, "no/method", {})]
+    lines = [{"jsonrpc": "2.0", "id": number, "method": method, "params": given} for number, method, given in asked]
+    lines.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    text = "".join([f"{json.dumps(line)}\n" for line in lines]) + "no JSON\n"
+    for _ in range(3):
+        command = [sys.executable, "-m", "sbatchlint", "mcp"]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=50, check=True)
+        assert sorted([json.loads(line)["id"] for line in done.stdout.splitlines()]) == [*range(1, 10)]
+
+
 def test_every_text_has_an_end() -> None:
     long = "x" * 100_000
     written = f"#!/bin/bash\n#SBATCH --comment={long} --nodes={long}\nsrun ./{long} {long}\n"

@@ -8,6 +8,8 @@ import anyio
 from mcp import types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from msgspec.json import schema
 
 from sbatchlint import ISSUES, __version__
@@ -21,6 +23,9 @@ INSTRUCTIONS = (
     "its text; after a job failed, `diagnose` with its log. A comment `# sbatchlint: ignore[NAME] why` above a line "
     "silences a finding."
 )
+# So many seconds a client that left is answered for at most, as any answer takes less; and between two looks.
+_LONGEST_ANSWER = 60
+_PAUSE = 0.01
 _log = logging.getLogger(__name__)
 
 
@@ -80,5 +85,33 @@ def serve(folder: Folder | None, reading: BinaryIO, writing: BinaryIO) -> int:
 
 
 async def _serve(server: Server, reading: TextIO, writing: TextIO) -> None:
+    """The SDK drops what was asked and not answered yet where the input ends; here it is answered before the end."""
     async with stdio_server(anyio.wrap_file(reading), anyio.wrap_file(writing)) as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+        to_server, of_client = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        to_client, of_server = anyio.create_memory_object_stream[SessionMessage]()
+        asked: set[int | str] = set()
+
+        async def pass_on() -> None:
+            async with to_server:
+                async for said in incoming:
+                    message = said.message if isinstance(said, SessionMessage) else None
+                    if isinstance(message, JSONRPCRequest):
+                        asked.add(message.id)
+                    elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+                        asked.discard((message.params or {}).get("requestId", ""))
+                    await to_server.send(said)
+                with anyio.move_on_after(_LONGEST_ANSWER):
+                    while asked:
+                        await anyio.sleep(_PAUSE)
+
+        async def pass_back() -> None:
+            async with outgoing:
+                async for said in of_server:
+                    await outgoing.send(said)
+                    if isinstance(said.message, (JSONRPCResponse, JSONRPCError)) and said.message.id is not None:
+                        asked.discard(said.message.id)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pass_on)
+            tasks.start_soon(pass_back)
+            await server.run(of_client, to_client, server.create_initialization_options())
