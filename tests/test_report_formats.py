@@ -14,6 +14,7 @@ import pytest
 from conftest import HEAD, Command
 from sbatchlint.check import Fix, Span, insert, replace
 from sbatchlint.diagnostics import Diagnostic, Related
+from sbatchlint.report import FORMATS
 from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
@@ -104,7 +105,7 @@ def test_gitlab() -> None:
     values = json.loads(rendered("gitlab", [finding(path) for path in PATHS]))
     assert len({each["fingerprint"] for each in values}) == len(PATHS)
     for path, value in zip(PATHS, values):
-        assert value["location"] == {"path": path.replace("\udcff", "\ufffd"), "lines": {"begin": 3, "end": 3}}
+        assert value["location"] == {"path": path.replace("\udcff", "\\xff"), "lines": {"begin": 3, "end": 3}}
         assert (value["check_name"], value["severity"]) == ("SB401", "major")
     assert rendered("gitlab", []) == "[]\n"
 
@@ -139,7 +140,7 @@ def test_github_finds_the_file() -> None:
     expected = list(PATHS)
     for code, character in {"%2C": ",", "%3A": ":", "%0A": "\n", "%0D": "\r", "%25": "%"}.items():
         paths = [each.replace(code, character) for each in paths]
-    for character, shown in {"\x1b": "\\x1b", "\u202e": "<U+202E>", "\u2028": "<U+2028>", "\udcff": "\ufffd"}.items():
+    for character, shown in {"\x1b": "\\x1b", "\u202e": "<U+202E>", "\u2028": "<U+2028>", "\udcff": "\\xff"}.items():
         expected = [each.replace(character, shown) for each in expected]
     assert paths == expected
 
@@ -191,3 +192,11 @@ def test_a_report_with_wrong_names_is_read_by_git(command: Command, tmp_path: Pa
     (value,) = json.loads(command("--output-format", "gitlab").out)
     listed = subprocess.run(["git", "hash-object", "--", value["location"]["path"]], capture_output=True, check=False)
     assert listed.returncode == 0
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_names_that_are_not_utf_8_stay_apart(form: str) -> None:
+    paths = ("\udcff\udcfe.sh", "\udcfe\udcff.sh")
+    shown = renderer(form)(Report([finding(path) for path in paths], 2), Terminal())
+    for code, uri in (("\\xff\\xfe.sh", "%FF%FE.sh"), ("\\xfe\\xff.sh", "%FE%FF.sh")):
+        assert code in shown or code.replace("\\", "\\\\") in shown or uri in shown

@@ -19,6 +19,7 @@ from sbatchlint.cli.arguments import (
     script_of,
 )
 from sbatchlint.planning import AsJob, Resized, planned
+from sbatchlint.report.json import clean_path
 from sbatchlint.report.model import shown_path
 from sbatchlint.report.plan import as_text
 from sbatchlint.report.terminal import Terminal
@@ -50,7 +51,7 @@ def plan(arguments: list[str]) -> int:
         for source in ([script_of(command)] if command else map(partial(_read, options), options.paths))
     ]  # fmt: skip
     if options.output_format == "json":
-        plans = [each.plan for each in found]
+        plans = [{**each.plan, "path": clean_path(each.plan["path"])} for each in found]
         print(json.dumps(plans[0] if len(plans) == 1 else plans, indent=2))
     elif options.output_format == "svg":
         from sbatchlint.report.plan_svg import as_svg  # for this format only

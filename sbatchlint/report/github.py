@@ -7,7 +7,7 @@ import re
 
 from sbatchlint.report.cells import escape
 from sbatchlint.report.identity import repository_path
-from sbatchlint.report.json import clean
+from sbatchlint.report.json import clean, clean_path
 from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
 
@@ -56,5 +56,5 @@ def _property(text: str) -> str:
 
 def _path(text: str) -> str:
     """A path in the encoding of GitHub, with only those characters escaped that a log must not contain."""
-    text = _CONTROLS.sub(lambda match: escape(match[0]), clean(text)).replace("%", "%25").replace(":", "%3A")
+    text = _CONTROLS.sub(lambda match: escape(match[0]), clean_path(text)).replace("%", "%25").replace(":", "%3A")
     return text.replace(",", "%2C").replace("\r", "%0D").replace("\n", "%0A")

@@ -3,7 +3,7 @@
 import json
 
 from sbatchlint.report.identity import fingerprints, repository_path
-from sbatchlint.report.json import clean
+from sbatchlint.report.json import clean, clean_path
 from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
 
@@ -25,7 +25,7 @@ def render(report: Report, terminal: Terminal) -> str:
                 "fingerprint": fingerprint,
                 "severity": _SEVERITIES[diagnostic.severity],
                 "location": {
-                    "path": clean(repository_path(diagnostic.source.path)),
+                    "path": clean_path(repository_path(diagnostic.source.path)),
                     "lines": {"begin": start.row, "end": end.row},
                 },
             }

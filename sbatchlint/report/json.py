@@ -6,10 +6,14 @@ What decides whether to act on one is named as in `sbatchlint.api`: docs/ci.md h
 import json
 
 from sbatchlint.diagnostics import Diagnostic
+from sbatchlint.report.cells import escape
 from sbatchlint.report.model import Report, shown_path
 from sbatchlint.report.reasons import certainty, check_of, references, silencing
 from sbatchlint.report.terminal import Terminal
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Source, Span
+
+_BYTE = Regex("[\ud800-\udfff]")
 
 
 def render(report: Report, terminal: Terminal) -> str:
@@ -33,7 +37,7 @@ def finding(diagnostic: Diagnostic) -> dict[str, object]:
         "source": references(check),
         "silence": silencing(diagnostic),
         "url": diagnostic.url,
-        "filename": clean(shown_path(source.path)),
+        "filename": clean_path(shown_path(source.path)),
         "reached": clean(diagnostic.reached),
         **locations(source, diagnostic.span),
         "related": [{"message": clean(label), **locations(source, span)} for span, label in diagnostic.related],
@@ -53,6 +57,11 @@ def locations(source: Source, span: Span) -> dict[str, object]:
         "location": {"row": start.row, "column": start.column},
         "end_location": {"row": end.row, "column": end.column},
     }
+
+
+def clean_path(path: str) -> str:
+    """A path in which each byte that is not UTF-8 is shown by its code, so that two paths stay two."""
+    return path if path.isascii() else _BYTE.sub(lambda byte: escape(byte[0]), path)
 
 
 def clean(text: str) -> str:

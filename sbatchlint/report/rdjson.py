@@ -8,7 +8,7 @@ from typing import Any
 
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.identity import repository_path
-from sbatchlint.report.json import clean
+from sbatchlint.report.json import clean, clean_path
 from sbatchlint.report.model import Report
 from sbatchlint.report.sarif import INFORMATION
 from sbatchlint.report.terminal import Terminal
@@ -25,7 +25,7 @@ def render(report: Report, terminal: Terminal) -> str:
 
 def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
     source = diagnostic.source
-    path = clean(repository_path(source.path))
+    path = clean_path(repository_path(source.path))
     value: dict[str, Any] = {
         "message": clean(diagnostic.message),
         "location": {"path": path, "range": _range(source, diagnostic.span)},
