@@ -96,6 +96,14 @@ shopt -s failglob; show *.zip; show end
 shopt -s failglob¶for f in *.zip; do show $f; done¶show end
 shopt -s failglob¶v=(*.zip)¶show "${v[@]}" end
 shopt -s failglob; f() { show *.zip; show in; }; f; show end
+v=(*.txt); show "${v[@]@Q}" end
+v=(*.txt); show "${v[@]^^}" end
+set -- *.txt; show "${@^}" "${@/t/x}" end
+v=(*t); show "${v[@]/t/x}" end
+v=(?."t"*); show "${v[@]%t*}" "${v[@]#?.t}" end
+shopt -s nullglob; v=(*.zip); show "${v[@]/z/y}" "${v[@]@U}" end
+v=(''); show "${v[@]:+x}" "${v[@]+y}" end; v=(); show "${v[@]:+x}" "${v[@]+y}" end
+set -- ''; show "${@:+x}" "p${@:+x}s" end; set --; show "${@:+x}" "p${@:+x}s" end
 shopt -s extglob¶show @(a|b).txt¶show +(q)¶v=(+(a|b).txt)¶show ${#v[@]}
 shopt -s extglob¶x='@(a|b).txt'¶show $x¶x=$(echo @(a|b).txt)¶show "$x"
 shopt -s xpg_echo; x=$(echo 'a\tb'); show "$x"
@@ -188,6 +196,8 @@ v=(a b); show "${v[@]@Q}" "${v[@]@A}" "${v[@]@K}" "${v[@]@k}"
 x=1 xa=2; show $x{a,b} ${x}{a,b} "$x"{a,b}
 """
 KNOWN = r"""
+read -ra v -d ';' <<< "x y;z"; show "${v[@]}"
+read -a v -r w <<< 'p\q r'; show "${v[@]}" "${w-unset}"
 x=$(for i in 1 2; do echo $i; done); show "$x"; for y in $(for i in {1..9}; do echo $i; done); do z=$z$y; done; show $z
 x=$(for i in a b; do for j in 1 2; do printf $i$j,; done; done); show "$x"
 for i in p q; do echo $i; done | { read x; show $x; }

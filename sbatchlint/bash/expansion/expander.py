@@ -62,7 +62,8 @@ class ScriptExpander(Expander):
             return [((((Piece(None, *span, expansion),), False),), NO_GUARDS)]
         if isinstance(part, Broken):
             self.substituter.abandon(scope)
-            return [(segments_of(scope.unknown("", span, is_open=splitting), splitting), NO_GUARDS)]
+            # also what is valid but not read, such as `"${!P#x}"` where P is `A[@]`
+            return [(segments_of(scope.unknown("", span, is_open=split), splitting), NO_GUARDS)]
         raise AssertionError(part)
 
     def _substitution(self, part: CommandSubstitution, scope: Scope, span: Span, splitting: bool) -> list[Choice]:

@@ -283,7 +283,8 @@ class ParameterExpansion:
         if operator == "+":
             wanted, arm = None if is_empty is None else not is_empty, 1
             several = subject.several and not subject.star and self.part.quoted and self.split
-            otherwise = () if several else self._segments((), Subject(self.part.name))
+            is_one = fields is not None and len(fields) == 1 and is_empty  # an empty word stays one
+            otherwise = () if several and not is_one else self._segments((), Subject(self.part.name))
         if wanted is False:
             return [(otherwise, guards)], False
         branch = self._branch()

@@ -88,6 +88,8 @@ def _transformed_field(
     """A field to which the operator has been applied; `arguments`: what those of the operator expand to."""
     inputs = flattened(expansions(field))
     unknown = scope.unknown(part.name, span, inputs, is_open((field,)))
+    if any(piece.open and piece.text for piece in field):  # the names of files that a pattern matches
+        return unknown
     text = text_of(field)
     argument = arguments[0] if arguments else ""
     if argument is not None and operator in ("/", "//") and arguments[1] is not None:

@@ -17,7 +17,8 @@ class ReadOptions:
 
     def __init__(self, invocation: Invocation) -> None:
         self.names: list[str] = []
-        self.raw = self.array = self.unclear = False
+        self.raw = self.unclear = False
+        self.array: str | None = None
         self.delimiter = "\n"
         self.count: int | None = None
         argv = invocation.argv
@@ -35,6 +36,8 @@ class ReadOptions:
                 self.names += [text_of(field) or "" for field in argv[at:]]
                 break
             at = self._option(word, argv, at)
+        if self.array is not None:  # all other names are ignored
+            self.names = [self.array]
 
     def _option(self, word: str, argv: tuple[Pieces, ...], at: int) -> int:
         for number, letter in enumerate(word[1:], 2):
@@ -48,8 +51,7 @@ class ReadOptions:
                 if letter == "d" and rest is not None:
                     self.delimiter = rest[:1]
                 elif letter == "a":
-                    self.array = True
-                    self.names = [rest or ""]
+                    self.array = rest or ""
                 elif letter not in "pt":
                     self.unclear = True
                 return at
