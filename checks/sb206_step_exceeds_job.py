@@ -16,7 +16,7 @@ A job that requests no GPU at all gets all of them at sites that allocate whole 
 setting `gpus` says what the site does, and not reported where the script is for such a centre (TACC, OLCF), where more
 CPUs than the job has are not reported either. With a profile of the cluster (docs/site.md) both are errors, or nothing:
 it says whether a partition gives whole nodes, and how large they are. Else jobs with `--exclusive` are not reported,
-nor jobs that request only nodes and start more on them than one CPU can run.
+nor jobs that request only nodes and start more on them than one CPU can run; for one node it is advice.
 
 ## Fix
 

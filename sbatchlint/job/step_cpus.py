@@ -112,7 +112,7 @@ def missing_cpus(step: Step, versions: Range, of_site: tuple[int, Setting] | Non
     tasks, own = step.tasks, step.option("cpus-per-task")
     if tasks is None and own is None or not step.certain or step.request.heterogeneous or step.in_other_job:
         return None
-    available = of_site or cpus_in_all(step.request)
+    available = of_site or cpus_in_all(step.request) or cpus_of_lone_node(step.request)
     if available is None or "overcommit" in step.options or is_set(step.invocation, "SLURM_OVERCOMMIT"):
         return None
     if not step.options.keys().isdisjoint(_OTHERWISE[2:]):
@@ -155,6 +155,15 @@ def cpus_in_all(request: Request) -> tuple[int, Setting] | None:
         return None
     nodes, number = request.exact_nodes() or 1, tasks * per_task
     return number + (min(nodes, tasks) if number % (2 * nodes) else 0), setting
+
+
+def cpus_of_lone_node(request: Request) -> tuple[int, Setting] | None:
+    """The CPUs of a job that requests one node and nothing else that counts: one core, where nodes are shared."""
+    setting = request.setting("nodes")
+    if setting is None or request.exact_nodes() != 1 or not request.directives.certain:
+        return None
+    others = (*_OTHERWISE, *_GPUS, "ntasks", "ntasks-per-node", "cpus-per-task", "nodelist")
+    return None if request.has_any_option(others) else (2, setting)
 
 
 def too_much_memory(step: Step) -> tuple[StepOption, Setting] | None:
