@@ -23,6 +23,7 @@ from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span
 from sbatchlint.analysis.script.submit_lines import is_submitted_with_gpus
 from sbatchlint.bash.values import expansions
+from sbatchlint.bash.variables import is_default
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
 from sbatchlint.job.gpus import chosen_devices, devices_chosen, step_gpus
 from sbatchlint.job.launchers import Setting
@@ -39,6 +40,7 @@ CARD = Card(
 )  # fmt: skip
 
 _OPTION = Regex(r"(--?[A-Za-z][\w-]*)(=.*)?")
+_GPU_NAME = Regex(r"(?i)gpu|nproc|devices")
 COUNTS = ("nproc_per_node", "num_processes", "num_gpus", "nproc", "devices")
 
 
@@ -66,7 +68,8 @@ def check(job: Job) -> Iterator[Finding]:
             continue  # one of its alternatives is right
         certain = len(mismatches) == len(place)  # otherwise the number is a default that the caller may replace
         few = mismatches[0].processes < mismatches[0].gpus
-        if not few or certain and len(places) == 1 and _leaves_gpus_idle(job, mismatches[0].world):
+        idle = few and len(places) == 1 and (certain and _leaves_gpus_idle(job, mismatches[0].world))
+        if not few or idle or few and len(places) == 1 and _is_fallback(job, mismatches[0]):
             yield _finding(job, mismatches[0], None if certain and not few else "warning")
 
 
@@ -112,6 +115,22 @@ def _leaves_gpus_idle(job: Job, world: LaunchWorld) -> bool:
     if world.processes == 1 or world.isolation not in ("", "part"):
         return False
     return not any(each.context.background for each in (*job.invocations, *([step.invocation] if step else [])))
+
+
+def _is_fallback(job: Job, found: Mismatch) -> bool:
+    """Whether the number is what `${NGPU:-1}` falls back to, while the script itself requests the GPUs.
+
+    Nothing in the script, its comments included, names the variable otherwise.
+    """
+    names = {str(key[1]) for key, _ in found.world.invocation.guards if is_default(key)}
+    asks = any(each.name.startswith("gpu") or each.name == "gres" for each in job.request.gpu_settings())
+    if not asks or len(names) != 1 or found.world.isolation not in ("", "part"):
+        return False
+    (name,) = names
+    if not _GPU_NAME.search(name) or name.startswith("SLURM"):
+        return False
+    lines = [line for line in job.source.own.text.split("\n") if name in line]
+    return not any(line.lstrip().startswith("#") or "usage" in line.lower() for line in lines)
 
 
 def _finding(job: Job, found: Mismatch, severity: str | None) -> Finding:

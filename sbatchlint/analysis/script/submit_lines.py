@@ -24,7 +24,7 @@ _SAYS_ARRAY = Regex(
     r"(?:--array\b|\b(?:job|batch|slurm)[ -]arrays?\b|\barray[ -](?:jobs?|tasks?|script)\b)"
 )
 # The pattern begins with the word, so that the rest of the file is skipped quickly.
-_GPUS_IN_LINE = Regex(rf"sbatch\b(?<=\bsbatch).*(?:{_GPUS}|--partition|-p\s)")
+_GPUS_IN_LINE = Regex(rf"sbatch\b(?<=\bsbatch).*{_GPUS}")
 # The variables of array elements, in any language.
 _ELEMENT = Regex(r"SLURM_ARRAY_")
 # How many files of the script's folder, and how much of each, are searched for the command that submits it.
@@ -89,7 +89,7 @@ def is_said_to_be_array(job: Job) -> bool:
 
 
 def is_submitted_with_gpus(job: Job) -> bool:
-    """Whether a comment shows an sbatch whose options request GPUs, or name a partition that may have them."""
+    """Whether a comment shows an sbatch whose options request GPUs; a partition gives none by itself."""
     return _shows_gpus(job.source.own.text)
 
 
