@@ -13,7 +13,8 @@ gets only advice. In the settings `gpus = "gres"` or `"whole-node"` says which k
 names partitions whose jobs get GPUs without a request. Scripts for a centre without a GRES for GPUs, such as TACC, are
 not reported. Advice, too, where the job names its node, where no directive says how large the job is or in which
 partition it runs, so that the command line of sbatch does, where the script reads the index of an array that only this
-can request (and no fix is offered), where a request for GPUs is commented out, and where only what docker starts beside
+can request (and no fix is offered), where a request for GPUs is commented out (unless the script
+still chooses several of them by CUDA_VISIBLE_DEVICES), and where only what docker starts beside
 all steps uses them: its daemon is outside the job, and gives it those of the node. An `salloc` with a command is looked
 at in the same way.
 
@@ -101,7 +102,8 @@ def check(job: Job) -> Iterator[Finding]:
         # a partition says what kind of node is meant
         advice = advice or is_sized_elsewhere(job) and not job.request.has_option("partition")
         # options that mean nothing without those of the command line
-        advice = advice or is_turned_off(job, *GPU_OPTIONS) or job.request.has_option("gres-flags")
+        chooses = any("VISIBLE_DEVICES" in each.words for each in need.signs)
+        advice = advice or is_turned_off(job, *GPU_OPTIONS) and not chooses or job.request.has_option("gres-flags")
         by_command_line = rests_on_array(job) or is_told_gpus(job)  # which may request the GPUs as well
         advice = advice or by_command_line or all(_is_in_docker(job, each.span) for each in need.signs)
         edits = [insertion(job.directives, option, need.place.component)]

@@ -59,6 +59,11 @@ _RESOURCE_OPTIONS = frozenset({
 _ENOUGH_KINDS = 2
 # The strengths of signs that a command only prepares for GPUs, or only inspects them.
 _HINT, _LOOK = "hint", "look"
+# Directives of a site's own command around sbatch, which names the kind of GPUs.
+_OF_WRAPPER = Regex(r"(?m)^#YBATCH\b")
+# The end of the words of a variable that chooses GPUs, for the batch shell or for steps.
+_CHOSEN = "_VISIBLE_DEVICES selects GPUs"
+_SEVERAL_DEVICES = Regex(r"\d(?:,\d+)+")
 _GPU_PARTITION = Regex(
     r"gpu(?!less)|(?<![a-z0-9])(?:[ahvlp]\d{2,3}|gh?200|rtx[a-z0-9]*|dgx[a-z0-9]*|mi\d{3}[a-z0-9]*)(?![a-z0-9])"
 )
@@ -109,6 +114,8 @@ def gpu_need(job: Job) -> GpuNeed | None:
     if not found or is_submitted_with_gpus_elsewhere(job):
         return None
     if gets_gpus_of_nodes(job) and partitions_with_gpus(job) is None:
+        return None
+    if _OF_WRAPPER.search(directives.text.string):
         return None
     if any(_ASKING.search(line) for line in _lost_lines(directives)):
         return None  # they are requested, but in a line that sbatch does not read
@@ -261,7 +268,7 @@ def unseen_gpus(job: Job) -> tuple[Step, Sign] | None:
         if sign is not None:
             return step, sign
     # weak signs and a partition for GPUs
-    return None if any(each.strength == STRONG for each in need.signs) else _hinted(job)
+    return None if any(each.strength == STRONG and _CHOSEN not in each.words for each in need.signs) else _hinted(job)
 
 
 def _hinted(job: Job) -> tuple[Step, Sign] | None:
@@ -280,7 +287,8 @@ def _hinted(job: Job) -> tuple[Step, Sign] | None:
         if sign is not None:
             found = step, sign
     if found is None:
-        hints = [each for each in _signs_without_request(job) or () if each.strength == _HINT]
+        signs = _signs_without_request(job) or ()
+        hints = [each for each in signs if each.strength == _HINT or _CHOSEN in each.words]
         hints.extend(
             Sign(_HINT, f"the variable {assignment.name} counts GPUs", assignment.span)
             for assignment in job.assignments
@@ -324,14 +332,16 @@ def _signs(job: Job) -> Iterator[Sign]:
     """The signs in all commands and exported variables of a job.
 
     What only inspects GPUs, or prepares for them (nvidia-smi, modules, variables), is a hint: scripts for several
-    machines are full of that.
+    machines are full of that. A choice of several GPUs by their numbers is more.
     """
     yield from _command_signs(job, job.invocations)
     for assignment in job.assignments:
         if assignment.exported and len(assignment.alternatives) == 1 and assignment.alternatives[0].fields:
             found = environment_sign(assignment.name, assignment.alternatives[0].fields[0], assignment.span)
             if found is not None:
-                yield found._replace(strength=_HINT) if found.strength == STRONG else found
+                value = text_of(assignment.alternatives[0].fields[0]) or ""
+                several = assignment.name.endswith("_VISIBLE_DEVICES") and _SEVERAL_DEVICES.fullmatch(value)
+                yield found._replace(strength=_HINT) if found.strength == STRONG and not several else found
 
 
 def _command_signs(job: Job, commands: Iterable[Invocation]) -> Iterator[Sign]:
