@@ -7,7 +7,7 @@ import os
 import pytest
 
 from sbatchlint.cli import workers
-from sbatchlint.cli.outcome import Outcome
+from sbatchlint.cli.outcome import NO_MEMORY, Outcome
 
 
 def test_another_process_takes_the_place_of_one_that_had_many_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,3 +17,18 @@ def test_another_process_takes_the_place_of_one_that_had_many_scripts(monkeypatc
     assert [found[number].path for number in range(5)] == [each for (each,) in scripts]
     pids = [found[number].more for number in range(5)]
     assert pids[0] == pids[1] and pids[2] == pids[3] and len(set(pids)) == 3
+
+
+def test_another_process_takes_the_place_of_one_that_ran_out_of_memory() -> None:
+    def begin() -> workers.Work:
+        done: list[str] = []
+
+        def work(script: workers.Script) -> Outcome:
+            done.append(script[0])
+            is_lacking = "2.sh" in done  # from then on
+            return Outcome(script[0], [], error=f"cannot lint {script[0]}: {NO_MEMORY}" if is_lacking else "")
+
+        return work
+
+    found = dict(workers.work_in_processes([(f"{number}.sh",) for number in range(6)], 1, begin))
+    assert [number for number in range(6) if found[number].error] == [2]

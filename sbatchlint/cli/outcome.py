@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from sbatchlint.fix import Refused
 
 
+# The end of an error for which another process may do better.
+NO_MEMORY = "there is not enough memory"
+
+
 class Outcome(NamedTuple):
     """The result for a file. `hidden`: how many findings are below --min-severity; `ignored`: how many comments switch
     off; `dated`: how many are advice as they hold for old releases only; `failing`: how many of those shown are at or

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from threading import Thread, main_thread
 from typing import Any
 
-from sbatchlint.cli.outcome import Outcome
+from sbatchlint.cli.outcome import NO_MEMORY, Outcome
 
 # Its first part is the path.
 Script = tuple[Any, ...]
@@ -93,7 +93,9 @@ def work_in_processes(scripts: Iterable[Script], jobs: int, begin: Callable[[], 
                     raised[worker.number] = answer
                 else:
                     yield worker.number, answer
-                script = None if raised or worker.scripts >= _SCRIPTS else next(waiting, None)
+                # what has run out of memory once would do so for each of the others
+                is_worn = worker.scripts >= _SCRIPTS or isinstance(answer, Outcome) and answer.error.endswith(NO_MEMORY)
+                script = None if raised or is_worn else next(waiting, None)
                 if script is None:
                     workers.remove(worker)
                     worker.process.terminate()
