@@ -336,13 +336,34 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
 
 
 def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader: Reader) -> tuple[str, Fix | None]:
-    """The message on a loss, and its fix. `same`: others of its kind; `reader`: what happens though the work fails."""
+    """The message on a loss, and its fix. `same`: others of its kind; `reader`: what happens though the work fails.
+
+    A message that is too long leaves out what its labels say: the reason, at last also where the others are.
+    """
+    told = (_told(job, found, loss, same, reader, brief) for brief in range(4))
+    shortest = None
+    for message, fix in told:
+        if len(message) <= MOST:
+            return message, fix
+        if shortest is None or len(message) < len(shortest[0]):
+            shortest = message, fix
+    assert shortest is not None
+    return shortest
+
+
+def _told(
+    job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader: Reader, brief: int
+) -> tuple[str, Fix | None]:
+    """The message and the fix; `brief`: how much is left out, from 0 to 3."""
     others = len(same)
     outcome = reader.possible if _may_fail_at_end(job, found, loss) else reader.outcome
     word = shortened(job.source.slice(word_of(job, loss)), 20)
     strange = STRANGE.search(word) is not None
     name = f"the command on line {job.line(loss.command.span.start)}" if strange else f"`{word}`"
     many = and_others(job, loss, same)
+    reason = min(brief, 2)
+    if brief > 2 and others:
+        many = " or another command"
     many_places = "to each that matters" if others > _FEW else "to each" if others > 1 else "to both" if others else ""
 
     def after(written: str) -> str:
@@ -350,7 +371,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader:
 
     fails = f"if {name}{many} fails, {outcome}"
     top = where_to_set(job, [each.command for each in (loss, *same)])
-    leave = after("|| exit") if found.risky or _expects_failures(job) else f"add `set -e` {top}"
+    leave = [after("|| exit") if found.risky or _expects_failures(job) else f"add `set -e` {top}"]
     run = next(iter(runs_of(job, loss.command)), None)
     in_shell = not (loss.command if run is None else run).context.shell.depth  # where `rc=1` counts
     # an iteration needs no other, but what follows may take each for done
@@ -362,15 +383,16 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader:
     if sweep and reader.place is not None and "line " in outcome and in_shell:
         leave = _after_sweep(job, loss, reader.place, after)
     elif others and _are_independent(found) or cleans_up_after(job, loss.command) or goes_on or brings_back:
-        leave = f"{after('|| rc=1')} and end with `{exit_with_kept(loss.command)}`"
+        leave = [after("|| rc=1"), _exit_kept(job, found, loss)]
         if others > _FEW and has_pipefail(job) and not loss.command.context.depth:
-            leave = f"add `trap 'rc=1' ERR` {top} and end with `{exit_with_kept(loss.command)}`"
+            leave[0] = f"add `trap 'rc=1' ERR` {top}"
     if loss.how != "pipeline" and any(each.how == "pipeline" for each in same) and has_pipefail(job):
         # in a pipeline what is appended would see the status of its last command
-        only = leave.startswith("add `set -e`")
-        leave = f"add `set -eo pipefail` {top}" if only else f"add `set -o pipefail` {top}, and {leave}"
+        only = leave[0].startswith("add `set -e`")
+        leave = [f"add `set -eo pipefail` {top}"] if only else _with_pipefail(leave, top)
     if loss.how == "pipeline":
-        return _of_pipeline(job, found, loss, same, name, many, leave, top, reader)
+        return _of_pipeline(job, found, loss, same, f"{name}{many}", leave, top, reader, brief)
+    advice = _joined(leave)
     if loss.how == "overwritten":
         text = job.source.slice(loss.by).strip()
         happens = f"`{text}` in the loop keeps only the last iteration's status"
@@ -380,7 +402,7 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader:
         happens = f"{text} on line {job.line(loss.by.start)} overwrites the status of {name} before anything reads it"
         return f"{happens}; write `|| {text[1:]} after both", None
     if loss.how in ("iterations", "ignored"):
-        alone = f"a failure of {name}{many} in any but the last iteration is ignored; {leave}"
+        alone = f"a failure of {name}{many} in any but the last iteration is ignored; {advice}"
         return alone if loss.how == "iterations" else f"{fails}; {after('|| exit')}", None
     if loss.how == "trap":
         exits = exiting_trap(job)
@@ -400,34 +422,38 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader:
             if local not in ("", "export") and not others:
                 advice = f"write `{kept}=$?` without `{local}`, and end with `exit ${kept}`"
                 return f"{fails}, although `{kept}` holds its status; {advice}", None  # it is unset at the end
-            advice = leave if others else f"end with `exit ${kept}`"
+            advice = advice if others else f"end with `exit ${kept}`"
             return f"{fails}, although `{kept}` holds its status; {advice}", returning(job, found, kept)
         if job.source.text[: loss.by.start].rstrip().endswith("||"):  # a message alone: `work || echo "it failed"`
             said = f"{job.source.slice(loss.by).split()[0]} …"
-            fails_so = f"{fails}, as `{said}` after `||` succeeds"
+            fails_so = fails if brief else f"{fails}, as `{said}` after `||` succeeds"
             if loss.command.context.loops:
                 return f"{fails_so}; write `|| {{ {said}; rc=1; }}` and end with `{exit_with_kept(loss.command)}`", None
             return f"{fails_so}; write `|| {{ {said}; exit 1; }}`", None
         return f"{fails}, although the script tests the status; put `exit 1` in the failure branch", None
     if loss.command.context.parent is not None:
-        return f"{fails}: a later command in the same shell sets the exit status; {after('|| exit')}", None
+        why = "" if brief else ": a later command in the same shell sets the exit status"
+        return f"{fails}{why}; {after('|| exit')}", None
     if cancels_itself(found.last):
-        return f"if {name}{many} fails, the job still cancels itself, so it does not end as FAILED; {leave}", None
+        return f"if {name}{many} fails, the job still cancels itself, so it does not end as FAILED; {advice}", None
     later = _decides_later(job, loss)
     if later is not None:
         line = job.line(later.span.start)
         if any(each.command.context.loops and job.line(each.command.span.start) == line for each in same):
-            return f"a failure of {name}{many} is ignored: only the last iteration of line {line} counts; {leave}", None
+            why = (f": only the last iteration of line {line} counts", ": only the last iteration counts", "")[reason]
+            return f"a failure of {name}{many} is ignored{why}; {advice}", None
         begin = f"a failure of {name}{many} is ignored: only line {line}"
         # a pipeline there may have lost a status, too
         if later.name is not None and any(job.line(each.command.span.start) == line for each in same):
-            return f"{begin.removesuffix(f'line {line}')}the status of `{later.name}` counts; {leave}", None
+            return f"{begin.removesuffix(f'line {line}')}the status of `{later.name}` counts; {advice}", None
         inner = list(later.descendants())
         if any(each.command in inner for each in same) and inner[-1].name:  # lost in the text that this one runs
             where = f"`{shortened(inner[-1].name)}` on line {job.line(inner[-1].span.start)}"
             begin = begin.replace(f"line {line}", where)
-        whole, short = f"{begin} sets the job's exit status; {leave}", f"{begin}'s exit status counts; {leave}"
-        return whole if len(whole) <= MOST else short, None
+        if reason > 1:
+            begin = begin.partition(":")[0]
+        decides = ("sets the job's exit status", "counts", "")[reason]
+        return f"{begin} {decides}".rstrip() + f"; {advice}", None
     last = found.last if not others and not found.decisive else None
     if last is not None and removes_data_after(loss.command, last):
         rest, so = " …" if len(loss.command.argv) > 1 else "", outcome.replace("still ", "")
@@ -442,7 +468,6 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader:
         return f"if {name}{many} fails, {waits}; {after('|| exit')}", append(job, "|| exit", loss.command)
     goes_on = outcome.startswith("line ")  # as if the work had succeeded, before the script ends
     fix = None if last is None else keeping(job, loss.command, last)
-    advice = leave
     if fix is not None and last is not None:
         end, ends_with_zero = job.line(last.span.start), job.source.slice(last.span) == "exit 0"
         without = without_line(job, last) if ends_with_zero and follows(loss.command, last) and not goes_on else None
@@ -457,18 +482,32 @@ def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader:
     begins = [fails]
     if found.last is not None and id(loss.command) in needed_producers(job):
         begins.insert(0, f"if {name}{many} fails after writing what `{found.last.name}` needs, {reader.outcome}")
-    reasons = [""] if goes_on else [f": {reason}" for reason in _last_line(job, found, loss)]
+    reasons = [""] if goes_on or brief else [f": {reason}" for reason in _last_line(job, found, loss)]
     messages = [f"{begin}{reason}; {advice}" for begin in begins for reason in reasons]
     return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
 
 
-def _after_sweep(job: Job, loss: Loss, place: Span, after: Callable[[str], str]) -> str:
+def _exit_kept(job: Job, found: ExitStatuses, loss: Loss) -> str:
+    """How the script ends with the status that is kept: in the place of an `exit 0` at its end, else below all."""
+    kept, last = exit_with_kept(loss.command), found.last
+    if last is None or last.span.end > len(job.source.own.text) or job.source.slice(last.span) != "exit 0":
+        return f"end with `{kept}`"
+    return f"on line {job.line(last.span.start)} write `{kept}`"
+
+
+def _joined(actions: list[str]) -> str:
+    """What to do, one thing after the other: `add …, append … and end with …`."""
+    *before, last = actions
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+def _after_sweep(job: Job, loss: Loss, place: Span, after: Callable[[str], str]) -> list[str]:
     """The advice for runs that need no other, where a line after them takes all of them for done."""
     if any(each.contains(place) for each in loss.command.context.loops):
-        return f"{after('|| { rc=1; continue; }')} and end with `{exit_with_kept(loss.command)}`"
+        return [after("|| { rc=1; continue; }"), f"end with `{exit_with_kept(loss.command)}`"]
     kept = "${rc-}" if ":-" in exit_with_kept(loss.command) else "$rc"  # under `set -u`
-    check = f'[ -z "{kept}" ] || exit 1'
-    return f"{after('|| rc=1')} and add `{check}` above line {job.line(place.start)}"
+    check = f'[ -z "{kept}" ] || exit'
+    return [after("|| rc=1"), f"add `{check}` above line {job.line(place.start)}"]
 
 
 def _may_fail_too(job: Job, found: ExitStatuses, loss: Loss, last: Invocation) -> bool:
@@ -526,31 +565,40 @@ def _of_pipeline(
     found: ExitStatuses,
     loss: Loss,
     same: list[Loss],
-    name: str,
-    many: str,
-    leave: str,
+    work: str,
+    leave: list[str],
     top: str,
     reader: Reader,
+    brief: int,
 ) -> tuple[str, Fix | None]:
     """The message and fix for a status lost in a pipeline; pipefail alone helps only where the status is used."""
     filter_name = loss.filter.name if loss.filter is not None else "its last command"
-    begin = f"a failure of {name}{many} is ignored: only the status of `{filter_name}` counts; "
+    lost_anyway = is_lost_with_pipefail(job, loss)
+    begin = f"a failure of {work} is ignored: only the status of `{filter_name}` counts"
     if not has_pipefail(job):
-        return begin + f"run the script with bash and `set -{'e' * is_lost_with_pipefail(job, loss)}o pipefail`", None
+        return f"{begin}; run the script with bash and `set -{'e' * lost_anyway}o pipefail`", None
     first = job.line(loss.by.start)
     above = "above" if first == job.line(_place(job, loss).start) else f"above line {first}"
     if loss.command.context.parent is not None:  # another shell has its own options
         above = "in the shell of the pipeline"
-    if not is_lost_with_pipefail(job, loss):
-        return begin + f"add `set -o pipefail` {above}", _pipefail(job, found)
-    begin = f"a failure of {name}{many} is ignored: the pipeline returns the status of `{filter_name}`; "
+    if not lost_anyway:
+        return f"{begin}; add `set -o pipefail` {above}", _pipefail(job, found)
+    reasons = [f": the pipeline returns the status of `{filter_name}`", f": only `{filter_name}` counts", ""]
     if any(each.how == "replaced" for each in same):  # which no pipeline loses
-        begin = f"a failure of {name}{many} is ignored: {_last_line(job, found, same[-1])[-1]}; "
+        reasons[:2] = [f": {each}" for each in (_last_line(job, found, same[-1])[-1], "only the last command counts")]
+    begin = f"a failure of {work} is ignored{reasons[min(brief, 2)]}"
     if reader.outcome.startswith("line "):
-        begin = f"if {name}{many} fails, {reader.outcome}; "
-    if not found.risky and not _expects_failures(job):
-        return begin + f"add `set -eo pipefail` {top}", None
-    return begin + f"add `set -o pipefail` {top} and {leave.removeprefix('add ')}", None
+        begin = f"if {work} fails, {reader.outcome}"
+    if not found.risky and not _expects_failures(job) and len(leave) == 1:
+        return f"{begin}; add `set -eo pipefail` {top}", None
+    return f"{begin}; {_joined(_with_pipefail(leave, top))}", None
+
+
+def _with_pipefail(leave: list[str], top: str) -> list[str]:
+    """What to do, and `set -o pipefail` before it."""
+    if leave[0].startswith("add `trap"):  # on the same line
+        return [leave[0].replace("add `", "add `set -o pipefail; ", 1), *leave[1:]]
+    return [f"add `set -o pipefail` {top}", *leave]
 
 
 def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:

@@ -1,12 +1,16 @@
-"""Which texts that a script prints after its work claim that the work succeeded."""
+"""Which texts that a script prints after its work claim that the work succeeded, and what SB710 advises there."""
 
 import pytest
 
 from sbatchlint.analysis.outcome.state_readers import Reader
 from sbatchlint.analysis.outcome.success_claims import claimed_success
+from sbatchlint.engine import lint_source
 from sbatchlint.job import Job, Site
+from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
 
+INFO = Settings.of_table({})
+INFO.min_severity = "info"
 CLAIMS = [
     "Training completed successfully",
     "Job finished successfully at $(date)",
@@ -69,3 +73,32 @@ def test_claims(text: str) -> None:
 @pytest.mark.parametrize("text", NO_CLAIMS)
 def test_what_holds_after_a_failure_too(text: str) -> None:
     assert reader(text) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "advice"),
+    [
+        (
+            'for s in 1 2; do\n    python train.py $s\ndone\necho "All runs completed"\n',
+            'append `|| rc=1` to line 4 and add `[ -z "$rc" ] || exit` above line 6',
+        ),
+        (
+            'for s in 1 2; do\n    python train.py $s\n    echo "run completed successfully"\ndone\n',
+            "append `|| { rc=1; continue; }` to line 4 and end with `exit $rc`",
+        ),
+        (
+            'set -u\nfor s in 1 2; do\n    python train.py $s\ndone\necho "All runs completed"\n',
+            'append `|| rc=1` to line 5 and add `[ -z "${rc-}" ] || exit` above line 7',
+        ),
+        ('python train.py | tee log\necho "Training succeeded"\n', "add `set -eo pipefail` above line 3"),
+        (
+            "for s in 1 2; do\n    srun ./a $s\ndone\nexit 0\n",
+            "append `|| rc=1` to line 4 and on line 6 write `exit $rc`",
+        ),
+    ],
+)
+def test_advice_keeps_independent_runs_going(script: str, advice: str) -> None:
+    source = Source("#!/bin/bash\n#SBATCH --nodes=2\n" + script, "job.sh")
+    messages = [each.message for each in lint_source(source, INFO) if each.code == "SB710"]
+    assert len(messages) == 1
+    assert messages[0].endswith(f"; {advice}")

@@ -37,7 +37,7 @@ _WRAPPER = (
 _RELATIVE = re.compile(r"(?:^|[\s;&|(\"])((?:\./|\.\./)?[\w.-]+(?:/[\w.-]+)+|\./[\w.-]+)")
 _OUTSIDE = re.compile(r">>?\s*\"?\$?\{?/|#!.*(?:csh|zsh)")
 _END = re.compile(r"(?:and )?end with `(exit [^`]+)`$")
-_OPTION = re.compile(r"add `(set [^`]+|trap 'rc=1' ERR)` above(?: line (\d+))?(?:,? and )?(.*)$")
+_OPTION = re.compile(r"add `(set [^`]+|trap 'rc=1' ERR)` above(?: line (\d+))?(?:,? and |, )?(.*)$")
 _APPEND = re.compile(r"append `([^`]+)` to (?:line (\d+)|each|both)")
 _BELOW = re.compile(r"add `((?:status|rc)=\$\?)` below line (\d+)")
 
