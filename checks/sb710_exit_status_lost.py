@@ -42,18 +42,25 @@ https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/n
 """
 
 from collections.abc import Callable, Iterator
-from itertools import chain, islice
+from itertools import islice
 
 from sbatchlint.analysis.outcome.endings import (
     cancels_itself,
     cleans_up_after,
     follows,
     is_idle_wait,
-    last_shown,
     may_fail_with,
     needed_producers,
     removes_data_after,
     server_before,
+)
+from sbatchlint.analysis.outcome.loss_ranks import (
+    DECEIVING,
+    decides_later,
+    ending_command,
+    may_fail_at_end,
+    rank,
+    reader_of,
 )
 from sbatchlint.analysis.outcome.lost_statuses import (
     LEAVING,
@@ -73,10 +80,7 @@ from sbatchlint.analysis.outcome.lost_statuses import (
 from sbatchlint.analysis.outcome.state_readers import (
     Reader,
     state_reader,
-    told_by_mail,
-    told_of_main_work,
 )
-from sbatchlint.analysis.outcome.success_claims import claimed_success
 from sbatchlint.analysis.script.appending import append, last_line, where_to_append, where_to_set
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.giving_up import contradicts_itself, dead_ends, giving_up
@@ -84,12 +88,10 @@ from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.status_uses import exit_with_kept
 from sbatchlint.analysis.script.traps import exiting_trap, status_before
-from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, shown_text, text_of
-from sbatchlint.bash.variables import branches_in
+from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace, shortened
-from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number
@@ -101,12 +103,6 @@ CARD = Card(
     unseen="COMPLETED with exit code 0, although a command failed; what it printed stands in the middle of the log.",
 )  # fmt: skip
 
-# Ways to lose a status that may be intended, or after which the job may still fail.
-_MINOR = frozenset({"ignored", "iterations"})
-# Ways in which the script itself looks at the status of something else.
-_DECEIVING = frozenset({"pipeline", "overwritten", "again", "trap"})
-_OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
-_TESTED = Regex(r"\[|if\b[^\n]*\[")  # a test of files, mostly
 _SHORT = 20  # code that a message quotes whole
 _BRINGING = frozenset({"cp", "mv", "rsync", "scp"})
 _MOST_PLACES = 12  # that a finding marks
@@ -142,15 +138,15 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     """The finding on the first of the losses that matter most."""
-    ranked = [(_rank(job, found, each), each) for each in lost]
+    ranked = [(rank(job, found, each), each) for each in lost]
     best = max(rank for rank, _ in ranked)
     main = next(each for rank, each in ranked if rank == best)
     place = _place(job, main)
     others = {_place(job, each): each for rank, each in reversed(ranked) if rank[0] == best[0] and each is not main}
     others.pop(place, None)
     others = dict(reversed(others.items()))
-    deceives = main.how in _DECEIVING and not (main.how == "pipeline" and is_lost_with_pipefail(job, main))
-    reader = _reader(job, found, main) if best[0] and not deceives else None
+    deceives = main.how in DECEIVING and not (main.how == "pipeline" and is_lost_with_pipefail(job, main))
+    reader = reader_of(job, found, main) if best[0] and not deceives else None
     reader = reader or Reader("the job still ends COMPLETED", "the job may still end COMPLETED", None)
     message, fix = _advice(job, found, main, [*others.values()], reader)
     by = main.filter.name_span if main.filter is not None else main.by
@@ -177,25 +173,6 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     return Finding(place, message, severity="warning" if best[0] else "info", related=related[:_MOST_PLACES], fix=fix)
 
 
-def _may_fail_at_end(job: Job, found: ExitStatuses, loss: Loss) -> bool:
-    """Whether the command that sets the exit status needs files that the work may not have written."""
-    if loss.how not in ("replaced", "tested"):
-        return False
-    end = _ending(job, found)
-    if end is not None and end.context.background is not None:
-        return False  # it is only started, which succeeds
-    if end is not None:
-        return may_fail_with(end) or weight(job, end) > Weight.NONE
-    return found.end is not None and _TESTED.match(job.source.slice(found.end)) is not None
-
-
-def _ending(job: Job, found: ExitStatuses) -> Invocation | None:
-    """The command whose status the script returns; None where that is not a plain command."""
-    if found.end is None:
-        return found.last
-    return next((each for each in reversed(job.invocations) if each.span == found.end), None)
-
-
 _LABELS = {
     "pipeline": "this exit status counts",
     "replaced": "this exit status replaces it",
@@ -207,74 +184,6 @@ _LABELS = {
     "again": "another status replaces it before anything reads it",
     "trap": "the script always ends with this status",
 }
-
-
-def _rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
-    """How much a loss matters: whether it deserves a warning, and the weight of the lost work."""
-    later = _decides_later(job, loss)
-    decided = later is not None and not loss.errexit and loss.how not in ("overwritten", "again")
-    minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
-    minor = minor or id(loss.command) in needed_producers(job) or _is_consumed(job, loss)
-    hidden = loss.how in _DECEIVING and (_ends_in_loop(found, loss) or not is_lost_with_pipefail(job, loss))
-    minor = minor or not hidden and _reader(job, found, loss) is None
-    return not minor, loss.weight
-
-
-def _reader(job: Job, found: ExitStatuses, loss: Loss) -> Reader | None:
-    """What takes the job for a success though this work failed."""
-    command = loss.command
-    reader = state_reader(job, command)
-    # a script that tests the status has told of the failure
-    reader = reader or (claimed_success(job, command) if loss.how != "tested" else None)
-    reader = reader or told_of_main_work(job, command, loss.weight)
-    end = _ending(job, found) if loss.how in ("replaced", "tested") else None
-    # where the last command needs what the work writes, the mail mostly tells of the failure
-    by_mail = reader is not None and reader == told_by_mail(job)
-    needs_files = end is not None and end.name != "rm" and may_fail_with(end)
-    return None if by_mail and needs_files else reader
-
-
-def _ends_in_loop(found: ExitStatuses, loss: Loss) -> bool:
-    """Whether the script ends with the loop that contains a pipeline, so that not even its last failure is seen."""
-    return bool(loss.command.context.loops) and found.end is not None and found.end.contains(loss.by)
-
-
-def _is_consumed(job: Job, loss: Loss) -> bool:
-    """Whether the work's output is the input of other work, which mostly fails without it: `align | sort -o x.bam`."""
-    return loss.filter is not None and weight(job, loss.filter) >= Weight.PROGRAM
-
-
-def _is_shown(job: Job, loss: Loss) -> bool:
-    """Whether the work's log is printed after it, or the shell of a task waits for more than this work."""
-    command = loss.command
-    if command.context.parent is not None and job.source.slice(loss.by) == "wait":
-        return True
-    logs = {shown_text(each.target) for each in command.redirects if each.target and each.operator in _OUTPUTS}
-    if not logs:
-        return False
-    last = last_shown(job)
-    return any(last.get(log, -1) >= command.index for log in logs)
-
-
-def _decides_later(job: Job, loss: Loss) -> Invocation | None:
-    """Later work, in the same shell or the script's, that always runs after this and decides how the job ends."""
-    command = loss.command
-    decisive, own = _decisive(job), branches_in(command.guards)
-    for work, branches in chain(decisive.get(command.context.parent, []), decisive.get(None, [])):
-        if work.index > command.index and (branches <= own or weight(job, work) > loss.weight):
-            return work
-    return None
-
-
-@once
-def _decisive(job: Job) -> dict[Invocation | None, list[tuple[Invocation, frozenset[object]]]]:
-    """The decisive work by the command whose program contains it (None for the script itself), the last one first, and
-    the branches in which it runs."""
-    found: dict[Invocation | None, list[tuple[Invocation, frozenset[object]]]] = {}
-    for command in reversed(exit_statuses(job).decisive):
-        branches = branches_in(command.guards) if command.context.conditional else frozenset()
-        found.setdefault(command.context.parent, []).append((command, branches))
-    return found
 
 
 def _place(job: Job, loss: Loss) -> Span:
@@ -356,7 +265,7 @@ def _told(
 ) -> tuple[str, Fix | None]:
     """The message and the fix; `brief`: how much is left out, from 0 to 3."""
     others = len(same)
-    outcome = reader.possible if _may_fail_at_end(job, found, loss) else reader.outcome
+    outcome = reader.possible if may_fail_at_end(job, found, loss) else reader.outcome
     word = shortened(job.source.slice(word_of(job, loss)), 20)
     strange = STRANGE.search(word) is not None
     name = f"the command on line {job.line(loss.command.span.start)}" if strange else f"`{word}`"
@@ -436,7 +345,7 @@ def _told(
         return f"{fails}{why}; {after('|| exit')}", None
     if cancels_itself(found.last):
         return f"if {name}{many} fails, the job still cancels itself, so it does not end as FAILED; {advice}", None
-    later = _decides_later(job, loss)
+    later = decides_later(job, loss)
     if later is not None:
         line = job.line(later.span.start)
         if any(each.command.context.loops and job.line(each.command.span.start) == line for each in same):
@@ -540,7 +449,7 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
     last = found.last
     if last is None or found.end is not None or last.index <= loss.command.index:
         end = found.end or loss.by
-        by = _ending(job, found)
+        by = ending_command(job, found)
         if end == found.end:
             text = job.source.slice(end)
             begin = "the `if` on " if text.startswith("if") else ""

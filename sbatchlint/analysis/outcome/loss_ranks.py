@@ -1,0 +1,111 @@
+"""How much a lost exit status matters: whether it deserves a warning, what it deceives, and what decides instead."""
+
+from itertools import chain
+
+from sbatchlint.analysis.outcome.endings import last_shown, may_fail_with, needed_producers
+from sbatchlint.analysis.outcome.lost_statuses import is_lost_with_pipefail
+from sbatchlint.analysis.outcome.state_readers import Reader, state_reader, told_by_mail, told_of_main_work
+from sbatchlint.analysis.outcome.success_claims import claimed_success
+from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
+from sbatchlint.analysis.script.work import Weight, is_demonstration, weight
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import shown_text
+from sbatchlint.bash.variables import branches_in
+from sbatchlint.job import Job
+from sbatchlint.job.once import once
+from sbatchlint.source.regex import Regex
+
+# Ways to lose a status that may be intended, or after which the job may still fail.
+_MINOR = frozenset({"ignored", "iterations"})
+# Ways in which the script itself looks at the status of something else.
+DECEIVING = frozenset({"pipeline", "overwritten", "again", "trap"})
+_OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
+_TESTED = Regex(r"\[|if\b[^\n]*\[")  # a test of files, mostly
+
+
+def may_fail_at_end(job: Job, found: ExitStatuses, loss: Loss) -> bool:
+    """Whether the command that sets the exit status needs files that the work may not have written."""
+    if loss.how not in ("replaced", "tested"):
+        return False
+    end = ending_command(job, found)
+    if end is not None and end.context.background is not None:
+        return False  # it is only started, which succeeds
+    if end is not None:
+        return may_fail_with(end) or weight(job, end) > Weight.NONE
+    return found.end is not None and _TESTED.match(job.source.slice(found.end)) is not None
+
+
+def ending_command(job: Job, found: ExitStatuses) -> Invocation | None:
+    """The command whose status the script returns; None where that is not a plain command."""
+    if found.end is None:
+        return found.last
+    return next((each for each in reversed(job.invocations) if each.span == found.end), None)
+
+
+def rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
+    """How much a loss matters: whether it deserves a warning, and the weight of the lost work."""
+    later = decides_later(job, loss)
+    decided = later is not None and not loss.errexit and loss.how not in ("overwritten", "again")
+    minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
+    minor = minor or id(loss.command) in needed_producers(job) or _is_consumed(job, loss)
+    hidden = loss.how in DECEIVING and (_ends_in_loop(found, loss) or not is_lost_with_pipefail(job, loss))
+    minor = minor or not hidden and reader_of(job, found, loss) is None
+    return not minor, loss.weight
+
+
+def reader_of(job: Job, found: ExitStatuses, loss: Loss) -> Reader | None:
+    """What takes the job for a success though this work failed."""
+    command = loss.command
+    reader = state_reader(job, command)
+    # a script that tests the status has told of the failure
+    reader = reader or (claimed_success(job, command) if loss.how != "tested" else None)
+    reader = reader or told_of_main_work(job, command, loss.weight)
+    end = ending_command(job, found) if loss.how in ("replaced", "tested") else None
+    # where the last command needs what the work writes, the mail mostly tells of the failure
+    by_mail = reader is not None and reader == told_by_mail(job)
+    needs_files = end is not None and end.name != "rm" and may_fail_with(end)
+    return None if by_mail and needs_files else reader
+
+
+def _ends_in_loop(found: ExitStatuses, loss: Loss) -> bool:
+    """Whether the script ends with the loop that contains a pipeline, so that not even its last failure is seen."""
+    return bool(loss.command.context.loops) and found.end is not None and found.end.contains(loss.by)
+
+
+def _is_consumed(job: Job, loss: Loss) -> bool:
+    """Whether the work's output is the input of other work, which mostly fails without it: `align | sort -o x.bam`."""
+    return loss.filter is not None and weight(job, loss.filter) >= Weight.PROGRAM
+
+
+def _is_shown(job: Job, loss: Loss) -> bool:
+    """Whether the work's log is printed after it, or the shell of a task waits for more than this work."""
+    command = loss.command
+    if command.context.parent is not None and job.source.slice(loss.by) == "wait":
+        return True
+    logs = {shown_text(each.target) for each in command.redirects if each.target and each.operator in _OUTPUTS}
+    if not logs:
+        return False
+    last = last_shown(job)
+    return any(last.get(log, -1) >= command.index for log in logs)
+
+
+def decides_later(job: Job, loss: Loss) -> Invocation | None:
+    """Later work, in the same shell or the script's, that always runs after this and decides how the job ends."""
+    command = loss.command
+    decisive, own = _decisive(job), branches_in(command.guards)
+    for work, branches in chain(decisive.get(command.context.parent, []), decisive.get(None, [])):
+        if work.index > command.index and (branches <= own or weight(job, work) > loss.weight):
+            return work
+    return None
+
+
+@once
+def _decisive(job: Job) -> dict[Invocation | None, list[tuple[Invocation, frozenset[object]]]]:
+    """The decisive work by the command whose program contains it (None for the script itself), the last one first, and
+    the branches in which it runs."""
+    found: dict[Invocation | None, list[tuple[Invocation, frozenset[object]]]] = {}
+    for command in reversed(exit_statuses(job).decisive):
+        branches = branches_in(command.guards) if command.context.conditional else frozenset()
+        found.setdefault(command.context.parent, []).append((command, branches))
+    return found
