@@ -166,7 +166,7 @@ nested
     "`echo \"\`echo a b\`\"`"
     `echo \$a "\`echo $b\`"`
 bare_literal: x | a-b | 1
-odd: "" | '' | ~ | 'a'"b"c | a\ b | $'\t' | $"x" | x=~ | [x] | $ | "a$" | = | `echo z` | <glob>
+odd: "" | '' | ~ | 'a'"b"c | a\ b | $'\t' | $"x" | x=~ | [x] | $ | "a$" | = | `echo z` | <glob> | "$(echo x; echo "$z")"
 glob: *.q | [pq] | a? | "a"*b | $a*.q | ${z:-*.q} | ${z:+[q]}
 words
     <word>
@@ -321,7 +321,7 @@ text_format: '%s,%s;' | '%-4s<bar>' | '%5s' | 'a\tb%s\n' | '%b' | '%q' | '%.2s' 
 number_format: %d | '%03d' | '%x' | '%i ' | '%u' | '%o' | '%+d' | '%-3d.'
 number_words: 7 | n | "$n" | 12 5 | 0x1F | ε
 raw: -r | ε
-read_names: a | a b | a b c | -a v | -a w | ε
+read_names: a | a b | a b c | -a v | -a w -r | -r -d , b | ε
 read_ifs: : | , | ', ' | / | ''
 shifted: ε | 2 | 1
 evaluated: a=<literal> | 'a=$b' | b=1 c=2 | "c=\$a"
@@ -330,7 +330,7 @@ setting_command
     set -u; set +u
     set -e; set +e
     shopt -s extglob
-    set -f
+    set -f -- *.q x
     true
     false
     :

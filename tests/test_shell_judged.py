@@ -104,6 +104,13 @@ v=(?."t"*); show "${v[@]%t*}" "${v[@]#?.t}" end
 shopt -s nullglob; v=(*.zip); show "${v[@]/z/y}" "${v[@]@U}" end
 v=(''); show "${v[@]:+x}" "${v[@]+y}" end; v=(); show "${v[@]:+x}" "${v[@]+y}" end
 set -- ''; show "${@:+x}" "p${@:+x}s" end; set --; show "${@:+x}" "p${@:+x}s" end
+v=(*.txt); set -f; show "${v[@]}" *.txt; set +f; show "${v[@]}"
+set -f -- *.txt; show "$@" *.txt; set +f; show "$@"
+x='*.txt'; set -f; v=($x); set +f; show "${v[@]}"; show ${v[@]}
+set -u; b=1; show {a,$b}x; show never
+set -u; b=1; show ${b}{a,c} "$b"{a,c}; show $b{a,c}; show never
+set -u; show "${BASH_REMATCH[1]}"; show never
+set -u; [[ ab =~ a(x?)b ]]; show "${BASH_REMATCH[1]}" ; show "${BASH_REMATCH[2]}"; show never
 shopt -s extglob¶show @(a|b).txt¶show +(q)¶v=(+(a|b).txt)¶show ${#v[@]}
 shopt -s extglob¶x='@(a|b).txt'¶show $x¶x=$(echo @(a|b).txt)¶show "$x"
 shopt -s xpg_echo; x=$(echo 'a\tb'); show "$x"

@@ -87,7 +87,7 @@ def split_fields(segments: Segments, state: State) -> Fields:
                 first = match[0][0]
                 if first not in separating:
                     current = current or []
-                    current.append(opened_value(piece if match[0] == text else part_of(piece, *match.span())))
+                    current.append(opened_value(piece if match[0] == text else part_of(piece, *match.span()), state))
                 elif first in whitespace:
                     if current is not None:
                         fields.append(tuple(current))

@@ -24,14 +24,19 @@ def is_wild(part: Literal) -> bool:
     return len(text) == part.end - part.start and (text == "(" or _WILD.search(text) is not None)
 
 
-def opened(pieces: Pieces) -> Pieces:
-    """The pieces of a pattern."""
-    return tuple([piece.replace(open=True) for piece in pieces])
+def opened(pieces: Pieces, state: State) -> Pieces:
+    """The pieces of a pattern, which is one unless `set -f` is in force."""
+    return pieces if state.option("noglob") is True else _opened(pieces)
 
 
-def opened_value(piece: Piece) -> Piece:
+def opened_value(piece: Piece, state: State) -> Piece:
     """A part of a value that is not quoted, open if it is a pattern."""
-    return piece.replace(open=True) if piece.text and _WILD.search(piece.text) else piece
+    is_pattern = piece.text and _WILD.search(piece.text) and state.option("noglob") is not True
+    return piece.replace(open=True) if is_pattern else piece
+
+
+def _opened(pieces: Pieces) -> Pieces:
+    return tuple([piece.replace(open=True) for piece in pieces])
 
 
 def matched(field: Pieces, state: State) -> Pieces:
@@ -39,12 +44,12 @@ def matched(field: Pieces, state: State) -> Pieces:
     if not any(piece.open and piece.text for piece in field):
         return field
     stays = state.option("nullglob") is False and state.option("failglob") is False
-    if state.option("noglob") is True or stays and _UNLIKELY.match(field[0].text or ""):
+    if stays and _UNLIKELY.match(field[0].text or ""):
         return tuple([piece.replace(open=False) if piece.text else piece for piece in field])
     if state.option("failglob") is not False:
         state.doubtful = True  # where no file matches, bash abandons the line
     is_extended = any(piece.open and piece.text == "(" for piece in field)  # of `@(a|b)`
-    return field if stays and not is_extended else opened(field)
+    return field if stays and not is_extended else _opened(field)
 
 
 def printed(field: Pieces) -> Pieces:

@@ -236,12 +236,17 @@ class ParameterExpansion:
             self._record(self.part.name, self.part.operator)
         found = self.scope.state.variables.get(subject.name)
         if found is None and subject.name in ARRAYS and (subject.several or subject.element not in (None, 0)):
+            if subject.name == "BASH_REMATCH" and not subject.several:
+                note_unset(self.scope)
             return [(self._unknown(subject.name, is_open=subject.several), NO_GUARDS)]
         if self.is_zsh and not subject.several and found is not None and found.array:
             # all elements without a subscript, and others than in bash with one
             return [(self._unknown(subject.name, is_open=not self.part.quoted), NO_GUARDS)]
         if not subject.several:
-            return elements(self.environment, subject.name, subject.element, self.scope, self.span)
+            choices = elements(self.environment, subject.name, subject.element, self.scope, self.span)
+            if subject.name == "BASH_REMATCH" and any(fields and text_of(fields[0]) is None for fields, _ in choices):
+                note_unset(self.scope)  # it may have fewer
+            return choices
         results: list[ValueChoice] = []
         for alternative in alternatives(self.environment, subject.name, found, self.scope, self.span, True):
             fields = alternative.fields or ()

@@ -11,6 +11,7 @@ from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces,
 from sbatchlint.bash.expansion.combinations import MOST_COMBINATIONS, combinations, combine
 from sbatchlint.bash.expansion.field_splitting import Segment, Segments, joined, split_fields
 from sbatchlint.bash.expansion.globs import is_wild, matched, opened
+from sbatchlint.bash.expansion.lookup import note_unset
 from sbatchlint.bash.expansion.patterns import quoted
 from sbatchlint.bash.expansion.protocol import Choice, FieldChoice, Scope, Substituter
 from sbatchlint.bash.limits import MOST_FIELDS, MOST_PARTS, MOST_PIECES
@@ -125,7 +126,7 @@ class Expander:
             if part.quoted or "~" not in part.text and "{" not in part.text:
                 pieces = self.literal(part, scope)
                 if is_wild(part):
-                    pieces = matched(opened(pieces), scope.state)
+                    pieces = matched(opened(pieces, scope.state), scope.state)
                 return [((pieces,), NO_GUARDS)]
         if not parts:
             span = scope.span(word)
@@ -140,6 +141,7 @@ class Expander:
             return self._split(parts, scope)
         words = expand_braces(parts, scope) if expands else None
         if words is None:
+            note_unset(scope)  # the names in it are others than those that were read: `{a,$b}c` has `$bc`
             span = scope.span(word)
             return [(((scope.expanded(None, "{}", span, is_open=True),),), NO_GUARDS)]
         found = [self._split(each, scope) for each in words]
@@ -317,7 +319,7 @@ class Expander:
                 else:
                     pieces = self.literal(part, scope)
                 if split and is_wild(part):
-                    pieces = opened(pieces)
+                    pieces = opened(pieces, scope.state)
                 if not pieces:
                     offset = scope.text.offset(part.start)
                     pieces = (Piece("", offset, offset),)
