@@ -22,8 +22,8 @@ run of Slurm 22.05 (srun for a node outside the job)
 from collections.abc import Iterator
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import shown_text
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch
+from sbatchlint.bash.values import shown_text, span_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span
 from sbatchlint.job.launchers.model import Setting
 from sbatchlint.slurm.grammar.hosts import hosts
 from sbatchlint.source import lookups
@@ -47,7 +47,9 @@ def check(job: Job) -> Iterator[Finding]:
         for finding in _of_launch(job, launch):
             found.setdefault(finding.severity, []).append(finding)
     for first, *others in found.values():
-        yield first._replace(related=[(each.span, "nodes that are named, too") for each in others[:3]])
+        places = dict.fromkeys(each.span for each in others if each.span != first.span)
+        related = [*first.related, *((each, "nodes that are named, too") for each in places)]
+        yield first._replace(related=related[:4])
 
 
 def _of_launch(job: Job, launch: Launch) -> Iterator[Finding]:
@@ -63,12 +65,22 @@ def _of_launch(job: Job, launch: Launch) -> Iterator[Finding]:
     shown = ", ".join(names[:2]) + (" …" if len(names) > 2 else "")
     nodes = job.request.exact_nodes()
     chosen = "nodes" if nodes is None else "node" if nodes == 1 else f"{nodes} nodes"
+    place = _literal(job, launch, setting) if where.startswith("the launcher") else None
     yield Finding(
-        setting.span,
+        setting.span if place is None else place,
         f"{where.format(setting.text)} {shown}, but Slurm chooses the {chosen} of each job; use "
         '`scontrol show hostnames "$SLURM_JOB_NODELIST"`',
         "error" if nodes is not None and len(set(names)) > nodes else "warning",
+        related=() if place is None else [(setting.span, "the launcher gets them here")],
     )
+
+
+def _literal(job: Job, launch: Launch, setting: Setting) -> Span | None:
+    """Where the script has the names that a launcher gets through variables; None where they are in its command."""
+    span = span_of(setting.value) if setting.value else None
+    if span is None or launch.invocation.span.contains(span) or setting.span.contains(span):
+        return None
+    return span if job.source.slice(span).strip("\"'") == setting.text else None
 
 
 def _of_file(job: Job, launch: Launch, setting: Setting | None) -> list[str]:

@@ -116,6 +116,7 @@ _OPTIONAL = Regex(r"(?i)#.*\b(?:un-?comment|optional(?:ly)?|enable)\b")
 _OF_OPTIONS = Regex(r"=[\"']?-")
 # Uses of a variable that need a value.
 _NEEDING = frozenset({"argument", "other", "arithmetic", "test"})
+_APART = Regex(r"(?m)^[ \t]*([A-Za-z_]\w*)[ \t]+=[ \t]*(?![=~ \t])[^\s]+[ \t]*$")
 _CONSTANTS = frozenset({"true", "false", "null", "none"})
 # After a number: `[[ $MEMORY -gt 80000 ]]` is never true without one.
 _COMPARED = Regex(r"[\"}]*[ \t]+-(?:eq|ne|lt|le|gt|ge)[ \t]")
@@ -151,7 +152,10 @@ def check(job: Job) -> Iterator[Finding]:
         for finding in chain.from_iterable(find(job) for find in ways):
             seen.add(finding.span)
             yield finding
+    assigned_apart, end = _assigned_apart(job), _first_error(job)
     for read in unset_reads(job):
+        if read.name in assigned_apart or read.text is job.text and read.start >= end:
+            continue  # the assignment is wrong (SB439); bash does not come to this line (SB001)
         if read.span in seen or is_common_name(read.name) and not is_misspelt(job, read.name):
             continue
         if _may_be_from_image(read) or glued_name(job, read) is not None:
@@ -163,6 +167,17 @@ def check(job: Job) -> Iterator[Finding]:
         yield from _of_submission(job)
     for found in by_name.values():
         yield joined(found, "also empty")
+
+
+@once
+def _assigned_apart(job: Job) -> frozenset[str]:
+    """The names of lines that are assignments but for a space before the sign: `SIZE = 8`."""
+    return frozenset(_APART.findall(job.text.string))
+
+
+def _first_error(job: Job) -> int:
+    """Where bash finds the first syntax error, and runs nothing from there on; the script's end without one."""
+    return min((start for start, _ in job.program.errors), default=len(job.text.string))
 
 
 def _of_submission(job: Job) -> Iterator[Finding]:

@@ -19,7 +19,8 @@ A warning where only some jobs come to the test, and where it is false instead o
 
 `[ -n $x ]` is true even where `$x` is empty: without quotes no word is left of it, and `[ -n ]` asks whether the word
 `-n` is empty. A warning, and so are `[ $x==y ]` and `[[ $x -eq y ]]` where `$x` is y (or Y) in this script. Advice
-where what follows gets the variable too, and fails without it (`[ -n $pid ] && ps -p $pid`).
+where what follows gets the variable too, and fails without it (`[ -n $pid ] && ps -p $pid`), and for a variable that
+every job has (`[ -n $SLURM_JOB_ID ]`).
 
 ## Fix
 
@@ -56,11 +57,12 @@ from sbatchlint.bash.syntax.tree import (
 )
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.trace import Invocation, values_of
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job.argv import quoted
 from sbatchlint.job.programs import commands_by_place
 from sbatchlint.programs import has_trait
+from sbatchlint.slurm.environment import find
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Nested
@@ -90,6 +92,7 @@ _TESTING = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge",
 # What a message says of a redirect that was meant as a comparison of numbers.
 _REDIRECTED = Regex(r"is a redirect here.*; write `-(gt|lt) (\d+)`")
 _FALSE = "the test is always false"
+_UNCOMPARED = "does not compare the words"
 _MISSING = f"bash reports a missing `]`, and {_FALSE}"
 _READS = "the test reads a file named"  # which is not there, so that it counts as false
 _OF_TEXTS = {"-eq": "=", "-ne": "!="}
@@ -135,7 +138,7 @@ def _matters_to_some(job: Job, finding: Finding, choices: list[tuple[If, int]]) 
             names = [_name(each) for body in bodies for each in body]
             if all(has_trait(each, "tells") for each in names):
                 return True
-            if _FALSE not in finding.message and _READS not in finding.message:
+            if not any(each in finding.message for each in (_FALSE, _UNCOMPARED, _READS)):
                 return False
             # old files stay, or who submits the job wrongly gets no message
             return all(each in ("exit", "return", "rm", "rmdir") or has_trait(each, "tells") for each in names)
@@ -221,7 +224,7 @@ def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterat
         yield from _of_texts(job, text, words[1:-1], "[")
         yield from _one_word(job, text, words[1:-1], "[")
         yield from _two_words(text, words[1:-1])
-        yield from _always_true(text, command, words[1:-1])
+        yield from _always_true(job, text, command, words[1:-1])
         return
     place = text.span(last.start, last.end)
     glued = len(words) > 1 and text.string[last.end - 1] == "]" and "[" not in text.string[last.start : last.end]
@@ -270,7 +273,7 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
                 instead, advice = None, f"write `${part.text}`"
             else:
                 if opening == "[[" and part.text[:1] == "-":
-                    happens = f"`{name}` compares numbers, so bash does arithmetic on `{part.text}`, and {_FALSE}"
+                    happens = f"`{name}` compares numbers, so bash does arithmetic on `{part.text}`, and {_UNCOMPARED}"
                 elif opening == "[[":
                     happens = f"`{name}` compares numbers, and bash takes the text `{part.text}` for 0"
                 advice = f"write `{instead}`" if instead else "compare with a number"
@@ -312,7 +315,7 @@ def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
     yield Finding(place, f"bash runs `{written}` as a command, which does not exist; {advice}", fix=fix)
 
 
-def _always_true(text: Text, command: Simple, words: list[Word]) -> Iterator[Finding]:
+def _always_true(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterator[Finding]:
     """`[ -n $x ]`: without the variable, the operator is the only word.
 
     Where a program gets the same variable next (`[ -n $pid ] && ps -p $pid`), that mostly fails without it.
@@ -334,7 +337,10 @@ def _always_true(text: Text, command: Simple, words: list[Word]) -> Iterator[Fin
     end_of_line = text.string.find("\n", command.end)
     rest = text.string[command.end : end_of_line if end_of_line >= 0 else None]
     again = isinstance(part, Parameter) and re.match(rf"[ \t]*&&.*\$\{{?{re.escape(part.name)}\b", rest) is not None
-    yield Finding(place, message, "info" if again else "warning", fix=fix)
+    # in a job it is true as it is meant to be
+    entry = find(part.name) if isinstance(part, Parameter) and job.phase is Phase.BATCH else None
+    meant = again or entry is not None and entry.when == "always" and entry.batch >= set(job.versions.majors)
+    yield Finding(place, message, "info" if meant else "warning", fix=fix)
 
 
 def _redirected(text: Text, command: Simple, last: Word) -> Iterator[Finding]:

@@ -12,9 +12,9 @@ A line with the sign of another language's comment (`// load data`, `% load data
 is a command as well, which is called `//`, `%` or `$`: it fails, and what comes after a prompt is not run. `cd "cd
 /data"` looks for a folder of that name.
 
-A warning for prose that was never a command, if the job goes on, and where only a message or a new folder's name lacks
-the output of the command. Otherwise an error, as where such prose is the last command: the job then always fails with
-status 127.
+Advice for prose that was never a command, if the job goes on: it costs a line in the log. A warning where only a
+message or a new folder's name lacks the output of the command. Otherwise an error, as where such prose is the last
+command: the job then always fails with status 127.
 
 ## Fix
 
@@ -64,6 +64,9 @@ _OF_ENGLISH = Regex(
 )
 # A command of another language, with slots of its own: `"blastn -query {input} -out {output}"` of Snakemake.
 _SLOTS = Regex(r"^[\"'][^$\n]*\s\{(?:input|output|threads|params|wildcards)[.\w\[\]]*\}")
+# The lines of such a rule above the command.
+_RULE = Regex(r"(?:^|\n)((?:rule|checkpoint)[ \t]+\w+:[ \t]*\n(?:[ \t]+\S[^\n]*\n)*)[ \t]*\Z")
+_LONGEST_RULE = 2000
 _FEWEST_WORDS = 4
 _PROMPT = Regex(r"\[?[\w.-]+@[\w.-]+(?:[: ]\S*)?\]?[$%#]|\([\w.-]+\)\$")
 _CAPITALS = Regex(r"[A-Z_][A-Z0-9_]*")
@@ -92,7 +95,8 @@ def check(job: Job) -> Iterator[Finding]:
             ends = ends_script(job, command)
             what = "and under `set -e` the job ends here" if ends else "and does not find it"
             message = f"bash runs `{first}` as a command, {what}; write `#` before the text"
-            yield Finding(command.span, message, "error" if ends and costs_work(job, command) else "warning")
+            severity = "warning" if ends or _is_last(job, command) else "info"  # one line in the log
+            yield Finding(command.span, message, "error" if ends and costs_work(job, command) else severity)
             continue
         if _is_sign(job, command, first):
             seen.add(command.span)
@@ -113,13 +117,21 @@ def check(job: Job) -> Iterator[Finding]:
             if _is_prose(written) and severity == "error" and not costs_work(job, command):
                 severity = "warning"
             message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
+            place = command.span if _is_prose(written) else _rule_around(job, command.span)
             if not written.strip("'\"\\ \n\t"):
                 severity = "warning"
                 message = "quotes do not make a comment: bash runs the lines around them, and the text between two as "
                 message += "a command; write `#` before the lines"
-            yield Finding(command.span, message, severity)
+            yield Finding(place, message, severity)
         elif _COMMAND_LINE.match(first) and _is_certain(command):
             yield from _quoted_command(job, command)
+
+
+def _rule_around(job: Job, place: Span) -> Span:
+    """A command of a rule of Snakemake with the lines of the rule above it; the command alone where there are none."""
+    start = max(place.start - _LONGEST_RULE, 0)
+    above = _RULE.search(job.source.text[start : place.start])
+    return place if above is None else Span(start + above.start(1), place.end)
 
 
 def _pasted(command: Invocation) -> Iterator[Finding]:

@@ -24,9 +24,10 @@ from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.script.samples import is_unfinished
 from sbatchlint.analysis.storage.written_paths import WRITING
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, VariableAssignment
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.launchers import python_of
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import HERE, key
@@ -50,6 +51,7 @@ _SLOT = Regex(r"[A-Z]+(?:[-_][A-Z]+)+|[@_%{]+\w+[@_%}]+|X{3,}\w+X{3,}")
 _SLOTTED = Regex(r"[/$~.]|[A-Z_]+(?:/|$)")
 _TEMPORARY = frozenset({"TMPDIR", "TMP", "TEMP"})
 _BEGINS = Regex(r"\$\{?\w+\}?/")
+_EXPORTING = Regex(r"\b(?:export|declare|typeset)[ \t]")
 _VARIABLE = Regex(r"\$\{?(\w+)\}?[\"']?$")
 
 
@@ -79,9 +81,8 @@ def check(job: Job) -> Iterator[Finding]:
                 begin = f"{folder}/" if written.removeprefix("./").startswith(folder) or not variable else variable[0]
                 advice = f"remove `{begin}` from it"
                 if _others_break(job.invocations[command.index : end], folder):
-                    # the words of the command may go over several lines
-                    above = f"above line {job.line(command.span.start)}"
-                    advice = f"other paths are wrong too, so write `cd -` {above}"
+                    yield _of_several(job, cd, command, place, folder)
+                    break
                 yield Finding(
                     place if command.span.contains(place) else command.span,
                     f"after `cd` on line {line}, this path means `{folder}/{folder}/…`; {advice}",
@@ -92,9 +93,47 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _others_break(commands: Sequence[Invocation], folder: str) -> bool:
     """Whether other paths of these commands begin as a folder does, but are outside it: `data/raw`, `data/x`."""
-    first = f"{folder.partition('/')[0]}/"
-    words = (shown_text(field).removeprefix("./") for each in commands for field in each.argv[1:])
-    return "/" in folder and any(each.startswith(first) and not each.startswith(f"{folder}/") for each in words)
+    return any(_is_outside(shown_text(field), folder) for each in commands for field in each.argv[1:])
+
+
+def _of_several(job: Job, cd: Invocation, command: Invocation, place: Span, folder: str) -> Finding:
+    """The finding on several relative paths that a `cd` has made wrong, at the command with the first of them.
+
+    `place`: the path that shows it, in `command`; the script of Python that it names lies where that of others does.
+    """
+    first, wrong = command, place
+    for each in job.invocations[cd.index + 1 : command.index]:
+        if _is_elsewhere(each) or each.span.start < cd.span.start:
+            continue
+        outer = next((field for field in each.argv[1:] if _is_outside(shown_text(field), folder)), None)
+        if outer is not None or _runs_relative(each) and _runs_relative(command):
+            first, wrong = each, each.span if outer is None else span_of(outer)
+            break
+    wrong = wrong if first.span.contains(wrong) else first.span
+    happens = "relative paths here and below are wrong"
+    if wrong == place:
+        happens = f"this path means `{folder}/{folder}/…`, and others are wrong, too"
+    elif first.span == wrong:
+        wrong = first.name_span
+    related = [(cd.span, "enters the folder"), (place, f"means `{folder}/{folder}/…`")]
+    return Finding(
+        wrong,
+        f"after `cd` on line {job.line(cd.span.start)}, {happens}; "
+        f"write `cd -` above line {job.line(first.span.start)}",
+        related=related[: 1 if wrong == place else 2],
+    )
+
+
+def _is_outside(path: str, folder: str) -> bool:
+    """Whether a relative path begins as a folder does, but is outside it: `data/x` of `data/raw`."""
+    first, inner = f"{folder.partition('/')[0]}/", f"{folder}/"
+    return "/" in folder and path.removeprefix("./").startswith(first) and not path.removeprefix("./").startswith(inner)
+
+
+def _runs_relative(command: Invocation) -> bool:
+    """Whether a command runs a script of Python that it names by a relative path."""
+    python = python_of(command)
+    return python is not None and python.kind == "script" and (python.text or "/")[0] not in "/~$"
 
 
 def _left_behind(job: Job, changing: list[Invocation]) -> Iterator[Finding]:
@@ -134,6 +173,9 @@ def _temporary(job: Job, moves: list[Invocation]) -> Iterator[Finding]:
         after = next((each for each in moves if each.index >= assigned.order), None)
         if not prefix or prefix[0] in "/~$." or after is None or after.index + 1 >= len(job.invocations):
             continue
+        read_later = any(each.order >= after.index and each.name == assigned.name for each in job.trace.reads)
+        if not read_later and not _is_exported_here(job, assigned):
+            continue  # no program is known to get it; the login shell may have exported it
         message = f"after `cd` on line {job.line(after.span.start)}, {assigned.name} names a folder that is not there"
         yield Finding(
             assigned.span,
@@ -141,6 +183,14 @@ def _temporary(job: Job, moves: list[Invocation]) -> Iterator[Finding]:
             "warning",
             related=[(after.span, "enters another folder")],
         )
+
+
+def _is_exported_here(job: Job, assigned: VariableAssignment) -> bool:
+    """Whether the script itself exports a variable, with the assignment or apart."""
+    before = job.source.slice(Span(job.source.line_of(assigned.span.start).start, assigned.span.start))
+    if _EXPORTING.search(before):
+        return True
+    return any(assigned.name in each.words for each in commands_named(job, "export", "declare", "typeset"))
 
 
 def _is_plain(cd: Invocation) -> bool:

@@ -5,9 +5,10 @@
 OUT=results`, `set OUT = results` and `setenv OUT results` are csh: bash sets `$1`, or finds no such command.
 
 An error where the script reads the variable, which then is empty or what the login shell has; a warning where it does
-not, where only the name of a log or a setting for speed lacks the value, where the same words set it above, where the
-value is the variable's own (`setenv OUT "$OUT"`), and where a file that cannot be read here is sourced before, which
-may have set it; advice where only a message or a label lacks the value.
+not, where only the name of a log or a setting for speed lacks the value, where the value is the variable's own (`setenv
+OUT "$OUT"`), and where a file that cannot be read here is sourced before, which may have set it; advice where only a
+message or a label lacks the value, where the same words set it above, and where nothing can read it: it would not have
+been exported, or is for a program that the job does not start.
 
 ## Fix
 
@@ -23,7 +24,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.nobody_sets import is_set_by_site
 from sbatchlint.analysis.expansion.program_variables import is_for_programs
-from sbatchlint.analysis.expansion.reach import Reach, reach_of_name
+from sbatchlint.analysis.expansion.reach import Reach, is_for_absent_program, reach_of_name
 from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
@@ -66,13 +67,15 @@ def check(job: Job) -> Iterator[Finding]:
             if found is None:
                 continue
             name, runs, instead = found
+            exports = runs in (_BY_SET, _BY_SETENV) or written.startswith("export")
             span = text.span(command.start, command.end)
             value = text.string[command.words[-1].start : command.words[-1].end].strip('"')
             itself = runs == _BY_SETENV and value in (f"${name}", f"${{{name}}}")  # `setenv SCRATCH "$SCRATCH"`
-            kept = itself or _same_before(job, name, span, instead)
+            same = _same_before(job, name, span, instead)
+            kept = itself or same
             # a file that is sourced above may have set it
             sourced = any(each.span.end <= span.start for each in unclear_sources(job))
-            severity = _severity(job, name, kept or sourced)
+            severity = "info" if same else _severity(job, name, kept or sourced, exports)
             fix = None if instead is None else Fix(f"write {instead}", [replace(span, instead)], safe=False)
             if runs == _BY_SET:
                 words = [text.string[each.start : each.end] for each in command.words[1:]]
@@ -90,13 +93,18 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(span, f"{runs}, and {effect}; {advice}", severity, fix=fix)
 
 
-def _severity(job: Job, name: str, kept: bool) -> str:
-    """An error where more than a message or a log's name depends on the value, or a program may read it."""
+def _severity(job: Job, name: str, kept: bool, exports: bool) -> str:
+    """An error where more than a message or a log's name depends on the value, or a program may read it.
+
+    `exports`: the command was to pass it on to programs.
+    """
     if kept:
         return "warning"
     if name in read_names(job):
         reach = reach_of_name(job, name)
         return "error" if reach > Reach.LOG else "warning" if reach is Reach.LOG else "info"
+    if is_for_absent_program(job, name) or not exports and not is_for_programs(name):
+        return "info"
     # with another number of threads, or bound elsewhere, a program computes the same
     return "error" if is_for_programs(name) and _TUNING.match(name) is None else "warning"
 
@@ -104,7 +112,11 @@ def _severity(job: Job, name: str, kept: bool) -> str:
 def _same_before(job: Job, name: str, place: Span, instead: str | None) -> bool:
     """Whether the variable has this value already: it was assigned in the same words above."""
     above = [each for each in job.assignments if each.name == name and each.span.end <= place.start]
-    return bool(above) and instead is not None and job.source.slice(above[-1].span) == instead
+    if not above or instead is None or job.source.slice(above[-1].span) != instead:
+        return False
+    between = Span(above[-1].span.end, place.start)
+    changed = {each.name for each in job.assignments if between.contains(each.span)}
+    return changed.isdisjoint(_NAME.findall(instead))
 
 
 def _apart(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, str | None] | None:

@@ -5,7 +5,8 @@ the same job on other nodes `node01,node08`. `${SLURM_NODELIST:0:9}` finds a nam
 had on the author's cluster; `${SLURM_NODELIST%%,*}`, `cut -d, -f1`, `tr , '\\n'` and `IFS=,` cut at a comma that may
 stand within brackets, so that a launcher waits for a host named `node[01-02`.
 
-Nothing is reported in jobs of one node, whose list is its name, nor where the script looks for the bracket.
+Nothing is reported in jobs of one node, whose list is its name, nor where the script looks for the bracket. Advice
+where positions are cut behind as many letters as the partition's name has: its nodes are probably named after it.
 
 ## Fix
 
@@ -26,6 +27,7 @@ from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.environment import NODE_LISTS
 from sbatchlint.programs import has_trait
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
@@ -40,6 +42,7 @@ _TOOLS = Regex(
     r"cut\s+.*-(?:c\s*\d|d\s*[\"']?,).*|tr\s+(?:-s\s+)?[\"']?,[\"']?\s+\S.*|(?:g|m)?awk\s+-F\s*[\"']?,.*"
     r"|sed\s+(?:-[Ee]\s+)?[\"']?s(.),.*"
 )
+_BEGINNING = Regex(r":[ ]*0[ ]*:[ ]*(\d+)[ ]*\}$")
 # What takes one name of a list, and the command that takes it of lines.
 _WANTED = (
     (Regex(r"LIST%%|LIST:|-c\s*\d|-f\s*1(?![\d,-])|\$1(?!\d)"), " | head -n 1"),
@@ -63,8 +66,16 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f'scontrol show hostnames "$SLURM_JOB_NODELIST"{place}'
             if string[start] == "$":  # in place of an expansion, not of commands
                 advice = f"$({advice})"
-            yield Finding(text.span(start, end), f"{happens}; use `{advice}`")
+            severity = "info" if by_place and _fits_partition(job, string[start:end]) else None
+            yield Finding(text.span(start, end), f"{happens}; use `{advice}`", severity)
             break
+
+
+def _fits_partition(job: Job, written: str) -> bool:
+    """Whether `${LIST:0:9}` takes as many letters as the name of a partition has: `learnfair[0012,0107]`."""
+    taken = _BEGINNING.search(written)
+    names = (job.request.partition or "").split(",")
+    return taken is not None and any(len(each) == parse_integer(taken[1]) for each in names)
 
 
 def _cuts(string: str, program: Program) -> list[tuple[int, int]]:

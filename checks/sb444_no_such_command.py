@@ -19,8 +19,8 @@ A word counts as mistyped only where it is one letter away from a usual command:
 A folder counts where the line is only its name, and the script uses the name as a folder elsewhere, or a slash ends it.
 
 An error where the job then works elsewhere, or always ends with this failure before its work is done, or where mail or
-another job reads that state; otherwise a warning. A `~` or an invisible character alone, after which the script goes
-on, is advice.
+another job reads that state; otherwise a warning. A `~`, an invisible character or the rest of a list alone, and a
+mistyped command that only prints, are advice where the script goes on.
 
 ## Fix
 
@@ -206,6 +206,9 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
             matters = meant in _MATTERS and not _IDLE.intersection(command.words[1:3])
             matters = matters or meant == "cd" and not _is_entered_anyway(job, command)
             severity = "error" if matters else _severity(job, command)
+            if severity == "warning" and meant not in _MATTERS and has_trait(meant, "tells", "prints"):
+                plain = not (command.redirects or command.piped_to or command.context.captured)
+                severity = "info" if plain and not is_last_statement(job, command) else severity
             if meant == "mkdir" and severity == "error" and not _names_again(job, command):
                 severity = "warning"  # nothing in the script needs the folder
             yield Finding(place, f"bash does not find a command named `{word}`; write `{meant}`", severity, fix=fix)
@@ -263,8 +266,12 @@ def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
             severity = None if above[1] == "PATH" else "warning"
             yield Finding(Span(start, start + len(first)), f"{happens}; join the lines", severity)
         elif "/" in first:
-            message = "bash runs this list of folders as a command and does not find it; remove it, or join the lines"
-            yield Finding(Span(start, start + len(first)), message, _severity(job, command))
+            message = "bash runs this list of paths as a command and does not find it; remove it, or join the lines"
+            severity = _severity(job, command)
+            alone = all("/" in shown_text(field) for field in command.argv) and not command.piped_to
+            if alone and severity == "warning" and not is_last_statement(job, command):
+                severity = "info"  # no program is among the words: nothing but a line in the log
+            yield Finding(Span(start, start + len(first)), message, severity)
 
 
 def _is_entered_anyway(job: Job, command: Invocation) -> bool:

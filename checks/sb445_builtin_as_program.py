@@ -6,8 +6,8 @@ name (`/usr/bin/cd` on some), it changes the folder of a process that ends at on
 by the batch shell, and runs outside, with the host's Python. The same holds for srun, mpirun, `docker run`, timeout,
 nohup, xargs, env and sudo.
 
-A warning for `apptainer run`, as the image's own script gets the words (`eval` and `set` may be its own commands), and
-where only some jobs meet it.
+A warning for `apptainer run`, as the image's own script gets the words (`eval` and `set` may be its own commands),
+where only some jobs meet it, and where nothing but a message was to follow (`… cd /data && pwd`).
 
 ## Fix
 
@@ -25,6 +25,7 @@ from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.programs import has_trait
 from sbatchlint.triggers import Commands
 
 # What changes the shell itself, and functions of the login shell.
@@ -71,9 +72,10 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 
 def _goes_on(job: Job, starter: Invocation) -> bool:
-    """Whether something runs only because the starter succeeded: `srun cd run && ./solver`."""
+    """Whether more than a message depends on the starter's success: `srun cd run && ./solver`."""
     after = job.invocations[starter.index + 1 :]
-    return any(each.parent is starter.parent and each.guards != starter.guards for each in after[:3])
+    guarded = (each for each in after[:3] if each.parent is starter.parent and each.guards != starter.guards)
+    return not all(has_trait(each.name, "prints", "tells", "looks") for each in guarded)
 
 
 CASES = [

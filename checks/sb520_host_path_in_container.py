@@ -17,6 +17,7 @@ bash(1), "Quoting"; https://github.com/NVIDIA/enroot/blob/v3.5.0/doc/cmd/start.m
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.expansion.reads import reads_in
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Pieces
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
@@ -44,16 +45,17 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if command.text is not None and command.alternatives == 1:
             for field in command.argv[1:]:
-                for expansion in _of_host(field):
-                    place = _place_in(job, command, expansion)
-                    if place is not None and _assigns(job, place, expansion.name):
-                        yield _finding(job, place, expansion.name, command)
+                found = {each.name: _places_in(job, command, each) for each in _of_host(field)}
+                for name, places in found.items():
+                    setting = [each for each in places if _assigns(job, each, name)]
+                    if setting:
+                        yield _finding(job, setting, name, command)
                         break
         elif container.kind in ("docker", "podman") and command.parent is not None:
             for name, value in container.passed.items():
-                found = [each for each in _of_host(value or ()) if each.name == name]
-                if found:
-                    yield _finding(job, found[0].span, name, command)
+                passed = [each.span for each in _of_host(value or ()) if each.name == name]
+                if passed:
+                    yield _finding(job, passed[:1], name, command)
 
 
 def _of_host(field: Pieces) -> Iterator[Expansion]:
@@ -63,14 +65,13 @@ def _of_host(field: Pieces) -> Iterator[Expansion]:
             yield piece.expansion
 
 
-def _place_in(job: Job, command: Invocation, expansion: Expansion) -> Span | None:
-    """Where the shell outside expands the variable in a text for the container; None where that is another text."""
+def _places_in(job: Job, command: Invocation, expansion: Expansion) -> list[Span]:
+    """Where the shell outside expands the variable in a text for the container; none where that is another text."""
     if not job.source.slice(expansion.span).startswith("$"):
-        return None
-    reads = (each.span for each in job.trace.reads if each.name == expansion.name)
-    inside = (each for each in reads if command.span.contains(each))
+        return []
+    inside = {each.span for each in reads_in(job, command.span) if each.name == expansion.name}
     # a text that is in a variable of its own
-    return next(inside, None if _sets_own(job, expansion) else expansion.span)
+    return sorted(inside) or ([] if _sets_own(job, expansion) else [expansion.span])
 
 
 def _sets_own(job: Job, expansion: Expansion) -> bool:
@@ -97,17 +98,21 @@ def _gets_it_anyway(command: Invocation, name: str) -> bool:
     return apptainer and name == "PYTHONPATH" and _CLEAN.isdisjoint(words)
 
 
-def _finding(job: Job, place: Span, name: str, command: Invocation) -> Finding:
+def _finding(job: Job, places: list[Span], name: str, command: Invocation) -> Finding:
+    """The finding on the last of the places, whose value is the one that counts."""
+    place = places[-1]
     written = job.source.slice(place)
     is_text = command.text is not None and written.startswith("$")
     # in an environment that is activated, its programs come first
     activates = command.text is not None and "activate" in command.text.string
     advice = f"write `\\{written}` for the shell in the container" if is_text else "remove it"
-    fix = Fix("let the container expand it", [insert(place.start, "\\")], safe=False) if is_text else None
+    edits = [insert(each.start, "\\") for each in places]
+    fix = Fix("let the container expand it", edits, safe=False) if is_text else None
     return Finding(
         place,
         f"the container gets the host's {name}, whose folders may not exist in it; {advice}",
         "info" if activates and name == "PATH" or _gets_it_anyway(command, name) else None,
+        related=[(each, "overwritten by this") for each in places[:-1][:3]],
         fix=fix,
     )
 

@@ -80,7 +80,9 @@ def is_told(job: Job, use: Use) -> bool:
 
 
 def is_for_absent_program(job: Job, name: str) -> bool:
-    """Whether a variable is only for compilers, debuggers or readers of manuals, and the job runs none of them."""
+    """Whether a variable is only for compilers, debuggers, Charm++ or readers of manuals, and the job runs none."""
+    if name == "CONV_RSH":
+        return not any("charmrun" in word for each in job.invocations for word in each.words[:3])
     if _FOR_READERS.fullmatch(name):
         return True
     if _FOR_DEBUGGERS.fullmatch(name):
