@@ -27,7 +27,7 @@ from sbatchlint.analysis.expansion.reach import Reach, reach_of, word_around
 from sbatchlint.analysis.expansion.reads import nounset_at
 from sbatchlint.analysis.storage.written_paths import names_output
 from sbatchlint.bash.trace import VariableRead
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, joined, replace
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
@@ -50,6 +50,7 @@ def check(job: Job) -> Iterator[Finding]:
     same: dict[tuple[str, str], list[Span]] = {}  # a name that is written in one place is read in another
     for read in unset_reads(job):
         same.setdefault((read.name, job.source.slice(read.span)), []).append(read.span)
+    found: dict[tuple[str, str], list[Finding]] = {}
     for read in unset_reads(job):
         written, glued = job.source.slice(read.span), glued_name(job, read)
         if glued is None:
@@ -66,12 +67,16 @@ def check(job: Job) -> Iterator[Finding]:
         in_folder = rest[0] != "_" and _is_folder(job, glued.prefix)
         instead = f"${glued.prefix}/{rest}" if in_folder else f"${{{glued.prefix}}}{rest}"
         edits = [replace(each, instead) for each in sorted(same[read.name, written])]
-        yield Finding(
+        finding = Finding(
             read.span,
             f"bash reads the name as `{read.name}`, which nothing sets; write `{instead}`",
             severity,
             fix=Fix(f"write {instead}", edits, safe=glued.certain and not in_folder),
         )
+        found.setdefault((read.name, written), []).append(finding)
+    for one in found.values():
+        # the fix of each is for all places
+        yield joined(one, "the same name")._replace(fix=one[0].fix)
 
 
 def _is_part_of_name(job: Job, read: VariableRead) -> bool:

@@ -14,8 +14,8 @@ So is the list of a loop, `for f in "$D/*.bam"`, which runs once, and an element
 come only where the value is read without quotes.
 
 An error where the command does not do its work, or ends the job; a warning for an `rm` that only leaves old files, for
-an array that is only counted, and for a variable with `~` that no command of the script takes as the name of a folder
-or a file.
+an array that is only counted, and for a variable with `~` that no command of the script is known to take as the name
+of a folder or a file.
 
 ## Fix
 
@@ -33,7 +33,8 @@ from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, For, Literal, Parameter, Program, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Piece, Text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
@@ -58,6 +59,8 @@ CARD = Card(
 _MOST_WORDS = 20
 _SILENT = Regex(r"-\w*f\w*|--force|--ignore-missing")
 _PATTERN = Regex(r"[*?]")
+# Programs that take paths as they are; some others, in Python, look for `~` themselves.
+_LITERAL = frozenset({"java", "samtools", "bcftools", "bedtools", "bwa", "bowtie2", "STAR", "gatk"})
 # Commands that expand text again.
 _EXPANDING = frozenset({"eval", "envsubst"})
 # Commands whose words are patterns.
@@ -139,12 +142,26 @@ def _lost_homes(job: Job) -> list[tuple[int, str]]:
             return []  # a folder of that name is made
         named = command.name in _TAKE_NAMES or has_trait(command.name, "names")
         runs = has_trait(command.name, "shell") or bool(command.argv) and is_python(command.argv[0])
+        if command.name in _LITERAL:
+            for piece in _homes_in(command):
+                found.setdefault(piece.start, f"`{command.name}` (line {job.line(command.span.start)})")
         for number, word in enumerate(command.words[:_MOST_WORDS]):
             needed = number == 0 or named or number == 1 and runs
             if needed and word.startswith("~/") and command.argv[number][0].text:
                 name = f"`{command.name}` (line {job.line(command.span.start)})" if number else "bash"
                 found.setdefault(command.argv[number][0].start, name)
     return sorted(found.items())
+
+
+def _homes_in(command: Invocation) -> Iterator[Piece]:
+    """The pieces of words that begin with a quoted `~/`, as a word or after a sign: `O=~/out`."""
+    for field in command.argv[1:_MOST_WORDS]:
+        before = ""
+        for piece in field:
+            text = piece.text or ""
+            if text.startswith("~/") and (not before or before.endswith("=")):
+                yield piece
+            before += text or UNKNOWN_CHARACTER
 
 
 def _is_home(word: Word) -> bool:

@@ -7,7 +7,7 @@ Nothing is reported where the script tests the variable or has a default for it,
 old one, in a script that gets many others from the environment, and in a loop that assigns it later, as its next
 iteration sees that: only where an option takes the next one for its value in the first iteration (`--seed $SEED --out
 $OUT`). A variable that both the submit environment and the script set is possible, so this is a warning, and advice
-after a sourced file that cannot be read here, or where the value is only printed.
+after a sourced file that cannot be read here, where the value is only printed, or only made anew before it is used.
 
 ## Fix
 
@@ -25,9 +25,11 @@ from sbatchlint.analysis.expansion.reach import Reach, reach_of
 from sbatchlint.analysis.expansion.reads import (
     DEFAULTS,
     assigned_names,
+    assignments_by_name,
     enclosing_assignment,
     extends,
     guarded_names,
+    reads_of,
     use_of,
 )
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
@@ -100,6 +102,7 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f"delete this line, which line {job.line(again.start)} repeats"
             related.append((again, "the same again"))
         idle = again is not None and use_of(job, read).kind == "test"  # the same test below decides
+        idle = idle or _is_made_anew(job, kept)
         quiet = sourced or idle or _prints(job, read) or reach_of(job, read) is Reach.MESSAGE
         yield Finding(
             read.span,
@@ -107,6 +110,17 @@ def check(job: Job) -> Iterator[Finding]:
             "info" if quiet else "warning",
             related=related,
         )
+
+
+def _is_made_anew(job: Job, kept: VariableAssignment | None) -> bool:
+    """Whether a variable is assigned again, in any case, before anything reads what was made of the empty one."""
+    if kept is None or kept.exported or kept.context.calls or kept.context.loops:
+        return False
+    start = kept.span.end
+    others = (each for each in assignments_by_name(job)[kept.name] if each.span.start > start)
+    again = next((each.span.start for each in others if _is_plain(each) and not extends(job, each)), None)
+    reads = (each.span.start for each in reads_of(job).get(kept.name, ()))
+    return again is not None and not any(start <= each < again for each in reads)
 
 
 def _needs_later(
