@@ -28,8 +28,9 @@ or that a sourced file may set are not reported. Of the others, these are:
 
 Where there is none of these, one finding names the others, up to four, as advice: the submit environment may set them.
 It is a warning for a name with small letters on which the work depends, in a script that sets others of this kind or
-says that it is submitted with a plain `sbatch job.sh`. After a sourced file that cannot be read here, only what is
-commented out and `$hostname` are reported, as advice.
+says that it is submitted with a plain `sbatch job.sh`. Advice where another variable only takes the value over
+(`gpus=$NUM_GPUS`), as a script does that is submitted with it. After a sourced file that cannot be read here, only what
+is commented out and `$hostname` are reported, as advice.
 
 An error for a name in small letters where `set -u` ends the script and the variable that was meant is set and never
 read, for an array where one of a similar name is set and never read, and where the same file's name is elsewhere
@@ -209,7 +210,8 @@ def _of_submission(job: Job) -> Iterator[Finding]:
     if not found or len(found) > _MOST_OF_SUBMISSION:
         return
     own = next((name for name, (read, _) in found.items() if not name.isupper() and _counts(job, read)), None)
-    plain = _sets_others(job) or _SUBMITTED_PLAINLY.search(job.source.own.text) is not None
+    taken = own is not None and _is_taken_over(job, own, found[own][0].span)
+    plain = not taken and _sets_others(job) or _SUBMITTED_PLAINLY.search(job.source.own.text) is not None
     name = next(iter(found)) if own is None or not plain else own
     read, happens = found.pop(name)
     others = list(found.items())
@@ -223,6 +225,13 @@ def _of_submission(job: Job) -> Iterator[Finding]:
         "warning" if plain and name == own and all(other.isupper() for other, _ in others) else "info",
         related=[(each.span, f"nothing sets `{other}` either") for other, (each, _) in others[:3]],
     )
+
+
+def _is_taken_over(job: Job, name: str, place: Span) -> bool:
+    """Whether a variable becomes another one as it is (`gpus=$NUM_GPUS`), as a script takes what it is given."""
+    kept = enclosing_assignment(job, place)
+    written = "" if kept is None else job.source.slice(kept.span).partition("=")[2].strip('"')
+    return written in (f"${name}", f"${{{name}}}")
 
 
 def _counts(job: Job, read: VariableRead) -> bool:
@@ -548,7 +557,7 @@ def _of_launchers(job: Job) -> Iterator[Finding]:
                     place,
                     f"`{name}` is not set in this script: {unless_exported(job, name, launch.invocation.phase)}, "
                     f"{dashes}{option.name} is empty; set it, or write `${{{name}:?}}` to stop the job if it is empty",
-                    "warning",
+                    "info" if _is_taken_over(job, name, place) else "warning",
                 )
 
 

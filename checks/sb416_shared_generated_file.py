@@ -23,12 +23,13 @@ bash(1); sbatch(1), "filename pattern".
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from sbatchlint.analysis.expansion.array_elements import several_elements, works_by_index
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.programs import reads_arguments
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.analysis.storage.written_paths import place_before_suffix
+from sbatchlint.analysis.storage.written_paths import names_output, place_before_suffix
 from sbatchlint.bash.interpreter.programs import file_name
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, cut, shown_text, span_of
@@ -57,6 +58,9 @@ _FILTERS = frozenset({"awk", "cut", "grep", "sort", "tac", "tr", "uniq"})
 
 # Commands that pick one line.
 _PICKING = frozenset({"awk", "head", "sed", "tail"})
+# Programs that write files of their own names into the folder where they run.
+_NAMES_ITS_OUTPUT = Regex(r"(?:.*/)?(?:(?:wrf|real|geogrid|metgrid)\.exe|vasp(?:_(?:std|gam|ncl))?|run_lapw|cm1\.exe)")
+_OUTPUT = Regex(r"--?out(?:put)?[_-]?(?:file)?")
 # Options that tell a program its nodes: `--machine-file`, `-hostlist`.
 _NODES_OPTION = Regex(r"(?i)-{1,2}(?:[a-z]+[-_])?(?:hosts?|machines?|nodes?)[-_]?(?:file|list)|-f$")
 
@@ -144,13 +148,25 @@ def _is_alone(job: Job, writing: Invocation) -> bool:
 
 @once
 def _last_result(job: Job) -> int:
-    """The last command that does work and writes what it prints to a fixed name; -1 without one."""
-    working = (each for each in reversed(job.invocations) if each.redirects and weight(job, each) >= Weight.PROGRAM)
-    for command in working:
+    """The last command that does work and writes its results to fixed names; -1 without one."""
+    for command in reversed(job.invocations):
+        if weight(job, command) < Weight.PROGRAM:
+            continue
+        if _NAMES_ITS_OUTPUT.fullmatch(command.name or "") or _names_output(job, command):
+            return command.index
         results = [each for each in command.redirects if each.operator in (">", ">|", "&>") and each.fd != "2"]
         if any(_is_fixed(job, each.target or (), moved=False) for each in results):
             return command.index
     return -1
+
+
+def _names_output(job: Job, command: Invocation) -> bool:
+    """Whether an option of a command is the fixed name of what it writes: `-outputfile out.mph`."""
+    for option, value in pairwise(command.argv[1:] if not command.children else ()):
+        word = shown_text(option)
+        if word[:1] == "-" and (names_output(word) or _OUTPUT.fullmatch(word)) and _is_fixed(job, value, moved=False):
+            return not shown_text(value).startswith("-")
+    return False
 
 
 def _places_ranks(job: Job, user: Invocation, hops: int = 2) -> bool:
