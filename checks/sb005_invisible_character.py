@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 CARD = Card(
     "SB005", "invisible-character", severity="error", fix="sometimes", since="0.1.0", alone=True,
-    seen="runs of Slurm 22.05 and 26.05",
+    seen="runs of Slurm 22.05 and 26.05", lasting=True,
 )  # fmt: skip
 
 _SEVERAL = {"blank": "spaces", "dash": "hyphens", "quote": "quotes"}

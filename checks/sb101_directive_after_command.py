@@ -139,8 +139,8 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"sbatch reads no directive below line {row}, and values above it count instead; "
             message += f"move only {', '.join(new)} above it" if new else "remove these, or change those above"
             if new and other > _OF_ANOTHER:  # their own `--partition` does not go with those values
-                message = f"sbatch reads no directive below line {row}, where another job seems to begin; "
-                message += "put that into its own file"
+                message = f"sbatch reads no directive below line {row}, and these seem to be those of another job; "
+                message += "put it into its own file"
         related = [(stop.span, "the first command, where sbatch stops reading")]
         severity = _of_kept(job, lines) if kept else _severity(job, lines)
         fix = None if kept or _is_given_up(job, lines) else _fix(job, lines)

@@ -48,7 +48,7 @@ from sbatchlint.analysis.expansion.reads import (
 from sbatchlint.analysis.expansion.replaced import is_never_read
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
-from sbatchlint.analysis.script.submit_lines import is_said_to_be_array
+from sbatchlint.analysis.script.submit_lines import is_array_by_command_line, is_said_to_be_array
 from sbatchlint.bash.expansion.arithmetic import NotUnderstood, evaluate
 from sbatchlint.bash.syntax.tree import Parameter
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -408,7 +408,7 @@ def _no_array(job: Job) -> Iterator[Finding]:
     if not directives.settings or not directives.certain or directives.unread or directives.overriding:
         return
     severity = "warning" if is_turned_off(job, "array") else "info"
-    if unclear_sources(job) or severity == "info" and is_said_to_be_array(job):
+    if unclear_sources(job) or is_array_by_command_line(job) or severity == "info" and is_said_to_be_array(job):
         return
     # from there on bash itself ends the script where the index is not set
     first = next((each for each in job.invocations if each.state.options.get("nounset")), None)

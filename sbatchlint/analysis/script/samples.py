@@ -77,9 +77,13 @@ def is_unfinished(job: Job) -> bool:
 def may_be_right_later(job: Job, span: Span | None) -> bool:
     """Whether what is wrong in a script may be right once it is completed: all of a template, and a form's blanks.
 
+    So may what notes have above the script that they show: it is typed by hand.
+
     `span`: where that is; None where no blank repairs it.
     """
-    return is_template(job) or span is not None and is_form(job) and rests_on_blank(job, span)
+    if is_template(job):
+        return True
+    return span is not None and (_shows_a_script(job) or is_form(job) and rests_on_blank(job, span))
 
 
 @once
@@ -100,10 +104,10 @@ def is_template(job: Job) -> bool:
         or sum(each.text == "" or (each.text or "")[:1] == "#" for each in job.directives.settings) >= _MANY
         or len(occurrences(_NAMED_SLOT, job.source.own.text)) >= _MANY
         or any(map(_TO_ADAPT.search, _first_comments(job)))
-        or _shows_a_script(job)
     )
 
 
+@once
 def _shows_a_script(job: Job) -> bool:
     """Whether a file is notes that show a batch script: commands come first, and the `#!` line stands below them."""
     directives, own = job.directives, job.source.own.text

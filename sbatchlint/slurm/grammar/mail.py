@@ -28,7 +28,7 @@ _MEANT = {
         "BEGIN": "B BEGINS START STARTED",
         "END": "COMPLETE COMPLETED DONE E FINISH FINISHED STOP",
         "NONE": "NEVER NO",
-        "TIME_LIMIT": "TIMEOUT TIMELIMIT TIME-LIMIT",
+        "TIME_LIMIT": "TIMEOUT TIME_OUT TIME-OUT TIMELIMIT TIME-LIMIT",
         "ALL": "YES",
     }.items()
     for word in words.split()
