@@ -3,9 +3,11 @@
 `cp -r $WORK/out /home/me/results; rm -rf $WORK` removes the results whatever `cp` gave. It fails where a quota is used
 up, the disk is full, or the folder of the target does not exist, which nobody notices before the job has ended.
 
-Reported where a job that computes something copies or moves from a folder or a file, and removes this afterwards
-without a look at the exit status. Advice where the folder is on a node's own disk, which most sites clear after it,
-where the script is being debugged, and in an example.
+Reported where a job copies, moves or packs a folder or a file (`tar czf`, `zip`, `gzip -c … >`, `cat … >`), and removes
+this afterwards without a look at the exit status: what it has computed itself, or what was there before and what the
+script names nowhere else. Not reported for what it has fetched, unpacked or filtered out of another file. Advice
+where the folder is on a node's own disk, which most sites clear after it, where the script is being debugged, and in an
+example.
 
 ## Fix
 
@@ -23,15 +25,17 @@ from sbatchlint.analysis.script.appending import where_to_append
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.samples import is_sample
 from sbatchlint.analysis.script.shell_history import folder_of
-from sbatchlint.analysis.script.work import has_work
-from sbatchlint.analysis.storage.written_paths import is_recursive
+from sbatchlint.analysis.script.work import UTILITIES, has_work
+from sbatchlint.analysis.storage.written_paths import is_recursive, named_paths, redirected_paths
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import LOCAL_VARIABLES, classify, key, under
 from sbatchlint.job.programs import commands_named, is_called_between
+from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import has_between
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -42,6 +46,9 @@ CARD = Card(
 _TRANSFERS = frozenset({"cp", "mv", "rsync", "scp"})
 # Commands that leave the script, a function or a loop, or end the job.
 _LEAVING = frozenset({"exit", "return", "break", "continue", "exec", "kill", "scancel"})
+_PACKING = frozenset({"gzip", "pigz", "bzip2", "xz", "zstd", "bgzip"})
+_TO_OUTPUT = Regex(r"-[a-zA-Z]*c[a-zA-Z]*|--stdout|--to-stdout")
+_MOVES = Regex(r"-[a-zA-Z]*m[a-zA-Z]*|--move")  # zip removes what it has packed itself
 _LONGEST = 30  # characters of a path that a message shows
 _MOST = 20  # copies before a removal that are looked at
 
@@ -56,10 +63,14 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         if not _runs_after_failure(job, transfer, command):
             continue
         field = next((each for each in removed if _takes_from(job, command, each, transfer)), None)
-        if field is None or not has_work(job, 0, transfer.index):
-            continue  # what is only fetched can be fetched again
+        if field is None:
+            continue
         root = _place(job, command, field).partition("*")[0].rstrip("/")
+        if not has_work(job, 0, transfer.index) and _is_named_before(job, root, transfer):
+            continue  # what is only fetched can be fetched again
         if root and (_is_fetched(job, root, transfer) or _is_unpacked(job, root, transfer)):
+            continue
+        if _is_filtered(job, root, transfer):
             continue
         local = classify(field, job.site, None, folder_of(job, command)).private
         debugs = any("debug" in str(branch).lower() for branch, _ in command.context.guards)
@@ -73,9 +84,30 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
 
 
+def _is_filtered(job: Job, root: str, transfer: Invocation) -> bool:
+    """Whether a filter of the script has written the file that is removed, so that it can again."""
+    return any(
+        root in redirected_paths(each) and (each.name in UTILITIES or has_trait(each.name, "patient", "choosy"))
+        for each in job.invocations[: transfer.index]
+    )
+
+
+def _is_named_before(job: Job, root: str, transfer: Invocation) -> bool:
+    """Whether the script names what is removed before it copies it, so that it may have fetched or made it.
+
+    What is only copied and removed was there before the job, and nobody else has it.
+    """
+    return not root or any(
+        under(path, root) or under(root, path)
+        for each in job.invocations[: transfer.index]
+        if each.name not in ("cd", "ls", "echo", "module")
+        for path in (*named_paths(each), *redirected_paths(each))
+    )
+
+
 def _copied(job: Job, transfer: Invocation) -> str:
     """What a command should have copied, as the script has it."""
-    *sources, _ = _operands(transfer) or [()]
+    sources = _sources(transfer)
     span = span_of(sources[0]) if len(sources) == 1 else None
     written = job.source.slice(span) if span is not None and transfer.span.contains(span) else ""
     fits = written.strip('*./"') and len(written) < _LONGEST and "\n" not in written
@@ -124,8 +156,42 @@ def _started(job: Job, command: Invocation) -> Invocation:
 
 @once
 def _transfers(job: Job) -> list[Invocation]:
-    found = [each for each in job.invocations if each.name in _TRANSFERS and len(each.argv) > 2]
+    found = [each for each in job.invocations if _sources(each)]
     return [each for each in found if each.alternatives == 1 and each.phase is Phase.BATCH]
+
+
+def _sources(command: Invocation) -> list[Pieces]:
+    """What a command copies, moves or packs into another place; empty for other commands."""
+    operands = _operands(command)
+    if command.name in _TRANSFERS:
+        return operands[:-1]
+    if command.name == "tar":
+        first = shown_text(command.argv[1]) if len(command.argv) > 1 else "--"
+        letters = "" if first.startswith("--") else first.lstrip("-")
+        removes = any(word in ("--remove-files", "-C", "--directory", "-T") for word in command.words)
+        if "c" not in letters or "f" not in letters or removes:
+            return []
+        return operands[1:] if first.startswith("-") else operands[2:]
+    if command.name == "zip":
+        return [] if any(_MOVES.fullmatch(word) for word in command.words[1:]) else operands[1:]
+    if any(each.operator == ">" and each.fd in (None, "1") for each in command.redirects) and not command.piped_to:
+        if (
+            command.name == "cat"
+            or command.name in _PACKING
+            and any(_TO_OUTPUT.fullmatch(each) for each in command.words)
+        ):
+            return operands
+    return []
+
+
+def _targets(command: Invocation) -> list[Pieces]:
+    """Where a command puts what it copies."""
+    written = [each.target for each in command.redirects if each.target and each.operator == ">"]
+    operands = _operands(command)
+    if written or command.name in _TRANSFERS:
+        return written or operands[-1:]
+    packs_plainly = command.name == "tar" and not shown_text(command.argv[1]).startswith("-")
+    return operands[1:2] if packs_plainly else operands[:1]
 
 
 def _takes_from(job: Job, command: Invocation, field: Pieces, transfer: Invocation) -> bool:
@@ -135,11 +201,11 @@ def _takes_from(job: Job, command: Invocation, field: Pieces, transfer: Invocati
     root = root.rstrip("/")
     if not root.strip("/.") or root in {f"${{{name}}}" for name in LOCAL_VARIABLES} or root == "${HOME}":
         return False
-    operands = _operands(transfer)
-    if len(operands) < 2 or under(_place(job, transfer, operands[-1]), root):
+    if any(under(_place(job, transfer, each), root) for each in _targets(transfer)):
         return False
-    sources = [_place(job, transfer, each) for each in operands[:-1]]
-    return whole and any(under(source, root) for source in sources)
+    sources = [_place(job, transfer, each) for each in _sources(transfer)]
+    path = _place(job, command, field)
+    return any(source == path or whole and under(source, root) for source in sources)
 
 
 def _is_fetched(job: Job, root: str, transfer: Invocation) -> bool:
