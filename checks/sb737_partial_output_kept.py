@@ -41,7 +41,8 @@ _LONG = 25  # characters of a name that a message shows
 # Programs that write to the file of this option from the start.
 _DIRECT = {
     "gatk": "--output -O", "bwa": "-o", "minimap2": "-o", "hisat2": "-S", "bowtie2": "-S", "bcftools": "-o --output",
-    "samtools": "-o", "blastn": "-out", "blastp": "-out", "blastx": "-out", "tblastn": "-out", "diamond": "-o --out",
+    "samtools": "-o", "cutadapt": "-o --output", "featureCounts": "-o", "stringtie": "-o", "freebayes": "-v --vcf",
+    "blastn": "-out", "blastp": "-out", "blastx": "-out", "tblastn": "-out", "diamond": "-o --out",
 }  # fmt: skip
 _FILTERS = frozenset(
     {"awk", "gawk", "grep", "egrep", "fgrep", "sed", "cut", "sort", "uniq", "tr", "head", "tail", "cat", "zcat", "perl"}
@@ -65,7 +66,8 @@ def check(job: Job) -> Iterator[Finding]:
             if written not in tested or place in seen:
                 continue
             if handled is None:
-                handled = " ".join(job.source.slice(each.span) for each in commands_named(job, "rm", "mv", "unlink"))
+                cleaning = commands_named(job, "rm", "mv", "unlink")
+                handled = _bare(" ".join(job.source.slice(each.span) for each in cleaning))
             if written in handled:
                 continue
             seen.add(place)
@@ -149,6 +151,10 @@ CASES = [
     Good(
         "#!/bin/bash\n#SBATCH --ntasks=1\n[ -s out.csv ] || python a.py > out.csv || rm -f out.csv\n",
         title="removed where it failed",
+    ),
+    Good(
+        '#!/bin/bash\n#SBATCH --ntasks=1\n[ -s "$OUT" ] || python a.py > "$OUT" || rm -f "${OUT}"\n',
+        title="removed under another spelling",
     ),
     Good(
         """\

@@ -1,8 +1,8 @@
 """Nobody sees what goes wrong: the job's log is thrown away, with all error messages.
 
-With `--output=/dev/null` (or `none`, which Slurm takes for the same) everything that the job prints is gone: the message
-of a program that crashes, of bash that does not find a command, and of Slurm itself, which writes to this file that the
-job was cancelled due to its time limit or its memory. squeue and sacct show a state, and nothing tells why.
+With `--output=/dev/null` (or `none`, which Slurm takes for the same) everything that the job prints is gone: the
+message of a program that crashes, of bash that does not find a command, and of Slurm itself, which writes to this file
+that the job was cancelled due to its time limit or its memory. squeue and sacct show a state, and nothing tells why.
 
 Reported where the output of the work goes nowhere else: no redirection, no `tee`, no `--output` of an srun, no option
 for a log, and where `--error` keeps no messages either. Advice for an array, of which the logs are many.
@@ -57,7 +57,7 @@ def check(job: Job) -> Iterator[Finding]:
     line = job.line(works[0].span.start)
     yield Finding(
         setting.span,
-        f"the output and error messages of line {line}, and those of Slurm, are thrown away; write `--output={instead}`",
+        f"all output and error messages of line {line} and of Slurm are thrown away; write `--output={instead}`",
         "info" if array else None,
         related=[(works[0].name_span, "prints to this log only")],
         fix=Fix(f"write {instead}", [replacement(job.directives, setting, instead)], safe=False),
