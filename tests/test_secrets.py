@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import random
 import re
 import string
@@ -14,6 +15,7 @@ import pytest
 from conftest import ALL
 from counting import executed_lines
 from sbatchlint import engine, installation
+from sbatchlint.agents.tools import Tools
 from sbatchlint.check import Edit, Finding, Fix
 from sbatchlint.cli import main
 from sbatchlint.registry import registry
@@ -22,8 +24,9 @@ from sbatchlint.report.formats import renderer
 from sbatchlint.report.model import Report
 from sbatchlint.report.terminal import Terminal
 from sbatchlint.settings import Settings
+from sbatchlint.source.files import InputError
 from sbatchlint.source.secret_names import is_secret
-from sbatchlint.source.secrets import COVER, redacted, redacted_source, secrets_in, values_in
+from sbatchlint.source.secrets import COVER, masked, redacted, redacted_source, secrets_in, values_in
 from sbatchlint.source.text import Source, Span
 
 KEY, TOKEN = "3f9a1c07be52d84e6a90b7c13fd825e4a6c01b9d", "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"
@@ -258,6 +261,12 @@ PLACES = {
     "broker": "srun python train.py --broker amqp://ada:{secret}@mq.example.org:5672/jobs",
     "over ssh": "ssh node1 \"export {name}={secret}; python serve.py\"",
     "mysql": "srun mysql -h db -u ada -p'{secret}' team < dump.sql",
+    "form": "srun curl -d 'user=ada&{lower}={secret}&a=1' https://example.org",
+    "cookie": "srun curl -b 'a=1; session={secret}' https://example.org",
+    "netrc": "printf 'machine h\\nlogin ada\\npassword {secret}\\n' > ~/.netrc\nsrun python train.py",
+    "block of YAML": "cat > a.yml <<'E'\npassword: |\n  {secret}\nE\nsrun python train.py",
+    "two pieces": "export {name}='a1b2c3d4'\"{secret}\"\nsrun python train.py",
+    "command": "srun restic --password-command 'echo {secret} x' backup",
 }  # fmt: skip
 # Each pair takes some twenty runs, so that a slow run looks at one in so many.
 SHARE = 1 if ALL else 23
@@ -305,6 +314,14 @@ def test_no_output_shows_any_kind_of_secret_in_any_place(
         main(list(line))
         shown = "".join(capsys.readouterr())
         assert secret not in shown and html.escape(secret) not in shown, (line, shown)
+    script = Path("job.sh").read_text()
+    for name in ("check", "plan", "fix", "convert", "diagnose"):  # what an agent is told
+        more = {"convert": {"nodes": 2}, "diagnose": {"logs": [Path("job.log").read_text()]}}
+        try:
+            shown = Tools(None).call(name, {"script": script, **more.get(name, {})})
+        except InputError as error:
+            shown = masked(str(error), values_in(script))  # as the server says it
+        assert secret not in shown and json.dumps(secret)[1:-1] not in shown, (name, shown)
 
 
 def test_all_kinds_are_redacted_in_all_places() -> None:

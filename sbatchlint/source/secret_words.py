@@ -19,7 +19,7 @@ _WITH_QUOTES = Regex(
 )
 # What a shell adds to a word after the end of its quotes, or within them with a backslash; a quote that is doubled.
 _MORE_OF_WORD = Regex(
-    r"(?:'(?=[^'\n]{0,200}[A-Za-z0-9])[^'\s;|&()<>,]{1,200}'|\"(?=[^\"\n]{0,200}[A-Za-z0-9])[^\"\s;|&()<>,]{1,200}\""
+    r"(?:'(?=[^'\n]{0,200}[A-Za-z0-9])[^'\s;|&()<>,][^'\s;|&()<>]{0,200}'|\"(?=[^\"\n]{0,200}[A-Za-z0-9])[^\"\s;|&()<>,][^\"\s;|&()<>]{0,200}\""
     r"|\\[ \t](?=[^\s\\'\"])|[A-Za-z0-9_+@%^!#=/.-])+"
 )
 _ESCAPED_WORD = Regex(r"(?=(?:\\['\"]|[\w+@%^!#=/.-]){0,200}\\[^\w\r\n'\"])(?:\\[^\r\n]|[\w+@%^!#=/.-]){1,400}")

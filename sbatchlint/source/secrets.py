@@ -373,8 +373,11 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
         if given is not None and substituted:
             value = given[0].partition("/")[0]
             given = (value, (given[1][0], given[1][0] + len(value))) if value else None
-        if given is not None and _may_be_secret(name, *given, string):
-            whole = to_end_of_word(string, given[1])
+        whole = (at, at) if given is None else given[1] if substituted else to_end_of_word(string, given[1])
+        is_one = given is not None and _may_be_secret(name, *given, string)
+        if given is not None and not is_one and given[0].isalnum() and whole != given[1]:
+            is_one = _may_be_secret(name, re.sub("['\"]", "", string[slice(*whole)]), given[1], string)
+        if is_one:
             line = before[before.rfind("\n") + 1 :].strip(" \t-")
             if not line and sign[0].strip() in (":", "=") and sign[0][-1:] in " \t":
                 whole = to_end_of_line(string, whole)
