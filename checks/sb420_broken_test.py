@@ -20,7 +20,7 @@ A warning where only some jobs come to the test, and where it is false instead o
 `[ -n $x ]` is true even where `$x` is empty: without quotes no word is left of it, and `[ -n ]` asks whether the word
 `-n` is empty. A warning, and so are `[ $x==y ]` and `[[ $x -eq y ]]` where `$x` is y (or Y) in this script. Advice
 where what follows gets the variable too, and fails without it (`[ -n $pid ] && ps -p $pid`), and for a variable that
-every job has (`[ -n $SLURM_JOB_ID ]`).
+every job has (`[ -n $SLURM_JOB_ID ]`) or the script has given a value.
 
 ## Fix
 
@@ -340,7 +340,15 @@ def _always_true(job: Job, text: Text, command: Simple, words: list[Word]) -> It
     # in a job it is true as it is meant to be
     entry = find(part.name) if isinstance(part, Parameter) and job.phase is Phase.BATCH else None
     meant = again or entry is not None and entry.when == "always" and entry.batch >= set(job.versions.majors)
+    meant = meant or _has_value(job, place)
     yield Finding(place, message, "info" if meant else "warning", fix=fix)
+
+
+def _has_value(job: Job, place: Span) -> bool:
+    """Whether the variable of `[ -n $x ]` certainly holds something where the script comes to the test."""
+    tests = [each for each in _tests_around(job, place) if each.name == "["]
+    values = [text_of(each.argv[2]) if len(each.argv) == 4 and each.alternatives == 1 else None for each in tests]
+    return bool(values) and all(values)
 
 
 def _redirected(text: Text, command: Simple, last: Word) -> Iterator[Finding]:

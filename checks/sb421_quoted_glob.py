@@ -35,7 +35,7 @@ from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, For, Literal, 
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Piece, Text
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, joined, replace
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
@@ -124,13 +124,17 @@ def _homes(job: Job) -> Iterator[Finding]:
             yield from (_home(job, each, f"`{name}` finds nothing", None) for each in words[1:] if _is_home(each))
     if not _EXPANDING.isdisjoint(by_program(job)):
         return
+    found: dict[str, list[Finding]] = {}
     for assigned in nodes_of(job.program, Assignment):
         if isinstance(assigned.value, Word) and _is_home(assigned.value) and assigned.name in read_names(job):
             place = job.span(assigned.value.start, assigned.value.end)
             at = bisect_left(_lost_homes(job), (place.start, ""))
             lost = next((each for start, each in _lost_homes(job)[at : at + 1] if start < place.end), None)
             happens = "programs get it literally" if lost is None else f"{lost} finds nothing"
-            yield _home(job, assigned.value, happens, "warning" if lost is None else None)
+            finding = _home(job, assigned.value, happens, "warning" if lost is None else None)
+            found.setdefault(happens, []).append(finding)
+    for same in found.values():
+        yield joined(same, "the same")
 
 
 @once
