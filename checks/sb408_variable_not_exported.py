@@ -5,7 +5,8 @@ variables only: in `srun bash -c 'echo $NNODES'`, in a quoted heredoc or in a sc
 comparison with it fails on every rank, an option loses its value, or `rm -r $DIR/*` means another folder. The same goes
 for variables that only programs read, such as NCCL_DEBUG: without `export` it never sees them.
 
-An error where a shell in the program reads the variable; a warning for a name that only programs read. A variable of
+An error where a shell in the program reads the variable; a warning for a name that only programs read, and advice where
+its value is what they do anyway (`KERAS_BACKEND=tensorflow`, `NCCL_IB_DISABLE=0`). A variable of
 the submit environment is exported already, and setting it keeps that; names that Slurm or every login sets are not
 reported, and neither are reads with a default.
 
@@ -56,6 +57,10 @@ _THREADS = Regex(r"\w+_NUM_THREADS=[\"']?([0-9]{1,4})[\"']?")
 
 # What stands before a folder for output.
 _FOLDER_OPTION = Regex(r"(?:^|[ \t])--?(?:out(?:put)?|work|results?)[-_]?(?:dir|folder|path)?[ =][\"']?\$?\{?$")
+# What programs do without the variable, too.
+_DEFAULT_VALUES = Regex(
+    r"KERAS_BACKEND=tensorflow|WANDB_MODE=online|\w+_(?:DISABLED?|OFFLINE|BLOCKING|DEBUG)=(?:0|false)"
+)
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -87,7 +92,8 @@ def check(job: Job) -> Iterator[Finding]:
                 begin = f"nothing sets `{unset.name}`, and the program on line {line} does not see {assigned.name}"
                 fix = None
                 advice = f"write `export {assigned.name}={unset.name}`, if you meant that"
-            yield Finding(assigned.name_span, f"{begin}; {advice}", "warning", fix=fix)
+            severity = "info" if _DEFAULT_VALUES.fullmatch(f"{assigned.name}={assigned.value}") else "warning"
+            yield Finding(assigned.name_span, f"{begin}; {advice}", severity, fix=fix)
 
 
 def _asks_for_more(job: Job, assigned: VariableAssignment) -> bool:

@@ -191,7 +191,10 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
         message = f"`{word}` is a command only in notebooks, and bash does not find it; write `{word[1:]}`"
         plain = not (command.redirects or command.piped_to or command.context.captured)
         only_tells = plain and has_trait(word[1:], "tells", "looks", "installs") and word[1:] not in _MATTERS
-        yield Finding(place, message, _severity(job, command) if only_tells else None, fix=fix)
+        severity = _severity(job, command) if only_tells else None
+        if severity == "warning" and has_trait(word[1:], "looks", "tells") and not is_last_statement(job, command):
+            severity = "info"  # what it would have printed is all that is lost
+        yield Finding(place, message, severity, fix=fix)
     elif _RULE.fullmatch(written) and not job.program.errors:
         fix = Fix("write `#`", [insert(span.start, "# ")], safe=True)
         message = "bash runs this text as a command and does not find it; write `#` before it"
