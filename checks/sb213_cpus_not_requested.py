@@ -4,8 +4,8 @@
 has one task of one CPU on each node, and the memory that goes with it. Four training processes and all their data
 loaders share that core, and the GPUs wait; so does a program in Python that uses several GPUs itself. Sites may give
 CPUs with each GPU (DefCpuPerGPU), or whole nodes, as they often do for jobs of several nodes or of eight GPUs on a
-node: for these it is advice, and so where a centre, the name of the partition (`full_node`) or a comment at the request
-(`16 cores per GPU`) says so. A profile of the cluster (docs/site.md) decides it: a warning, or nothing.
+node: for these it is advice, and so where a centre, the partition (`full_node`, or any name with GPUs) or a comment at
+the request (`16 cores per GPU`) says so. A profile of the cluster (docs/site.md) decides it: a warning, or nothing.
 
 ## Fix
 
@@ -18,6 +18,7 @@ sbatch(1), --cpus-per-gpu and --cpus-per-task; slurm.conf(5), DefCpuPerGPU; a li
 
 from collections.abc import Iterator, Sequence
 
+from sbatchlint.analysis.gpus.gpu_use import is_gpu_partition
 from sbatchlint.analysis.gpus.told_gpus import told_gpus
 from sbatchlint.analysis.script.centres import gets_cpus_with_gpus, gets_gpus_of_nodes
 from sbatchlint.analysis.script.work import Weight, weight
@@ -59,7 +60,7 @@ def check(job: Job) -> Iterator[Finding]:
         if alone:
             told = []
         found = list(_one_cpu(job.request, job.steps, worlds, more, max(told, default=1)))
-        given = more is None and gets_cpus_with_gpus(job)
+        given = more is None and (gets_cpus_with_gpus(job) or is_gpu_partition(job.request))
         for finding in found or _one_program(job, more):
             yield finding._replace(severity="info") if given or alone and not found else finding
         return

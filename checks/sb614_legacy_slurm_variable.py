@@ -4,7 +4,8 @@ SLURM_JOBID, SLURM_NODELIST, SLURM_NNODES and SLURM_NPROCS are older names, whic
 current ones. They work, and may be removed. In the tasks of a step some of them describe the step and not the job, so a
 line behaves differently when it is moved into a step; the current names say which they mean.
 
-Not reported: reads in tasks, names that the script sets itself, and scripts that handle both names.
+Not reported: reads in tasks, those that are only printed, names that the script sets itself, and scripts that handle
+both names.
 
 ## Fix
 
@@ -17,7 +18,6 @@ sbatch(1), "OUTPUT ENVIRONMENT VARIABLES", 20.11 to 26.05: "(and SLURM_JOBID for
 env_array_for_batch_job() in src/common/env.c
 """
 
-import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -44,7 +44,7 @@ def check(job: Job) -> Iterator[Finding]:
         if not known.isdisjoint((read.name, new)):
             continue
         seen.add(read.span)
-        if _is_shown(job, read, new):
+        if use_of(job, read).kind == "print":
             continue
         message = f"{read.name} is an outdated name, kept only for old scripts; write `{new}`"
         yield Finding(read.span, message, fix=partial(_renamed, job, read, new))
@@ -58,13 +58,6 @@ def _renamed(job: Job, read: VariableRead, new: str) -> Fix | None:
         return None
     title = f"write {sign}{new}{'}' if '{' in sign else ''}"
     return Fix(title, [replace(read.span, sign + new + rest)], safe)
-
-
-def _is_shown(job: Job, read: VariableRead, new: str) -> bool:
-    """Whether a line prints the variable under its old name, or beside the new one: `echo "nodes: $SLURM_NNODES"`."""
-    line = job.source.slice(job.source.line_of(read.span.start))
-    named = re.search(rf"(?<![${{#\w]){read.name}\b|\$\{{?{new}\b", line) is not None
-    return named and use_of(job, read).kind == "print"
 
 
 CASES = [

@@ -26,6 +26,11 @@ PLATFORM_VARIABLES = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "ACCELERATE_USE_CPU"
 COMMUNICATION = " configures GPU communication"
 
 
+# Names of programs that suggest GPUs, and what a sign says of such a name.
+BY_NAME = "the program's name suggests GPUs"
+_OF_GPUS = Regex(r"(?i)gpu|cuda|(?<![a-z])(?:torch|pytorch|jax|tensorflow)(?![a-z])")
+
+
 class Sign(NamedTuple):
     """A sign for or against the use of GPUs.
 
@@ -109,9 +114,9 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
         elif (
             python.kind != "command"
             and python.target is not None
-            and re.search(r"torch|cuda|gpu|jax|tensorflow", shown_text(python.target))
+            and _OF_GPUS.search(shown_text(python.target)) is not None
         ):
-            signs.append(Sign(WEAK, "the program's name mentions GPUs", span_of(argv[python.at])))
+            signs.append(Sign(WEAK, BY_NAME, span_of(argv[python.at])))
     if python is not None or launcher is not None:
         words = argv[python.after :] if python is not None else launcher.program_words if launcher is not None else ()
         signs.extend(argument_signs(words))

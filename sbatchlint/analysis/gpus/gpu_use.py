@@ -13,6 +13,7 @@ from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import swallowed, typo
 from sbatchlint.analysis.expansion.reads import DEFAULTS, nounset_at
 from sbatchlint.analysis.gpus.gpu_signs import (
+    BY_NAME,
     COMMUNICATION,
     GPU_IMAGE,
     PREPARING,
@@ -107,7 +108,7 @@ def gpu_need(job: Job) -> GpuNeed | None:
     directives, request = job.directives, job.request
     signs = _signs_without_request(job) or []
     found = [sign for sign in signs if sign.strength == STRONG]
-    if not found and _is_gpu_partition(request):
+    if not found and is_gpu_partition(request):
         found = [sign for sign in signs if sign.strength in (_HINT, _LOOK, WEAK)]
         if all(sign.words.startswith("the module ") for sign in found):
             return None  # a module only shows what the software is built for
@@ -155,10 +156,10 @@ def _is_alone(signs: list[Sign], request: Request) -> bool:
     """
     if any(sign.strength == STRONG and not _says_little(sign) for sign in signs):
         return False
-    if all(sign.words.endswith(COMMUNICATION) for sign in signs):
-        return True  # set out of habit, too, and by programs on processors
+    if all(sign.words.endswith(COMMUNICATION) for sign in signs) or all(sign.words == BY_NAME for sign in signs):
+        return True  # set out of habit, too, and by programs on processors; a name says little
     kinds = {"habit" if _says_little(sign) or sign.strength == _LOOK else sign.words for sign in signs}
-    return len(kinds) + _is_gpu_partition(request) < _ENOUGH_KINDS
+    return len(kinds) + is_gpu_partition(request) < _ENOUGH_KINDS
 
 
 def _says_little(sign: Sign) -> bool:
@@ -363,13 +364,13 @@ def _command_signs(job: Job, commands: Iterable[Invocation]) -> Iterator[Sign]:
 
 def _place(job: Job) -> Setting:
     partition = job.request.setting("partition")
-    if partition is not None and _is_gpu_partition(job.request):
+    if partition is not None and is_gpu_partition(job.request):
         return partition
     settings = job.directives.settings or job.directives.every_setting
     return ([setting for setting in settings if setting.name in _RESOURCE_OPTIONS] or settings)[-1]
 
 
-def _is_gpu_partition(request: Request) -> bool:
+def is_gpu_partition(request: Request) -> bool:
     """Whether the partition's name indicates GPUs."""
     return _GPU_PARTITION.search((request.partition or "").lower()) is not None
 
