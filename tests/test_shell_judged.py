@@ -111,6 +111,7 @@ set -u; b=1; show {a,$b}x; show never
 set -u; b=1; show ${b}{a,c} "$b"{a,c}; show $b{a,c}; show never
 set -u; show "${BASH_REMATCH[1]}"; show never
 set -u; [[ ab =~ a(x?)b ]]; show "${BASH_REMATCH[1]}" ; show "${BASH_REMATCH[2]}"; show never
+set -e; declare -A m=([k]=1); if [ "$u1" = q ]; then a=k; else a=; fi; show "${m[$a]}"; show never
 shopt -s extglob¶show @(a|b).txt¶show +(q)¶v=(+(a|b).txt)¶show ${#v[@]}
 shopt -s extglob¶x='@(a|b).txt'¶show $x¶x=$(echo @(a|b).txt)¶show "$x"
 shopt -s xpg_echo; x=$(echo 'a\tb'); show "$x"

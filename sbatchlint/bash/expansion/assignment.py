@@ -128,10 +128,9 @@ def subscript(expander: Expander, word: Word, flags: str, scope: Scope) -> int |
     """The subscript of an element: a number, the key of an associative array, None where it is unknown."""
     if "A" in flags:
         values = expander.value(word, scope)
-        key = text_of(values[0][0]) if len(values) == 1 else None
-        if key == "":
+        if any(text_of(value) == "" for value, _ in values):  # an invalid one
             scope.state.doubtful = True
-        return key or None
+        return text_of(values[0][0]) or None if len(values) == 1 else None
     return expander.number(word.start, word.end, scope)[0]
 
 
