@@ -198,6 +198,12 @@ def test_a_diagnosis_masks_each_spelling(spelling: str, has_script: bool) -> Non
     assert "execve(): /opt/" in shown and _shown_parts(shown, secret) == []
 
 
+@pytest.mark.parametrize("command", ["echo 'ada:@' | chpasswd", "chpasswd <<< 'ada:@'"])
+def test_a_password_after_a_name_is_known_without_it(command: str) -> None:
+    script = f"#!/bin/bash\n{command.replace('@', MIXED)}\nsrun ./a\n"
+    assert masked(f"no folder /opt/{MIXED}/run", values_in(script)) == "no folder /opt/***/run"
+
+
 @pytest.mark.parametrize(
     "piece",
     [

@@ -271,6 +271,8 @@ _FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
 _MIXED_CASE = Regex("[a-z][A-Z].*[a-z]")
 # A part of a value that nobody wrote as the name of a file.
 _DRAWN_PART = Regex(r"(?=[\w+=-]{0,80}[0-9])(?=[\w+=-]{0,80}[A-Za-z])[\w+=-]{16,400}")
+# The name of a user before a password, as chpasswd reads them.
+_OF_USER = Regex(r"[a-z_][\w.-]{0,31}:[^/].{7,}")
 _LONG = 200
 
 
@@ -552,6 +554,7 @@ def values_in(string: str) -> tuple[str, ...]:
     # lines of a key, and parts of what messages shorten like a path
     values |= {string[start:end] for key in private_keys(string) for start, end in key.lines if end - start >= ENOUGH}
     values |= {part for each in values if "/" in each for part in each.split("/") if _DRAWN_PART.fullmatch(part)}
+    values |= {each.partition(":")[2] for each in values if _OF_USER.fullmatch(each) is not None}
     # in the forms in which programs read them, and forms of web pages write blanks
     values |= {reading for each in values for reading in readings(each)}
     values |= {each.replace(" ", "+") for each in values if " " in each}
