@@ -54,7 +54,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     if not all(_is_one_word(field) for field in command.argv):
         return
-    if verb == "exec" and len(words) < 2 or any(_is_empty(each) for each in reads_in(job, command.span)):
+    if verb == "exec" and (len(words) < 2 or any(_is_empty(each) for each in reads_in(job, command.span))):
         return  # an image that is empty is for setting-left-empty (SB458)
     name = f"{command.name} {verb}" if verb else str(command.name)
     yield Finding(
@@ -125,6 +125,16 @@ CASES = [
         singularity exec $IMAGE ./run.sh
         """,
         title="an empty image, which SB458 reports",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        DEBUG=""
+        «srun» $DEBUG --ntasks=2
+        ./solver
+        """,
+        title="options that are empty",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=2\nsrun $OPTIONS\n", title="an unknown command"),
 ]

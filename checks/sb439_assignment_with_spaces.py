@@ -5,9 +5,9 @@
 OUT=results`, `set OUT = results` and `setenv OUT results` are csh: bash sets `$1`, or finds no such command.
 
 An error where the script reads the variable, which then is empty or what the login shell has; a warning where it does
-not, where only the name of a log or a setting for speed lacks the value, where the value is the variable's own (`setenv
-OUT "$OUT"`), and where a file that cannot be read here is sourced before, which may have set it; advice where only a
-message or a label lacks the value, where the same words set it above, and where nothing can read it: it would not have
+not, where only the name of a log or a setting for speed lacks the value, and where a file that cannot be read here is
+sourced before, which may have set it; advice where only a message or a label lacks the value, where the same words set
+it above, where the value is the variable's own (`setenv OUT "$OUT"`), and where nothing can read it: it would not have
 been exported, or is for a program that the job does not start.
 
 ## Fix
@@ -75,7 +75,7 @@ def check(job: Job) -> Iterator[Finding]:
             kept = itself or same
             # a file that is sourced above may have set it
             sourced = any(each.span.end <= span.start for each in unclear_sources(job))
-            severity = "info" if same else _severity(job, name, kept or sourced, exports)
+            severity = "info" if same or itself else _severity(job, name, kept or sourced, exports)
             fix = None if instead is None else Fix(f"write {instead}", [replace(span, instead)], safe=False)
             if runs == _BY_SET:
                 words = [text.string[each.start : each.end] for each in command.words[1:]]
