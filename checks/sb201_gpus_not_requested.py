@@ -50,7 +50,6 @@ from sbatchlint.analysis.site.defaults import in_whole_nodes, partitions_with_gp
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.containers import Container
 from sbatchlint.job.request import GPU_OPTIONS
-from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, NoGpus
@@ -143,11 +142,11 @@ def _in_partition_without(job: Job, need: GpuNeed, with_gpus: Sequence[str]) -> 
 
 
 def _is_in_docker(job: Job, span: Span) -> bool:
-    """Whether a place belongs to what docker starts beside steps: its daemon, outside the job, has all GPUs."""
+    """Whether a place belongs to what docker starts: its daemon, outside the job and its steps, has all GPUs."""
     for command in job.invocations:
         container = command.spawn.info
         if isinstance(container, Container) and container.kind == "docker" and command.span.contains(span):
-            return enclosing_step(command.context) is None  # a step shows that tasks are counted
+            return True
     return False
 
 

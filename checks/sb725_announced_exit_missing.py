@@ -20,7 +20,9 @@ braces set then stays. A loop reads `done < <(find …)` instead of a pipeline.
 bash(1), "Compound Commands"
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.reads import DEFAULTS, nounset_at, use_of
 from sbatchlint.analysis.script.idle_branches import is_in_idle_branch
@@ -29,6 +31,7 @@ from sbatchlint.bash.syntax.tree import AndOr, Case, Function, Group, If, Pipeli
 from sbatchlint.bash.syntax.walk import loops_of, nodes_of, unquoted_text
 from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
@@ -70,7 +73,8 @@ _OPTION_AFTER = Regex(r"[ \t]+(?:-{1,2}[A-Za-z]|\\\n[ \t]*-)|[ \t]*(?:\n|\Z)")
 def check(job: Job) -> Iterator[Finding]:
     string = job.text.string
     inside = [(node.start, node.end) for node in (*nodes_of(job.program, Function), *loops_of(job.program))]
-    for body, test in _branches(job):
+    failing = _always_failing(job)
+    for body, test, start in _branches(job):
         last = body[-1]
         if not all(_is_message(string, each) for each in body) or any(a <= last.start < b for a, b in inside):
             continue
@@ -79,6 +83,8 @@ def check(job: Job) -> Iterator[Finding]:
         ends = _ENDS.search(text) is not None and not _OTHERWISE.search(text)
         error = any(_ERROR.match(string[each.start : each.end]) for each in body)
         span = job.span(last.start, last.end)
+        if any(job.span(start, last.start).contains(each) for each in failing):
+            continue  # with `exit 1` no job would get any further
         if (usage or ends or error) and _goes_on(job, last.end) and not is_in_idle_branch(job, span):
             what = "explains the usage" if usage else "says that the script stops" if ends else "reports an error"
             message = f"this message {what}, but the commands below still run; write `exit 1` after the message"
@@ -86,6 +92,12 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _of_unset(job, inside)
     yield from _of_return(job)
     yield from _in_subshells(job)
+
+
+def _always_failing(job: Job) -> list[Span]:
+    """Where tests stand that fail in any case: `hash $LAUNCHER`, whose value has an option, looks for that as well."""
+    commands = (each for each in by_program(job).get("hash", ()) if each.context.parent is None)
+    return [each.span for each in commands if any(word[:1] == "-" for word in each.words[2:])]
 
 
 def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
@@ -110,8 +122,8 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
                 continue  # a test asks whether it is set, or the message shows it
             after = job.span(end, end).start
             later = [each for each in job.trace.reads if each.name == name and each.span.start >= after]
-            others = _other_arms(job, begin)
-            later = [each for each in later if not any(arm.contains(each.span) for arm in others)]
+            around = _around(job, begin)
+            later = [each for each in later if not _is_elsewhere(around, each.span)]
             later = [each for each in later if not _is_set_between(job, name, after, each.span.start)]
             if before or not later or name in _SET_BY_SYSTEM or find(name) is not None:
                 continue
@@ -128,23 +140,47 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             break
 
 
-def _other_arms(job: Job, place: int) -> list[Span]:
-    """The branches that do not run if the one around a place does."""
-    arms: list[Span] = []
+class Arm(NamedTuple):
+    """A branch of an `if` or a `case`: its place, that of the whole, and the number of the arm around that (-1)."""
+
+    start: int
+    end: int
+    whole: tuple[int, int]
+    outer: int
+
+
+@once
+def _arms(job: Job) -> list[Arm]:
+    """All branches, by place."""
+    places: list[tuple[int, int, tuple[int, int]]] = []
     for node in nodes_of(job.program, If):
-        if node.start <= place < node.end:
-            arms += _not_around(job, [body for _, body in node.branches] + [node.otherwise], place)
+        bodies = [*(body for _, body in node.branches), node.otherwise or ()]
+        places += [(body[0].start, body[-1].end, (node.start, node.end)) for body in bodies if body]
     for case in nodes_of(job.program, Case):
-        if case.start <= place < case.end:
-            arms += _not_around(job, [body for _, body, _ in case.items], place)
+        places += [(body[0].start, body[-1].end, (case.start, case.end)) for _, body, _ in case.items if body]
+    arms: list[Arm] = []
+    around: list[int] = []
+    for start, end, whole in sorted(places, key=lambda each: (each[0], -each[1])):
+        while around and arms[around[-1]].end <= start:
+            around.pop()
+        arms.append(Arm(start, end, whole, around[-1] if around else -1))
+        around.append(len(arms) - 1)
     return arms
 
 
-def _not_around(job: Job, bodies: Iterable[Sequence[Statement] | None], place: int) -> list[Span]:
-    spans = [(body[0].start, body[-1].end) for body in bodies if body]
-    if not any(start <= place < end for start, end in spans):
-        return []  # the place is in a test
-    return [job.span(start, end) for start, end in spans if not start <= place < end]
+def _around(job: Job, place: int) -> list[tuple[Span, Span]]:
+    """The branches around a place, each as the whole and the branch: what is in another one does not run after it."""
+    arms, found = _arms(job), []
+    at = bisect_right(arms, place, key=lambda each: each.start) - 1
+    while at >= 0:
+        if place < arms[at].end:
+            found.append((job.span(*arms[at].whole), job.span(arms[at].start, arms[at].end)))
+        at = arms[at].outer
+    return found
+
+
+def _is_elsewhere(around: Sequence[tuple[Span, Span]], span: Span) -> bool:
+    return any(whole.contains(span) and not arm.contains(span) for whole, arm in around)
 
 
 def _is_set_between(job: Job, name: str, start: int, end: int) -> bool:
@@ -235,19 +271,19 @@ def _judged(job: Job, end: int) -> bool:
     return _LOOKS.match(job.text.string, end) is not None
 
 
-def _branches(job: Job) -> Iterator[tuple[Sequence[Statement], str]]:
-    """The statements that run where a test succeeds, if nothing else runs where it fails, with that test."""
+def _branches(job: Job) -> Iterator[tuple[Sequence[Statement], str, int]]:
+    """The statements that run where a test succeeds, if nothing else does where it fails; the test, and its place."""
     string = job.text.string
     for node in nodes_of(job.program, If):
         if not node.otherwise and len(node.branches) == 1:
             condition, body = node.branches[0]
             if body:
-                yield body, "".join(string[each.start : each.end] for each in condition)
+                yield body, "".join(string[each.start : each.end] for each in condition), node.start
     chains = nodes_of(job.program, AndOr)
     inner = {id(each.left) for each in chains}
     for chain in chains:
         if id(chain) not in inner and not isinstance(chain.left, AndOr):
-            yield (chain.right,), string[chain.left.start : chain.left.end]
+            yield (chain.right,), string[chain.left.start : chain.left.end], chain.start
 
 
 def _is_message(string: str, node: Statement) -> bool:
@@ -259,12 +295,13 @@ def _is_message(string: str, node: Statement) -> bool:
 def _goes_on(job: Job, end: int) -> bool:
     """Whether the script's work comes after a place, and no `exit` right after it."""
     place = job.span(end - 1, end).end
-    arms = _other_arms(job, end - 1)
-    later = [each for each in job.invocations if each.span.start >= place and not each.context.handler]
-    later = [each for each in later if not any(arm.contains(each.span) for arm in arms)]
-    if not later or later[0].name in ("exit", "return", "kill", "scancel"):
-        return False
-    for each in later:
+    around, is_first = _around(job, end - 1), True
+    for each in job.invocations:
+        if each.span.start < place or each.context.handler or _is_elsewhere(around, each.span):
+            continue
+        if is_first and each.name in ("exit", "return", "kill", "scancel"):
+            return False
+        is_first = False
         if each.name == "exit" and not each.context.conditional:
             return False
         if weight(job, each) >= Weight.STAGING:
