@@ -11,6 +11,9 @@ the last command it makes every good job FAILED.
 bash looks for a name without a slash in PATH only, so `mpicc -o hello hello.c` and then `hello`, or `run.sh` where that
 file is beside the script, need `./hello` and `./run.sh`; srun and mpirun look in the folder of the job as well.
 
+A line that begins with a file of data, or a pattern for several (`data/*.csv`), mostly belongs to the command above it,
+whose line does not end in a backslash.
+
 Nor is there a program for what an editor left in the file: `~`, which vi shows below the end of a file, and an
 invisible character; for `echo"done"` without its space; and for `lib64:/opt/lib`, the end of a search path that a line
 break has cut.
@@ -85,6 +88,14 @@ _CUT = Regex(r"(?:^|\n)[ \t]*(?:export[ \t]+)?(\w*PATH)=[^\s\"'`\\]*\n[ \t]*\Z")
 # Names shorter than this are mistyped only by two letters that changed places.
 _SHORT = 5
 _MOST_SHOWN = 50
+_COMMAND = Regex(r"[A-Za-z./$~][\w./${}+-]*")
+_MOST_ABOVE = 1000  # characters above a line that are looked at
+# Names of files that are no programs.
+_DATA = Regex(
+    r"(?i)[^\s{}]*\.(?:csv|tsv|txt|fastq|fq|fa|fasta|fna|faa|bam|sam|cram|vcf|bcf|bed|gff3?|gtf|nii|json|ya?ml|toml|h5|hdf5"
+    r"|npy|npz|pkl|pth?|ckpt|safetensors|parquet|png|jpe?g|pdf|inp|pdb|gro|mdp|tpr|xyz|mdx?|xml|cfg|ini"
+    r"|(?:csv|tsv|txt|fastq|fq|fa|fasta|fna|faa|vcf|bed|gff3?|gtf|nii|sam|tar|json)\.(?:gz|bz2|xz|zst)|gz|tgz|zip|bz2)"
+)
 _FILE = Regex(r"[A-Za-z_][\w.-]*")
 _COMPILER = Regex(
     r"(?:mpi)?(?:g?cc|g\+\+|c\+\+|clang(?:\+\+)?|icp?x?c?|cxx|gfortran|f90|fort|ifort|ifx|nvcc|hipcc)(?:-\d+)?"
@@ -128,6 +139,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield from _folder(job, command, written)
             yield from _word(job, command, written)
             yield from _file(job, command, written)
+            yield from _data(job, command, written)
 
 
 def _is_left_over(written: str) -> bool:
@@ -275,6 +287,28 @@ def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
             if alone and severity == "warning" and not is_last_statement(job, command):
                 severity = "info"  # no program is among the words: nothing but a line in the log
             yield Finding(Span(start, start + len(first)), message, severity)
+
+
+def _data(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
+    """The finding on a file of data, or several of them, in the place of a command."""
+    if not _DATA.fullmatch(shown_text(command.argv[0]).rpartition("/")[2]) or not written.strip():
+        return
+    first = written.split(None, 1)[0]
+    start = command.span.start
+    line = job.source.line_of(start).start
+    if job.source.text[line:start].strip() or command.context.captured:
+        return  # after `then`, `;` or `$(`: another fault
+    above = job.source.text[max(line - _MOST_ABOVE, 0) : line].rstrip("\n").rpartition("\n")[2].strip()
+    word = above.split()[0] if above else ""
+    before = job.invocations[command.index - 1] if command.index else command
+    if before is not command and before.argv and job.source.line_of(before.span.end).end + 1 >= line:
+        if _DATA.fullmatch(shown_text(before.argv[0]).rpartition("/")[2]):
+            return  # one of a list, of which the first is reported
+    joins = _COMMAND.fullmatch(word) and not above.endswith((":", "\\", ";"))
+    advice = "end the line above it with `\\`" if joins else "join it to its command, or remove it"
+    shown = first if len(first) < _MOST_SHOWN else "this file"
+    message = f"bash runs `{shown}` as a command, which is no program; {advice}"
+    yield Finding(Span(start, start + len(first)), message, "warning" if command.context.conditional else None)
 
 
 def _is_entered_anyway(job: Job, command: Invocation) -> bool:
