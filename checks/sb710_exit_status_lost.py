@@ -494,7 +494,9 @@ def _of_pipeline(
         return f"{begin}; add `set -o pipefail` {above}", _pipefail(job, found)
     reasons = [f": the pipeline returns the status of `{filter_name}`", f": only `{filter_name}` counts", ""]
     if any(each.how == "replaced" for each in same):  # which no pipeline loses
-        reasons[:2] = [f": {each}" for each in (_last_line(job, found, same[-1])[-1], "only the last command counts")]
+        sets = _last_line(job, found, same[-1])[-1]
+        short = f"only {sets}" if sets.startswith("line ") and "&" not in sets else sets
+        reasons[:2] = [f": {sets}", f": {short.replace(' sets the exit status', ' counts')}"]
     begin = f"a failure of {work} is ignored{reasons[min(brief, 2)]}"
     if reader.outcome.startswith("line "):
         begin = f"if {work} fails, {reader.outcome}"

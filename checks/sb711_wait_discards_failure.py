@@ -4,8 +4,9 @@
 command has failed. `wait $a $b` returns only the status of the last one, and that of `wait $a` is lost where another
 command follows, or the shell that waits is piped into `tee`.
 
-Reported once for a script. A warning where something takes the job for a success, as for [SB710](exit-status-lost.md);
-otherwise only advice.
+Reported once for a script. A warning where something takes the job for a success, as for [SB710](exit-status-lost.md),
+and where a bare `wait` at the end awaits all work of the job, so that it is COMPLETED whatever becomes of it; otherwise
+only advice.
 
 Nothing is reported where work in the foreground runs beside it and decides how the job ends: what runs in the
 background is then often a server or a monitor. Advice where that work follows the `wait`: it may work on what a failed
@@ -25,14 +26,13 @@ bash(1), wait; live runs on Slurm 22.05 to 26.05; https://github.com/espnet/espn
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.outcome.lost_statuses import has_pipefail
+from sbatchlint.analysis.outcome.lost_statuses import has_pipefail, word_of
 from sbatchlint.analysis.outcome.state_readers import state_reader, told_by_mail
-from sbatchlint.analysis.script.appending import where_to_set
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.servers import server_name
-from sbatchlint.analysis.script.status_records import Loss
+from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.status_uses import exit_with_kept, last_that_runs
-from sbatchlint.analysis.script.work import Weight
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import Pipeline
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
@@ -47,6 +47,7 @@ from sbatchlint.triggers import Commands
 
 _NAMES = 16  # characters of two names that a message has room for
 _MOST_PLACES = 12  # that a finding marks
+_MAY_SERVE = Regex(r"(?i)serve|cluster|daemon|monitor|worker|start|notebook|ssh")  # it does not end by itself
 _OVER_NODES = Regex(r"(?i)node|host")
 
 CARD = Card(
@@ -56,6 +57,7 @@ CARD = Card(
 
 # A pipe after a group.
 _AFTER_GROUP = Regex(r"[ \t]*\)?[ \t]*\|&?(?!\|)")
+_VARIABLE = Regex(r"\"?\$\{?\w+\}?\"?")
 # All elements of an array, and an assignment that empties one.
 _ARRAY = Regex(r"\"?\$\{(\w+)\[[@*]\]\}\"?")
 _EMPTIED = Regex(r"=\(\s*\)$")
@@ -95,26 +97,24 @@ def check(job: Job) -> Iterator[Finding]:
     losses = _still_awaited(job, places[min(places)])
     first = losses[0]
     place = first.by
-    if not first.command.name:
+    if not _name(job, first):
         return
-    names = dict.fromkeys(f"`{shown_program(each.command)}`" for each in losses if each.command.name)
+    names = dict.fromkeys(f"`{name}`" for each in losses if (name := _name(job, each)))
     name = " or ".join(names) if len(names) == 2 and sum(map(len, names)) < _NAMES else next(iter(names))
-    keep, kept_ids, empty = 'pids="$pids $!"', "$pids", "; pids="
+    keep, empty = 'pids="$pids $!"', "pids="
     if has_pipefail(job):
-        keep, kept_ids, empty = "pids+=($!)", '"${pids[@]}"', "; pids=()"
-    loop = f"for p in {kept_ids}; do wait $p || rc=1; done"
+        keep, empty = "pids+=($!)", "pids=()"
     leave = exit_with_kept(first.command)
     # where a loop repeats the `wait`, the PIDs of an iteration must not be kept for the next
     again = empty if any(each.context.loops for each in commands_named(job, "wait") if each.span == place) else ""
     added = f"add `{keep}` after each `&`"
-    advice = f"{added}, replace `wait` with `{loop}{again}`, and end with `{leave}`"
+    ends = f"and end with `{leave}`"
     submits = next((each for each in commands_named(job, "sbatch") if each.span.start > place.start), None)
     if submits is not None and not again and not _in_subshell(first):
         kept = "${rc-}" if ":-" in leave else "$rc"  # under `set -u`
-        stops = f'put `[ -z "{kept}" ] || exit 1` before line {job.line(submits.span.start)}'
-        advice = f"{added}, replace `wait` with `{loop}`, and {stops}"
-    if not again and _ends(job, first):
-        advice = f"{added}, and replace `wait` with `{loop}; {leave}`"
+        ends = f'and add `[ -z "{kept}" ] || exit` above line {job.line(submits.span.start)}'
+    each_of = f"`wait $p || rc=1` for each{f' and `{again}`' if again else ''}"
+    advice = f"{added}, write {each_of} instead, {ends}"
     if first.how == "wait" and _is_started_last(job, losses):
         advice = f"write `wait $! || rc=1`, and end with `{leave}`"
         if _ends(job, first):
@@ -138,14 +138,15 @@ def check(job: Job) -> Iterator[Finding]:
         place = first.filter.name_span
         happens = f"`{first.filter.name}` hides a failure of {name}"
         if _ends_script(job, first):
-            advice = 'add `wait "$pid" || status=1` for each, `exit ${status:-0}` before the pipe, and '
-            advice += "`set -o pipefail`"
+            advice = (
+                'add `wait "$pid" || status=1` for each, `exit ${status:-0}` before the pipe, and `set -o pipefail`'
+            )
     else:
         wait = _wait_before(job, place)
         row = "" if wait is None else f" on line {job.line(wait.span.start)}"
-        happens = f"this replaces the status of `wait`{row}, and so hides a failure of {name}"
+        happens = f"a failure of {name} that `wait`{row} returns is lost here"
     if first.how not in ("wait", "waits", "pipeline") and not _in_subshell(first):
-        advice = 'write `wait "$pid" || status=1` and end with `exit ${status:-0}`'
+        advice = f'write `wait "$pid" || rc=1` and end with `{leave}`'
         ids = _ids(job, wait)
         if ids is not None:
             advice = f"write `for p in {ids}; do wait $p || rc=1; done` there, and end with `{leave}`"
@@ -159,13 +160,31 @@ def check(job: Job) -> Iterator[Finding]:
     if reader is None and found.last is not None and job.source.slice(found.last.span) == "exit 0":
         return
     started = dict.fromkeys(each.command.place for each in losses)
-    message = f"{happens}{so}; {advice}"
+    longer = f"{happens}{so}; {advice}", f"{happens}; {advice}"
+    messages = (*longer, longer[1].replace(" instead, ", ", "))
+    loud = reader is not None or told and server is None and _is_all_work(job, found, losses, awaited)
     yield Finding(
         place,
-        message if len(message) <= MOST else f"{happens}; {advice}",
-        severity="info" if reader is None else "warning",
+        next((each for each in messages if len(each) <= MOST), messages[-1]),
+        severity="warning" if loud else "info",
         related=[(each, "in the background") for each in started][:_MOST_PLACES],
     )
+
+
+def _name(job: Job, loss: Loss) -> str:
+    """The program that is awaited, `${TASK}` where a variable holds it; '' where no word of the script names one."""
+    written = job.source.slice(word_of(job, loss)).partition(" ")[0]
+    return shown_program(loss.command) or (written if _VARIABLE.fullmatch(written) else "")
+
+
+def _is_all_work(job: Job, found: ExitStatuses, losses: list[Loss], awaited: list[Loss]) -> bool:
+    """Whether the job does nothing but what a bare `wait` at its end awaits, and then at most prints something."""
+    if losses[0].how != "wait" or _in_subshell(losses[0]) or not _ends(job, losses[0]):
+        return False
+    if any(_MAY_SERVE.search(_name(job, each)) for each in awaited):
+        return False
+    known = {id(each.command) for each in awaited}
+    return all(id(each) in known or weight(job, each) <= Weight.STAGING for each in found.work)
 
 
 def _wait_before(job: Job, place: Span) -> Invocation | None:
@@ -209,10 +228,10 @@ def _for_subshell(job: Job, loss: Loss) -> str:
     group = None if background is None else background.parent
     end = None if group is None else _AFTER_GROUP.match(job.source.own.text, group.span.end)
     if group is not None and end is not None:
-        top = f"`set -o pipefail` {where_to_set(job, [loss.command])}, " if has_pipefail(job) else ""
-        append = f"{top}`|| rc=1` at the end of line {job.line(group.span.end)}"
-        return f"write `wait $p || exit 1` for each PID, {append}, and `exit $rc` at the end"
-    return "write `wait $p || exit 1` for each PID, `|| rc=1` after the `)`, and `exit $rc` at the end"
+        top = "`set -o pipefail` above, " if has_pipefail(job) else ""
+        append = f"{top}append `|| rc=1` to line {job.line(group.span.end)}"
+        return f"write `wait $p || exit 1` for each, {append} and end with `exit $rc`"
+    return "write `wait $p || exit 1` for each, `|| rc=1` after the `)`, and end with `exit $rc`"
 
 
 def _is_started_last(job: Job, losses: list[Loss]) -> bool:
@@ -262,7 +281,19 @@ CASES = [
         done
         «wait»
         """,
+        title="all of the work is in the background",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun -N1 ./left &
+        srun -N1 ./right &
+        «wait»
+        python join.py left.out right.out
+        """,
         severity="info",
+        title="later work may miss the results",
     ),
     Bad(
         """\
