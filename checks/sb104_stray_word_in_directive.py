@@ -171,6 +171,16 @@ CASES = [
     Bad(
         """\
         #!/bin/bash
+        #SBATCH --job-name="HW 01" «Name of the job»
+        #SBATCH --error=perf.err      «Where to write stderr»
+        srun ./a.out
+        """,
+        unsafe_fixed={'01" Name': '01" # Name', "      Where": "      # Where"},
+        title="a comment after a whole value",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
         #SBATCH --exclusive «user»
         srun ./a.out
         """,

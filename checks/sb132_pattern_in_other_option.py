@@ -51,6 +51,7 @@ _OF_FILES = frozenset(
     | {"rsync", "scp", "tail", "tee", "touch"}
 )
 _MAKING = frozenset({"mkdir", "tee", "touch"})
+_OF_ONE_JOB = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID"})
 _OUTPUTS = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
 
 
@@ -65,13 +66,15 @@ def _in_commands(job: Job) -> Iterator[Finding]:
     found: dict[Span, tuple[Invocation, Pieces, bool]] = {}
     for command in job.invocations:
         for redirect in command.redirects:
-            if redirect.operator in _OUTPUTS and redirect.target and _has_pattern(redirect.target):
-                found.setdefault(span_of(redirect.target), (command, redirect.target, True))
+            target = redirect.target
+            if redirect.operator in _OUTPUTS and target and _has_pattern(target) and not _is_unique(target):
+                found.setdefault(span_of(target), (command, target, True))
         if command.name in _OF_FILES:
             operands = [field for field in command.argv[1:] if known_prefix(field)[:1] != "-"]
             for field in filter(_has_pattern, operands):
                 creates = command.name in _MAKING or command.name in ("cp", "mv") and field is operands[-1]
-                found.setdefault(span_of(field), (command, field, creates))
+                if not (creates and _is_unique(field)):
+                    found.setdefault(span_of(field), (command, field, creates))
     if not found:
         return
     # an operand that is created may be read later under the same name
@@ -97,6 +100,11 @@ def _in_commands(job: Job) -> Iterator[Finding]:
         "error" if ends and not creates and not depends_on_test(command) else "warning",
         related=[(span, "nor here") for span, _ in others[:3]],
     )
+
+
+def _is_unique(field: Pieces) -> bool:
+    """Whether a name has the ID of the job, or the index of the array, as a variable."""
+    return any(each.expansion is not None and each.expansion.name in _OF_ONE_JOB for each in field)
 
 
 def _has_pattern(field: Pieces) -> bool:
@@ -132,6 +140,15 @@ CASES = [
         severity="warning",
     ),
     Bad("#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --chdir=«/scratch/%u/run»\nsrun ./solver\n", title="a folder"),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        NAME=sim_%A
+        scontrol show job $SLURM_JOB_ID > $NAME-$SLURM_JOB_ID.info
+        """,
+        title="a name that has the ID of the job as well",
+    ),
     Bad("#!/bin/bash\n#SBATCH --array=1-4\n#SBATCH --job-name=«run_%a»\nsrun ./solver\n", severity="info"),
     Bad(
         """\

@@ -7,7 +7,8 @@ Nothing is reported where the script tests the variable or has a default for it,
 old one, in a script that gets many others from the environment, and in a loop that assigns it later, as its next
 iteration sees that: only where an option takes the next one for its value in the first iteration (`--seed $SEED --out
 $OUT`). A variable that both the submit environment and the script set is possible, so this is a warning, and advice
-after a sourced file that cannot be read here, where the value is only printed, or only made anew before it is used.
+after a sourced file that cannot be read here, where the value is only printed, never read, or made anew before it is
+used. An error in the body of a loop whose variable differs in its case only.
 
 ## Fix
 
@@ -44,7 +45,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
 CARD = Card(
-    "SB431", "read-before-assignment", severity="warning", fix="never", since="0.1.0", when=Variables("*"), batch=True,
+    "SB431", "read-before-assignment", severity="error", fix="never", since="0.1.0", when=Variables("*"), batch=True,
     seen="a review of public scripts",
 )  # fmt: skip
 
@@ -102,7 +103,7 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f"delete this line, which line {job.line(again.start)} repeats"
             related.append((again, "the same again"))
         idle = again is not None and use_of(job, read).kind == "test"  # the same test below decides
-        idle = idle or _is_made_anew(job, kept)
+        idle = idle or _is_unread(job, kept)
         quiet = sourced or idle or _prints(job, read) or reach_of(job, read) is Reach.MESSAGE
         yield Finding(
             read.span,
@@ -112,15 +113,17 @@ def check(job: Job) -> Iterator[Finding]:
         )
 
 
-def _is_made_anew(job: Job, kept: VariableAssignment | None) -> bool:
-    """Whether a variable is assigned again, in any case, before anything reads what was made of the empty one."""
+def _is_unread(job: Job, kept: VariableAssignment | None) -> bool:
+    """Whether nothing reads what was made of the empty variable, or it is in any case assigned again before."""
     if kept is None or kept.exported or kept.context.calls or kept.context.loops:
         return False
     start = kept.span.end
     others = (each for each in assignments_by_name(job)[kept.name] if each.span.start > start)
     again = next((each.span.start for each in others if _is_plain(each) and not extends(job, each)), None)
-    reads = (each.span.start for each in reads_of(job).get(kept.name, ()))
-    return again is not None and not any(start <= each < again for each in reads)
+    reads = [each.span.start for each in reads_of(job).get(kept.name, ()) if each.span.start >= start]
+    if again is None:
+        return not reads and not is_common_name(kept.name)
+    return not any(each < again for each in reads)
 
 
 def _needs_later(
@@ -135,6 +138,7 @@ def _of_loop_variables(job: Job) -> Iterator[Finding]:
     """Findings on variables that only a later loop sets: `for order in 1 2`."""
     functions = [job.span(each.start, each.end) for each in nodes_of(job.program, Function)]
     loops: dict[str, Span] = {}
+    every = [(each.name, job.span(each.start, each.end)) for each in nodes_of(job.program, For)]
     for node in sorted(nodes_of(job.program, For), key=lambda each: each.start):
         span = job.span(node.start, node.end)
         if any(each.contains(span) for each in functions) or node.name in loops:
@@ -150,11 +154,15 @@ def _of_loop_variables(job: Job) -> Iterator[Finding]:
             continue
         sourced = any(is_unclear_source(each) for each in job.invocations[: read.order])
         mild = sourced or _prints(job, read) or reach_of(job, read) is Reach.MESSAGE
+        around = (each for each in every if each[1].contains(read.span) and each[0].lower() == name.lower())
+        meant = next(around, None)
+        advice = "assign it above this line"
+        if meant is not None:
+            advice = f"write `${meant[0]}`, the variable of the loop on line {job.line(meant[1].start)}"
         yield Finding(
             read.span,
-            f"`{name}` is empty here because only the loop on line {job.line(loops[name].start)} sets it; assign it "
-            "above this line",
-            "info" if mild else "warning",
+            f"`{name}` is empty here because only the loop on line {job.line(loops[name].start)} sets it; {advice}",
+            "info" if mild else "warning" if meant is None else "error",
             related=[(Span(loops[name].start, loops[name].start + len(f"for {name}")), "set here")],
         )
 
@@ -251,6 +259,7 @@ CASES = [
         srun ./a.out "$INPUT"
         """,
         title="a value that is made from a later one",
+        severity="warning",
     ),
     Bad(
         """\
@@ -259,7 +268,8 @@ CASES = [
         mkdir -p «$OUT»
         OUT=/scratch/run
         srun ./solver --out=$OUT
-        """
+        """,
+        severity="warning",
     ),
     Bad(
         """\
@@ -273,6 +283,7 @@ CASES = [
         done
         """,
         title="in the text of an earlier loop",
+        severity="warning",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nOUT=/scratch/run\nmkdir -p $OUT\nsrun ./solver --out=$OUT\n"),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nmkdir -p ${OUT:-out}\nOUT=/scratch/run\n", title="with a default"),

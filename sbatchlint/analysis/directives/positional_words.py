@@ -273,7 +273,7 @@ class PositionalWords:
         if unit is not None:
             return self._rewritten(setting, unit)
         if setting.name in _FREE_TEXT:
-            if self._is_note():
+            if self._is_note() or self._is_set_apart() and self._is_prose():
                 return self._comment()
             return self._rewritten(setting, spaced, quoted=True)
         connected = all(_OPENS.search(a) or _CLOSES.match(b) for a, b in pairwise(parts))
@@ -301,6 +301,12 @@ class PositionalWords:
     def _is_note(self) -> bool:
         """Whether the words begin like a comment, though not with sbatch's `#`: `(minutes)`, `; default: 4`."""
         return self.words[0][:1] in ("(", ";", "#") or self.words[0][:2] in ("//", "<-", "/*") or self.words[0] == "--"
+
+    def _is_set_apart(self) -> bool:
+        """Whether the value before the words ends with its quote, or a wide gap parts it from a sentence."""
+        end = self.before[-1].end
+        gap = self.string[end : self.start]
+        return self.string[end - 1] in "\"'" or len(self.words) > 1 and (len(gap) > 2 or "\t" in gap)
 
     def _is_prose(self) -> bool:
         """Whether the words look like a comment that goes on to the end of the line."""
