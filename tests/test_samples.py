@@ -87,3 +87,9 @@ def test_no_filling_in_hides_a_secret(tmp_path: Path) -> None:
 )
 def test_what_filling_in_may_repair_is_advice_in_a_form(tmp_path: Path, wrong: str) -> None:
     assert severities(f"{FORM}{wrong}srun ./a.out\n", str(tmp_path / "a.sh")) == {"info"}
+
+
+def test_notes_that_show_a_script_are_advice_unless_they_are_to_be_submitted(tmp_path: Path) -> None:
+    notes = "conda create --name qc\nconda activate qc\nnano qc.sh\n\n#!/bin/bash\n#SBATCH -n 1\nfastqc *.fastq\n"
+    assert severities(notes, str(tmp_path / "qc.sh")) == {"info"}
+    assert "error" in severities(notes, str(tmp_path / "qc.sbatch"))

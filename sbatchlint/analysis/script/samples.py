@@ -12,6 +12,7 @@ from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import TEMPLATED
 from sbatchlint.slurm.model import Setting
+from sbatchlint.source.discover import is_batch_name
 from sbatchlint.source.regex import Regex, occurrences, occurs
 from sbatchlint.source.templates import HASHES, PLAIN_SLOTS
 from sbatchlint.source.text import Span, end_of_line
@@ -114,6 +115,8 @@ def _shows_a_script(job: Job) -> bool:
     stop = directives.stop
     if job.is_embedded or directives.lines or not directives.unread or stop is None or own.startswith("#!"):
         return False
+    if is_batch_name(job.source.path):
+        return False  # it is meant to be submitted, and sbatch refuses it
     shebang = _SHEBANG_BELOW.search(own, stop.offset)
     if shebang is None or shebang.start() > directives.unread[0].offset:
         return False
