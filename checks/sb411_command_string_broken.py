@@ -74,7 +74,7 @@ MESSAGES = {
     "newline": "the command ends here, {}; end this line with a backslash",
     "doubled": "two backslashes are an argument, so the command ends here, {}; write only one",
     "blank": "the space after the backslash ends the command, {}; remove the space",
-    "comment": "the comment after the backslash ends the command, {}; put it above the command",
+    "comment": "with a comment after it, the backslash continues nothing, {}; put the comment above the command",
     "between": "the command ends here, {}; put no comment and no empty line inside a command",
 }
 

@@ -134,7 +134,7 @@ def _homes(job: Job) -> Iterator[Finding]:
             finding = _home(job, assigned.value, happens, "warning" if lost is None else None)
             found.setdefault(happens, []).append(finding)
     for same in found.values():
-        yield joined(same, "the same")
+        yield joined(sorted(same, key=lambda each: each.span), "the same")
 
 
 @once

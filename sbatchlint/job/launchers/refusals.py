@@ -84,6 +84,8 @@ def _option(launcher: Launcher, option: CommandOption) -> str:
 
 def _meant(name: str, known: Iterable[str]) -> str:
     """What to write instead of an option that does not exist."""
+    if name == "c":
+        return "write the code to a file, and its name here"  # as `python -c` has it
     plain = name.replace("-", "_")
     near = min((each for each in known if len(each) > 2), key=lambda each: (edit_distance(plain, each), each))
     if plain in known or len(plain) > 4 and edit_distance(plain, near) <= 2:
