@@ -31,6 +31,7 @@ from sbatchlint.bash.values import text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job import Phase
 from sbatchlint.job.geometry import job_nodes
+from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.job.python.program import PythonProgram, python_program
@@ -46,6 +47,9 @@ CARD = Card(
 
 # Packages that find GPUs without an option.
 _USING_GPUS = frozenset({"cupy", "numba", "xgboost", "lightgbm", "spacy", "timm", "gensim", "sklearn"})
+# Modules of which a short text needs no GPU.
+_PLAIN_MODULES = frozenset({"sys", "os", "platform", "time", "socket", "datetime", "math", "json", "random"})
+_IMPORT = Regex(r"\bimport (\w+)(?![\w.,]| as)")
 # What keeps a job alive for somebody who logs in.
 _COPYING = ("copies", "packs", "stores", "files")
 _PATIENT = programs_with("screen", "serves") | {"sleep", "tail", "read", "wait"}
@@ -126,22 +130,38 @@ def check(job: Job) -> Iterator[Finding]:
         return
     programs: list[PythonProgram] = []
     others: list[Invocation] = []
+    inline: list[Invocation] = []
     for command in job.invocations:
         if not command.argv or command.phase is Phase.SUBMIT or command.children or command.text is not None:
             continue
         if command.name in _PREPARING or command.calls_function:
             others.append(command)
             continue
+        if _is_plain_text(command):
+            inline.append(command)
+            continue
         program = python_program(job, command)
         if program is None or _shows_gpu_use(command) or not _uses_no_gpu(program):
             return  # it may use GPUs
         programs.append(program)
-    if programs and not any(map(_shows_gpu_use, others)):
-        name = programs[0].path
+    if (programs or inline) and not any(map(_shows_gpu_use, others)):
+        name = programs[0].path if programs else "`python -c`"
         yield Finding(
             settings[0].span,
             f"{idle}: nothing in {name} uses one; remove the request, or move the work to a GPU",
+            None if programs or not _is_done_once(job) else "info",
         )
+
+
+def _is_plain_text(command: Invocation) -> bool:
+    """Whether a command is Python with a text of its own, `python -c "print(1)"`, that certainly uses no GPU."""
+    if not is_python(command.argv[0]) or command.words[1:2] != ["-c"] or len(command.argv) != 3:
+        return False
+    program = text_of(command.argv[2])
+    if program is None or any(word in program.lower() for word in (*_WORDS, "__", "exec", "eval", "open")):
+        return False
+    imported = _IMPORT.findall(program)
+    return program.count("import") == len(imported) and _PLAIN_MODULES.issuperset(imported)
 
 
 @once
