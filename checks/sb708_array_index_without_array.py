@@ -281,6 +281,12 @@ def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> 
 
 def _no_entry(job: Job, setting: Setting, choice: Choice, many: str, good: str, *, all_used: bool) -> Finding:
     """The finding on tasks without an entry. `all_used`: whether the other tasks do all the work."""
+    if not choice.length:
+        line = job.line(choice.read.span.start)
+        message = (
+            f"`{choice.name}` is an empty list, so every task gets an empty entry on line {line}; fill in the list"
+        )
+        return Finding(setting.value_place, message, related=[(choice.read.span, "uses an entry")])
     entries = f"{choice.length} entries (0 to {choice.length - 1})" if choice.length != 1 else "one entry (index 0)"
     return Finding(
         setting.value_place,
