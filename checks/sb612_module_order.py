@@ -169,9 +169,10 @@ def _is_needed(job: Job, purge: Invocation, loads: list[Invocation]) -> bool:
     """Whether the job needs one of the modules that a purge unloads: no other is loaded below, or it runs a program of
     that name, or MPI."""
     later = job.invocations[purge.index + 1 :]
-    if not any(map(_loaded, later)):
+    again = {name.lower() for each in later for name, _ in _loaded(each)}
+    if not again:
         return True
-    lost = {name.lower() for each in loads for name, _ in _loaded(each)}
+    lost = {name.lower() for each in loads for name, _ in _loaded(each)} - again
     runs_mpi = not lost.isdisjoint(_MPI) and any(has_trait(each.name, "mpi") for each in later)
     return runs_mpi or any((each.name or "").lower() in lost for each in later)
 
