@@ -22,6 +22,7 @@ _COMPLETED = Regex(r"(?i)\s*((?:\S+ {1,2}){1,6})completed?(?=[^\w:;@]*\Z|[.!]\s)
 _SAVED = Regex(
     r"(?i)\b(?:result|output|model|checkpoint)s?\b(?: \w+){0,3} (?:saved|written|stored) (?:to|in|at|under)\b"
 )
+_OF_EACH_RUN = Regex(r"(?i)\b(?:all|every|success\w*|succeeded|saved|written|stored)\b")
 _SUBJECT = Regex(r"[^\W\d_]{3}")
 _NEUTRAL = Regex(
     r"(?i)\b(?:command|execution|if|iteration|job|job[ _-]?id|not|once|part|process|program|script|stage|starting|step"
@@ -81,7 +82,14 @@ def claimed_success(job: Job, work: Invocation) -> Reader | None:
     for _, command, place in claiming[first : first + _FAR]:
         decided = not branches_in(command.guards) <= branches or depends_on_test(command, work)
         other = not prepares and any(map(_PREPARED.search, _lines_said(command)))
+        other = other or _is_of_loop(work, command)
         if not decided and not other and not ends_before(work, command):
             outcome = f"line {job.line(place.start)} still reports success"
             return Reader(outcome, outcome, place, "reports success all the same")
     return None
+
+
+def _is_of_loop(work: Invocation, command: Invocation) -> bool:
+    """Whether a message only says that the loop is complete in which the work runs, as it is if some of it failed."""
+    after = not all(each.contains(command.span) for each in work.context.loops)
+    return after and not any(map(_OF_EACH_RUN.search, _lines_said(command)))
