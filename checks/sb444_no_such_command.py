@@ -89,6 +89,8 @@ _CUT = Regex(r"(?:^|\n)[ \t]*(?:export[ \t]+)?(\w*PATH)=[^\s\"'`\\]*\n[ \t]*\Z")
 _SHORT = 5
 _MOST_SHOWN = 50
 _COMMAND = Regex(r"[A-Za-z./$~][\w./${}+-]*")
+# The lines of a rule of Snakemake above its files.
+_OF_RULE = Regex(r"(?:input|output|log|params|shell|script|conda|benchmark):")
 _MOST_ABOVE = 1000  # characters above a line that are looked at
 # Names of files that are no programs.
 _DATA = Regex(
@@ -299,6 +301,8 @@ def _data(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     if job.source.text[line:start].strip() or command.context.captured:
         return  # after `then`, `;` or `$(`: another fault
     above = job.source.text[max(line - _MOST_ABOVE, 0) : line].rstrip("\n").rpartition("\n")[2].strip()
+    if _OF_RULE.fullmatch(above):
+        return  # a rule of Snakemake, which text-run-as-command (SB422) reports as a whole
     word = above.split()[0] if above else ""
     before = job.invocations[command.index - 1] if command.index else command
     if before is not command and before.argv and job.source.line_of(before.span.end).end + 1 >= line:
