@@ -15,7 +15,8 @@ cannot see the failure, and no later command replaces the status anyway; a loop 
 else; a loop of such pipelines ends the script; or something takes the job for a success: the mail that
 `--mail-type=FAIL` names, a job that depends on it or that it submits after the work, a file that marks the work as
 done, or a message that still says that it succeeded or is complete (`echo "Training completed successfully"`; `done`
-and `finished at 12:00` are true after a failure, too). So does the mail for END and ALL to an address, where the job's
+and `finished at 12:00` are true after a failure, too); or later work reads the file into which the pipeline wrote a
+part of the result (`vcftools … | bgzip > out.vcf.gz`). So does the mail for END and ALL to an address, where the job's
 main program (a step, or its only one, in Python) is lost and the script ends with a command that cannot fail (`date`,
 `conda deactivate`). An `exit 0` after a message that says ERROR is one, too. Otherwise only advice, and likewise where
 later work decides how the job ends or reads the output of this one (`align | sort`), where the last command needs a
@@ -77,6 +78,7 @@ from sbatchlint.analysis.outcome.lost_statuses import (
     without_line,
     word_of,
 )
+from sbatchlint.analysis.outcome.partial_results import read_partial
 from sbatchlint.analysis.outcome.state_readers import (
     Reader,
     state_reader,
@@ -146,7 +148,7 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     others.pop(place, None)
     others = dict(reversed(others.items()))
     deceives = main.how in DECEIVING and not (main.how == "pipeline" and is_lost_with_pipefail(job, main))
-    reader = reader_of(job, found, main) if best[0] and not deceives else None
+    reader = read_partial(job, main) or (reader_of(job, found, main) if not deceives else None) if best[0] else None
     reader = reader or Reader("the job still ends COMPLETED", "the job may still end COMPLETED", None)
     message, fix = _advice(job, found, main, [*others.values()], reader)
     by = main.filter.name_span if main.filter is not None else main.by
@@ -238,7 +240,7 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
         else:
             branch = "`*)` with `exit 1`" if end.kind == "Case" else "`else` with `exit 1`"
             message = f"if no branch matches, nothing runs and the job ends COMPLETED; add {branch}"
-            yield Finding(end.span, message, "warning" if read else "info")
+            yield Finding(end.span, message, "info" if end.chosen and not read else "warning")
 
 
 # --- advice --------------------------------------------------------------------------------------------

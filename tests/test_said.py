@@ -25,7 +25,7 @@ SAID = [
     ("SB710", "#SBATCH -n 1\n./a x\nsingularity exec i.sif bash -c '\npython b.py\npython c.py'\n",
      "only `python` on line 6"),
     ("SB710", "#SBATCH -n 1\nvcf-concat a | bgzip -c > b\nRscript c.R\ntabix -p vcf b\n",
-     "only line 5 counts"),
+     "line 5 still reads a part of `b`"),
     ("SB116", "#SBATCH --gres=gpu:4\n#SBATCH --gres=gpu:a100:1\nsrun ./a\n", "only the last one counts; keep one"),
     ("SB116", "#SBATCH --gres=gpu:1\n#SBATCH --gres=gpu:a100:1\nsrun ./a\n", "remove `--gres=gpu:1`"),
     ("SB222", "#SBATCH --ntasks=1\n#SBATCH -n 4\n#SBATCH -N 1\npython a.py\n", "remove `-n 4` (line 2 requests 1)"),

@@ -4,6 +4,7 @@ from itertools import chain
 
 from sbatchlint.analysis.outcome.endings import last_shown, may_fail_with, needed_producers
 from sbatchlint.analysis.outcome.lost_statuses import is_lost_with_pipefail
+from sbatchlint.analysis.outcome.partial_results import read_partial
 from sbatchlint.analysis.outcome.state_readers import Reader, state_reader, told_by_mail, told_of_main_work
 from sbatchlint.analysis.outcome.success_claims import claimed_success
 from sbatchlint.analysis.script.exit_status import exit_statuses
@@ -45,6 +46,8 @@ def ending_command(job: Job, found: ExitStatuses) -> Invocation | None:
 
 def rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
     """How much a loss matters: whether it deserves a warning, and the weight of the lost work."""
+    if read_partial(job, loss) is not None and not is_demonstration(loss.command):
+        return True, loss.weight
     later = decides_later(job, loss)
     decided = later is not None and not loss.errexit and loss.how not in ("overwritten", "again")
     minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
@@ -57,7 +60,7 @@ def rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
 def reader_of(job: Job, found: ExitStatuses, loss: Loss) -> Reader | None:
     """What takes the job for a success though this work failed."""
     command = loss.command
-    reader = state_reader(job, command)
+    reader = read_partial(job, loss) or state_reader(job, command)
     # a script that tests the status has told of the failure
     reader = reader or (claimed_success(job, command) if loss.how != "tested" else None)
     reader = reader or told_of_main_work(job, command, loss.weight)
