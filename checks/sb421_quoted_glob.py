@@ -57,6 +57,7 @@ CARD = Card(
 )  # fmt: skip
 
 _MOST_WORDS = 20
+_MOST_READS = 200  # of an array
 _SILENT = Regex(r"-\w*f\w*|--force|--ignore-missing")
 _PATTERN = Regex(r"[*?]")
 # Programs that take paths as they are; some others, in Python, look for `~` themselves.
@@ -259,7 +260,9 @@ def _in_arrays(job: Job, text: Text, program: Program, assigned: dict[str, list[
         reads.setdefault(parameter.name, []).append(parameter)
     for array, elements in arrays:
         own = [each for each in reads.get(array.name, ()) if each.index is not None and each.operator in ("", "length")]
-        if any(command.start <= each.start < command.end for each in own for command in wanting):
+        if any(
+            command.start <= each.start < command.end for each in own[:_MOST_READS] for command in wanting[:_MOST_READS]
+        ):
             continue
         if len(assigned[array.name]) > 1:
             continue

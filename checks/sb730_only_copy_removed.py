@@ -20,6 +20,7 @@ cp(1), "Exit status"; bash(1), "Lists"
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import accumulate, islice
 
 from sbatchlint.analysis.script.appending import where_to_append
 from sbatchlint.analysis.script.pipeline_runs import runs_of
@@ -50,6 +51,7 @@ _PACKING = frozenset({"gzip", "pigz", "bzip2", "xz", "zstd", "bgzip"})
 _TO_OUTPUT = Regex(r"-[a-zA-Z]*c[a-zA-Z]*|--stdout|--to-stdout")
 _MOVES = Regex(r"-[a-zA-Z]*m[a-zA-Z]*|--move")  # zip removes what it has packed itself
 _LONGEST = 30  # characters of a path that a message shows
+_DEEPEST = 20  # folders of a path
 _MOST = 20  # copies before a removal that are looked at
 
 
@@ -86,10 +88,18 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
 
 def _is_filtered(job: Job, root: str, transfer: Invocation) -> bool:
     """Whether a filter of the script has written the file that is removed, so that it can again."""
-    return any(
-        root in redirected_paths(each) and (each.name in UTILITIES or has_trait(each.name, "patient", "choosy"))
-        for each in job.invocations[: transfer.index]
-    )
+    return _first_filtered(job).get(root, transfer.index) < transfer.index
+
+
+@once
+def _first_filtered(job: Job) -> dict[str, int]:
+    """The files that filters write, each with the index of the first such command."""
+    found: dict[str, int] = {}
+    for each in job.invocations:
+        if each.redirects and (each.name in UTILITIES or has_trait(each.name, "patient", "choosy")):
+            for path in redirected_paths(each):
+                found.setdefault(path, each.index)
+    return found
 
 
 def _is_named_before(job: Job, root: str, transfer: Invocation) -> bool:
@@ -97,12 +107,25 @@ def _is_named_before(job: Job, root: str, transfer: Invocation) -> bool:
 
     What is only copied and removed was there before the job, and nobody else has it.
     """
-    return not root or any(
-        under(path, root) or under(root, path)
-        for each in job.invocations[: transfer.index]
-        if each.name not in ("cd", "ls", "echo", "module")
-        for path in (*named_paths(each), *redirected_paths(each))
-    )
+    named, below = _first_named(job)
+    around = accumulate(root.split("/"), "{}/{}".format)
+    first = min((named.get(each, transfer.index) for each in around), default=transfer.index)
+    return not root or min(first, below.get(root, transfer.index)) < transfer.index
+
+
+@once
+def _first_named(job: Job) -> tuple[dict[str, int], dict[str, int]]:
+    """The index of the first command that names a path, and of the first that names it or something below it."""
+    named: dict[str, int] = {}
+    below: dict[str, int] = {}
+    for each in job.invocations:
+        if each.name in ("cd", "ls", "echo", "module"):
+            continue
+        for path in (*named_paths(each), *redirected_paths(each)):
+            named.setdefault(path, each.index)
+            for folder in islice(accumulate(path.split("/"), "{}/{}".format), _DEEPEST):
+                below.setdefault(folder, each.index)
+    return named, below
 
 
 def _copied(job: Job, transfer: Invocation) -> str:
