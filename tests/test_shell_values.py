@@ -55,6 +55,16 @@ PROGRAMS: dict[str, str] = {
     "IFS=' ,'; x=' a , b,,c '; show $x": "a|b||c",
     'x=" a "; show p$x"q"$x': "p|a|q|a",
     'v=(1 2); x="${v[@]}"; y=${v[*]}; z="$*"; show "$x" "$y" "$z"': "1 2|1 2|",
+    # brace expansion takes what stands between quotes in quoted backquotes for unquoted
+    'show "`echo "{a,b}"`" .; show "z`echo "{1..3}"`" .; x="`echo "{a,b}"`"; show "$x"': "?|.|?|.|{a,b}",
+    'show "`echo "\\`echo "{a,b}"\\`"`" .; show "`echo \'"{a,b}"\'`" .; show "${x:-"{a,b}"}" .': "?|.|?|.|?|.",
+    'v=([1]="`echo "{a,b}"`"); show ${#v[@]}; v=("`echo "{a,b}"`"); show ${#v[@]}': "?|?",
+    'export x="`echo "{a,b}"`"; show "$x"; set -- "`echo "{a,b}"`"; show $#': "?|?",
+    'show "`echo \'{a,b}\' {c,d}`" "`echo \\"{a,b}\\"`" "$(echo "{a,b}")" `echo "{a,b}"`': (
+        "{a,b} c d|{a,b}|{a,b}|{a,b}"
+    ),
+    'show "`echo "\'{a,b}\'"`" "`echo "{a}"`" {a,b}"`echo "c"`" "`echo "{"`,`echo "}"`"': "'{a,b}'|{a}|ac|bc|{,}",
+    'x=1; show "${x}_`echo "$(echo "{a,b}"),..$x"`" "`echo "${x}"`,`echo "$x}"`"': "1_{a,b},..1|1,1}",
     "show {a,b}{1..2} x{,y}z {01..03} {a..e..2} {a} '{a,b}' \\{a,b} {a,{b,c}}": (
         "a1|a2|b1|b2|xz|xyz|01|02|03|a|c|e|{a}|{a,b}|{a,b}|a|b|c"
     ),

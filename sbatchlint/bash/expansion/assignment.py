@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from sbatchlint.bash.expansion.arithmetic import is_plain_number
 from sbatchlint.bash.expansion.arrays import element, element_index, indices, is_open, with_element
-from sbatchlint.bash.expansion.brace_expansion import has_braces
+from sbatchlint.bash.expansion.brace_expansion import has_braces, has_other_braces
 from sbatchlint.bash.expansion.lookup import alternatives
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.expansion.words import Expander
@@ -90,7 +90,7 @@ def _array(
                 continue
             additions = list(choices[0][0])
         else:
-            if "A" not in flags and has_braces(word.parts):
+            if "A" not in flags and (has_braces(word.parts) or has_other_braces(word, scope)):
                 is_known = False  # the words that they make are elements as they are, with `[1]=`
             values = expander.assignment_value(word, inner)
             # by then it is empty, but for `+=`, and has the elements above: what reads or sets it is unknown

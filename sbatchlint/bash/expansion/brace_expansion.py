@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from sbatchlint.bash.expansion.protocol import Scope
-from sbatchlint.bash.syntax.tree import Literal, Parameter, Part, Word
+from sbatchlint.bash.syntax.characters import END
+from sbatchlint.bash.syntax.closings import Closings
+from sbatchlint.bash.syntax.tree import CommandSubstitution, Literal, Parameter, Part, Word
 from sbatchlint.bash.values import Piece
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
@@ -17,6 +19,7 @@ MOST_BRACES = 64
 MOST_OPENED = 150
 MOST_SEARCHED = 1_000_000
 EMPTY_QUOTES = Regex(r"\"\"|''")
+_SEVERAL = Regex(r",|\.\.")
 SEQUENCE = Regex(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
 
 
@@ -129,6 +132,61 @@ def with_empty_quotes(word: Word, scope: Scope) -> list[Part | Piece]:
 def has_braces(parts: Sequence[Part | Piece]) -> bool:
     """Whether there may be something to expand."""
     return "{" in "".join([part.text for part in parts if isinstance(part, Literal) and not part.quoted])
+
+
+def has_other_braces(word: Word, scope: Scope) -> bool:
+    """Whether bash expands braces that are written inside a part of the word, as in `` "`echo "{a,b}"`" ``.
+
+    Brace expansion comes first, and of double quotes it knows only that `"` ends them, except in `$(…)`: what stands
+    between quotes in quoted backquotes or a quoted `${…}` is not quoted to it (bash 5.2, braces.c, brace_gobbler).
+    """
+    string, start, end = scope.text.string, word.start, word.end
+    if min(string.find(each, start, end) for each in '{"}') < 0 or not _SEVERAL.search(string, start, end):
+        return False
+    if not any(_is_cut_by_quotes(part, string) for part in word.parts):
+        return False
+    whole = {part.start: part.end for part in word.parts if not isinstance(part, Literal) and not _is_read(part)}
+    closings = Closings(string[start:end] + END)
+    read = ["\0"] * (end - start)
+    quote = ""
+    at = start
+    while at < end:
+        character = string[at]
+        after = at + 1
+        if at in whole:
+            after = whole[at]
+        elif character == "\\" and quote != "'":
+            after = at + 2
+        elif character == "$" and quote != "'" and string.startswith(("(", "{"), after):
+            # between quotes only the two characters of `${` are passed over
+            after = at + 2
+            if string[at + 1] == "(" or not quote:
+                closing = closings.of(after - start, ")" if string[at + 1] == "(" else "}")
+                if closing < 0:
+                    return True
+                after = start + closing + 1
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'`":
+            quote = character
+        else:
+            read[at - start] = character
+        at = after
+    words = brace_words("".join(read))
+    for part in filter(_is_read, word.parts):
+        read[part.start - start : part.end - start] = ["\0"] * (part.end - part.start)
+    return words is None or words != brace_words("".join(read))
+
+
+def _is_cut_by_quotes(part: Part, string: str) -> bool:
+    return _is_read(part) and string.find('"', part.start, part.end) >= 0
+
+
+def _is_read(part: Part) -> bool:
+    """Whether brace expansion reads what is in a part."""
+    return getattr(part, "quoted", False) and (
+        isinstance(part, Parameter) or isinstance(part, CommandSubstitution) and part.backquoted
+    )
 
 
 def _joins_a_name(word: Sequence[Part | Piece], scope: Scope) -> bool:

@@ -7,7 +7,7 @@ field, or several.
 import re
 from collections.abc import Sequence
 
-from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces, with_empty_quotes
+from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces, has_other_braces, with_empty_quotes
 from sbatchlint.bash.expansion.combinations import MOST_COMBINATIONS, combinations, combine
 from sbatchlint.bash.expansion.field_splitting import Segment, Segments, joined, split_fields
 from sbatchlint.bash.expansion.globs import is_wild, matched, opened
@@ -134,11 +134,15 @@ class Expander:
         # an empty string in the word matters where the other parts may give nothing, or a tilde is not the first
         if word.quoted_empty and not (len(parts) == 1 and isinstance(parts[0], Literal) and "~" not in parts[0].text):
             parts = with_empty_quotes(word, scope)
-        if scope.text.string.find("{", word.start, word.end) < 0 or not has_braces(parts):
+        if scope.text.string.find("{", word.start, word.end) < 0:
             return self._split(parts, scope)
+        has_others = has_other_braces(word, scope)
         expands = scope.state.options.get("braceexpand", True)
-        if expands is False:
+        if expands is False or not has_others and not has_braces(parts):
             return self._split(parts, scope)
+        if has_others:
+            expands = None
+            self._split(parts, scope)  # for the commands in it
         words = expand_braces(parts, scope) if expands else None
         if words is None:
             note_unset(scope)  # the names in it are others than those that were read: `{a,$b}c` has `$bc`

@@ -341,13 +341,14 @@ class Interpreter(Substituter):
 
     def returning(self, scope: Scope, walk: Callable[[], State | None]) -> State | None:
         """Walks what `return` leaves, a function or a sourced file, and returns the state after it."""
-        escaped, exits = scope.state.escaped, len(self.exit_states) + len(self.abandoned)
+        escaped, exits, abandoned = scope.state.escaped, len(self.exit_states), len(self.abandoned)
         self.return_states.append([])
         end = walk()
         returned = self.return_states.pop()
         result = self.merge([end, *returned], scope.context.phase)
-        if result is not None and len(self.exit_states) + len(self.abandoned) == exits:
-            result.escaped = escaped
+        if result is not None and len(self.abandoned) == abandoned:
+            # a branch that returned does not know that another one exited after it
+            result.escaped = escaped or len(self.exit_states) > exits
         return result
 
     def subshell(self, walk: Callable[[], State | None], scope: Scope) -> State | None:

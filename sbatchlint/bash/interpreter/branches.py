@@ -305,6 +305,8 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
         if start is None:
             continue
         end = interpreter.statements(body, Scope(start, scope.text, context))
+        if end is None:
+            ends.append((None, own))
         if terminator == ";&":
             falls.falling, alone = end, certain
             falling_bits = bits
@@ -312,7 +314,7 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
             waiting = interpreter.merge([waiting, end], scope.context.phase)
             alone = certain
             waiting_bits |= bits
-        else:
+        elif end is not None:
             ends.append((end, own))
         if waiting is None and falls.falling is None:
             break

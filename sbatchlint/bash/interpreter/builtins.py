@@ -86,6 +86,9 @@ def exec_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
             scope.state.variables[STDOUT] = UNKNOWN_OUTPUT
         return scope.state
     _run_words(interpreter, invocation, scope, at, "exec")
+    interpreter.emit(None, scope)
+    interpreter.exit_states.append(scope.state.copy())
+    interpreter.exit_states[-1].status = None
     return None
 
 

@@ -15,7 +15,7 @@ from sbatchlint.bash.expansion.assignment import (
     widen_targets,
     with_attributes,
 )
-from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces
+from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces, has_other_braces
 from sbatchlint.bash.expansion.protocol import FieldChoice, Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.state import NAME, State
@@ -119,7 +119,11 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
 def _has_braces(word: Assignment, scope: Scope) -> bool:
     """Whether brace expansion makes several words of an argument."""
     value = word.value
-    if not isinstance(value, Word) or not has_braces(value.parts) or scope.state.options.get("braceexpand") is False:
+    if not isinstance(value, Word) or scope.state.options.get("braceexpand") is False:
+        return False
+    if has_other_braces(value, scope):
+        return True
+    if not has_braces(value.parts):
         return False
     words = expand_braces(value.parts, scope)
     return words is None or len(words) > 1

@@ -180,8 +180,8 @@ def _run_once(interpreter: Interpreter, loop: Loop, scope: Scope) -> State | Non
     marks, had_escaped = interpreter.marks(), scope.state.escaped
     end, frame = interpreter.iteration(loop.body, scope)
     final = interpreter.merge([end, *frame.continues, *frame.breaks], scope.context.phase)
-    if final is not None and not marks.has_grown:
-        final.escaped = had_escaped
+    if final is not None:
+        final.escaped = had_escaped or marks.has_grown
     return final
 
 
@@ -362,6 +362,7 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration
         decisions.iteration = iteration
         if loop.begin_runs_commands:
             unrolled.condition_states.append(state.copy())
+        marks = interpreter.marks()
         has_next, begun = loop.begin(state, iteration, scope.context)
         if begun is None:
             break
@@ -389,6 +390,8 @@ def _unroll(interpreter: Interpreter, loop: Loop, scope: Scope, first: Iteration
         if end is None:
             break
         state = end
+        # an iteration that goes on by `continue` does not know that it may have exited after that
+        state.escaped = state.escaped or marks.has_grown
         status = state.status
         if loop.between is not None:
             loop.between(state)
@@ -408,6 +411,8 @@ def _record_iterations(
     interpreter: Interpreter, loop: Loop, scope: Scope, unrolled: Unrolled, escaping_states: Sequence[Sequence[State]]
 ) -> State | None:
     """Records the body of a loop that was unrolled."""
+    if unrolled.final is not None:
+        unrolled.final.escaped = scope.state.escaped or any(escaping_states)
     if interpreter.silent_budget:  # a silent walk records nothing, and the state after the loop is known
         interpreter.reset(interpreter.marks(), escaping_states)
         return unrolled.final
@@ -431,8 +436,6 @@ def _record_iterations(
         interpreter.iteration(loop.body, Scope(entry, scope.text, context))
     interpreter.walked, interpreter.recorded = walked, recorded
     interpreter.reset(marks, escaping_states)
-    if unrolled.final is not None and not any(escaping_states):
-        unrolled.final.escaped = scope.state.escaped
     return unrolled.final
 
 
