@@ -25,6 +25,7 @@ module(1), "purge" and "load", of Environment Modules and Lmod; conda's document
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from sbatchlint.analysis.script.activations import calls_conda_function, sources_activate
 from sbatchlint.bash.interpreter.builtins import BUILTINS
@@ -32,6 +33,7 @@ from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.regex import Regex
@@ -168,13 +170,32 @@ def _undone(job: Job, purge: Invocation, loads: list[Invocation]) -> Finding:
 def _is_needed(job: Job, purge: Invocation, loads: list[Invocation]) -> bool:
     """Whether the job needs one of the modules that a purge unloads: no other is loaded below, or it runs a program of
     that name, or MPI."""
-    later = job.invocations[purge.index + 1 :]
-    again = {name.lower() for each in later for name, _ in _loaded(each)}
-    if not again:
+    last = _last_calls(job)
+    lost = {name for each in loads for name in _names(each) if last.loads[name] < purge.index}
+    if max(last.loads.values()) < purge.index:
         return True
-    lost = {name.lower() for each in loads for name, _ in _loaded(each)} - again
-    runs_mpi = not lost.isdisjoint(_MPI) and any(has_trait(each.name, "mpi") for each in later)
-    return runs_mpi or any((each.name or "").lower() in lost for each in later)
+    runs_mpi = not lost.isdisjoint(_MPI) and last.mpi > purge.index
+    return runs_mpi or any(last.programs.get(name, -1) > purge.index for name in lost)
+
+
+class _LastCalls(NamedTuple):
+    """The index of the last command that loads each module, of the last call of each program, and of any of MPI."""
+
+    loads: dict[str, int]
+    programs: dict[str, int]
+    mpi: int
+
+
+@once
+def _last_calls(job: Job) -> _LastCalls:
+    loads = {name: each.index for each in job.invocations for name in _names(each)}
+    programs = {(each.name or "").lower(): each.index for each in job.invocations}
+    mpi = max((each.index for each in job.invocations if has_trait(each.name, "mpi")), default=-1)
+    return _LastCalls(loads, programs, mpi)
+
+
+def _names(command: Invocation) -> list[str]:
+    return [name.lower() for name, _ in _loaded(command)]
 
 
 def _late(job: Job, own: list[Invocation], modules: list[Invocation]) -> Iterator[Finding]:

@@ -133,7 +133,8 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             if is_in_idle_branch(job, span):
                 break
             message = f"`{name}` stays unset after this message, but the script goes on and uses it"
-            message = f"{message}; write `exit 1` below this line"
+            alone = not job.source.text[span.end : job.source.line_of(span.end).end].strip()
+            message = f"{message}; {'write `exit 1` below this line' if alone else 'append `; exit 1` to it'}"
             shown = all(use_of(job, each).kind in ("print", "arithmetic") for each in later)
             fails = all(use_of(job, each).kind == "print" or _is_value_of_option(job, each) for each in later)
             yield Finding(span, message, "info" if shown or fails else None, related=[(later[0].span, "empty then")])

@@ -24,8 +24,6 @@ SCRIPTS = 3
 OF_THE_SHELL = BUILTINS.keys() | {"cd", "conda", "ml", "module", "popd", "pushd", "ulimit", "umask", "wait"}
 OTHERWISE = {
     ("SB103", "*"): "a directive that is misspelled ends the head of the script, and is dressed with the rest",
-    ("SB219", "function"): "a job is one that only copies where each of its own commands is a known one",
-    ("SB219", "timeout"): "a job is one that only copies where each of its own commands is a known one",
     ("SB222", "pipeline"): "the other commands of the pipeline need CPUs as well",
     ("SB407", "pipeline"): "not seen yet: an escaped dollar in the words of a launcher whose output is piped",
     ("SB443", "timeout"): "not seen yet: a job that a wrapper's sbatch submits",
@@ -46,6 +44,8 @@ OTHERWISE = {
     ("SB721", "subshell"): "not seen yet: that errexit ends the script after a subshell",
     ("SB722", "function"): "not seen yet: that a function which ends the script gives it its status",
     ("SB725", "function"): "not seen yet: a test in a function that leaves it",
+    ("SB738", "*"): "not seen yet: a removal behind timeout, in a pipeline or in a subshell",
+    ("SB739", "pipeline"): "tee keeps what the log would have",
     ("SB802", "timeout"): "the step that others wait for ends",
     ("SB809", "*"): "nobody is asked where the output is a pipe, nor for ever behind timeout",
     ("SB815", "timeout"): "the server ends",

@@ -111,7 +111,7 @@ def test_why_an_option_is_missing() -> None:
 
 def test_settings_name_options() -> None:
     script = "#!/bin/bash\n#SBATCH --turbo --fast-scratch=2\n"
-    assert codes(script, {}) == [("--turbo", "warning"), ("--fast-scratch", "warning")]
+    assert codes(script, {}) == [("--turbo", "info"), ("--fast-scratch", "info")]
     assert codes(script, {"plugin-options": ["turbo", "fast-scratch="]}) == []
 
 

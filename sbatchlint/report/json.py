@@ -61,7 +61,10 @@ def locations(source: Source, span: Span) -> dict[str, object]:
 
 def clean_path(path: str) -> str:
     """A path in which each byte that is not UTF-8 is shown by its code, so that two paths stay two."""
-    return path if path.isascii() else _BYTE.sub(lambda byte: escape(byte[0]), path)
+    if path.isascii():
+        return path
+    read = path.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")  # in any locale
+    return _BYTE.sub(lambda byte: escape(byte[0]), read)
 
 
 def clean(text: str) -> str:
