@@ -58,6 +58,7 @@ LINT = VERSION | {
     "sbatchlint.source.regex",
     "sbatchlint.source.secret_addresses",
     "sbatchlint.source.secret_fields",
+    "sbatchlint.source.secret_flow",
     "sbatchlint.source.secret_forms",
     "sbatchlint.source.secret_hooks",
     "sbatchlint.source.secret_keys",

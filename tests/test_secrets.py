@@ -499,6 +499,8 @@ def test_a_patch_is_whole_outside_of_ci(
         "TOKEN=$(echo ", "TOKEN=${", "echo a1b2c3d4e5", "echo 1>", "TOKEN[0]", "-env TOKEN ", "token --value ",
         "curl -fs",
         "s/TOKEN=", "s/a/TOKEN=", "printf -v TOKEN ", "--arg token ", "setenv token ",
+        'f() { ./a --password "$1"; }; f b12cd\n', "P=$P; a --token $P\n", "set -- a b; ", "for a in b ", "A=(a b ",
+        '"password=a&b', '"a=b password=', "<<E\npassword: a<b\n",
         ",", "TOKEN,", "stdin|", "printf 'TOKEN=%s' ",
         "printf '", "config a token ", "config ", "--token=x", "bearer ", "bearer=", "TOKEN=a/", "TOKEN=$",
     ],
@@ -520,3 +522,78 @@ def test_values_that_begin_alike_cost_what_they_are() -> None:
 
     work(5)
     assert executed_lines(lambda: work(300)) < 13 * executed_lines(lambda: work(30))
+
+
+# How a value reaches the name of a secret in other ways than beside it; `~` is the secret.
+THROUGH = (
+    'prep() { ./stage --passphrase "$1"; }; prep ~', 'prep() { ./stage --password "$1"; }\nprep ~\n',
+    'set -- ~; ./stage --password "$1"', 'set -- u ~; P=$2; ./stage --password "$P"',
+    'P=~; ./stage --password "$P"', 'P=~; curl -H "X-Password: $P" h', 'P=~; curl -H "Authorization: Bearer $P" h',
+    'for k in ~; do ./stage --password "$k"; done', 'read -r P <<< ~\n./stage --token "$P"',
+    "read -r U P <<< 'ada ~'\n./stage --token \"$P\"", 'A=(u ~); ./stage --password "${A[1]}"',
+    'A[1]=~; P=${A[1]}; ./stage --password "$P"', 'printf -v P %s ~; ./stage --password "$P"',
+    "printf -v P '%s' '~'; ./stage --password $P", './stage --password "${P:-~}"', 'X=${P:-~}; ./stage --password "$X"',
+    "P=~; export API_KEY=$P", 'P=~\nQ=$P\nR="$Q"\n./stage --api-key=$R',
+    'f() {\n local p=$1\n ./stage --password "$p"\n}\nf ~\n',
+    'g() {\n f ada "$1"\n}\nf() {\n ./stage --password "$2"\n}\ng ~\n',
+    'g() { f "$@"; }\nf() { ./stage --password "$2"; }\ng ada ~\n', 'function f {\n ./stage --password "$1"\n}\nf ~',
+    "P=~; git clone https://ada:$P@h/x", 'P=~; sshpass -p "$P" ssh h', 'P=~; mysql -u a -p"$P" x',
+    "P=~\ncat > c.yml <<E\npassword: $P\nE\n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", THROUGH)
+def test_a_value_that_reaches_the_name_of_a_secret_is_redacted(text: str) -> None:
+    secret = "Kq7vTz2mWx9b"
+    assert secret not in redacted(text.replace("~", secret))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'F=/data/pw.txt; ./a --password-file "$F"', "U=ada2024; ./a --user $U",
+        'TOKEN_VAR=WANDB_API_KEY; ./a --token "$TOKEN_VAR"', 'f() { ./a --password "$1"; }; f /data/set1/x',
+        "for i in 1 2 3; do ./a --pass $i; done", 'M=none; ./a --password "$M"', 'M=basic; ./a --auth "$M"',
+        "K=loss; ./a --key $K", "for t in gpt2_a gpt2_b; do ./a --token_type $t; done",
+        'f() { ./a --user "$1" --password "$2"; }; f adalovelace1 $X', 'P=$(cat f); ./a --password "$P"',
+        "N=50256; ./a --pad-token $N", "D=/home/ada/x1; ./a --pwd $D",
+        'f() { ./a --password "$1"; }\nsrun job1234 abc1234', "D=run2024a; P=$D; ./a --password-dir $P",
+    ],
+)  # fmt: skip
+def test_what_reaches_no_name_of_a_secret_is_shown(text: str) -> None:
+    assert redacted(text) == text
+
+
+@pytest.mark.parametrize("sign", [*"<>&;"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "curl -H 'X-Password: ~' h", 'curl -H "Authorization: Bearer ~" h', "cat > c <<'E'\npassword = ~\nE\n",
+        "cat > c <<'E'\npassword: ~\nE\n", "cat > c <<E\nrequirepass ~\nE\n", "cat > c <<E\nbindpw ~\nE\n",
+        'psql "host=db password=~ dbname=x"', 'psql "password=~ host=db"', "psql 'host=db user=a password=~'",
+        "curl -H 'X-JFrog-Art-Api: ~' h",
+    ],
+)  # fmt: skip
+def test_a_value_is_redacted_past_the_signs_of_a_shell(text: str, sign: str) -> None:
+    assert "Ef" not in redacted(text.replace("~", f"ab12{sign}cd34Ef"))
+
+
+def test_signs_of_a_shell_end_a_value_where_something_else_follows() -> None:
+    texts = (
+        'curl "https://h/f?token=~&a=1"', 'curl -d "password=~&user=adalove"', 'bash -c "PASSWORD=~&& ls12"',
+        "cat <<E\n<value>password=~</value>\nE\n", "cat <<E\nTOKEN=~ > log12\nE\n", 'a "host=db;password=~;port=5"',
+    )  # fmt: skip
+    assert [redacted(each.replace("~", "abcd1234")) for each in texts] == [each.replace("~", "*" * 8) for each in texts]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "X-JFrog-Art-Api", "X-Gitea-OTP", "X-GitHub-OTP", "X-Forgejo-OTP", "X-Seafile-OTP", "X-Honeycomb-Team",
+        "X-Figma-Token", "X-Shopify-Access-Token", "X-Sonar-Passcode", "X-Rundeck-Auth-Token", "X-Consul-Token",
+        "X-Nomad-Token", "DD-API-KEY", "Ocp-Apim-Subscription-Key", "x-functions-key", "X-NuGet-ApiKey", "X-TFE-Token",
+    ],
+)  # fmt: skip
+def test_headers_of_services_are_redacted(header: str) -> None:
+    for text in ("curl -H '{}: {}' h", 'curl --header="{}:{}" h', 'r.get(u, headers={{"{}": "{}"}})'):
+        assert "zz12ud34EfGh" not in redacted(text.format(header, "zz12ud34EfGh"))

@@ -29,6 +29,19 @@ _OF_LOOP = (
     rf"\bwhile[ \t]+(?:IFS=\S{{0,8}}[ \t]+)?read\b[^\n;]{{0,80}}{_NAME}[ \t]*;"
     r"[^\n<]{0,300}\bdone[ \t]*<<<[ \t]*(?=\S)"
 )
+# The password of a connection to PostgreSQL, whose settings are parted by blanks, up to the blank or the quote.
+_PAIR = r"[A-Za-z_]{1,40}[ \t]?=[ \t]?[^\s'\"\\]{1,200}[ \t]+"
+_TO_BLANK = r"password[ \t]?=[ \t]?(?P<value>(?:[^\s'\"\\$;]|;(?!\w{1,40}=)(?=[^\s'\"])){1,400})"
+_OF_LIBPQ = (
+    rf"['\"](?:{_PAIR}){{1,8}}{_TO_BLANK}",
+    rf"['\"]{_TO_BLANK}(?=[ \t]+(?:host|hostaddr|port|dbname|user|sslmode)[ \t]?=)",
+)
+# Headers of services whose names end like those of nothing else: Artifactory, one-time codes, Honeycomb, Azure.
+_OF_HEADER = r"\b%s['\"]?[ \t]*[:=][ \t]*['\"]?(?=[^\s'\"$])"
+_HEADERS = (
+    *("x-jfrog-art-api", "x-gitea-otp", "x-github-otp", "x-forgejo-otp"),
+    *("x-seafile-otp", "x-honeycomb-team", "x-functions-key"),
+)
 # A line of a name and a value; `passwd ada` is a command.
 _ALONE = (
     r"(?m)^[ \t]*(?:password|passwd(?=.{0,400}[^a-z\s]))[ \t]+"
@@ -77,6 +90,8 @@ PLACES_OF_LINES = tuple(
         ("authz=", r"[?&]authz=(?:Bearer(?:%20|\+))?(?=[^\s$&])", False),
         ("key:", r"(?:-H|--header)[ \t=]*['\"](?i:[\w-]{0,60}key):[ \t]*(?=[^\s$])", False),
         ("bearer", _OF_HEADERS, True),
+        *(("password", pattern, True) for pattern in _OF_LIBPQ),
+        *((header, _OF_HEADER % header, True) for header in _HEADERS),
         *((program, rf"\b{program}{_OF_OPTION}-p[ \t]*(?=[^\s$-])", False) for program in ("cypher-shell", "smbget")),
     )
 )  # fmt: skip

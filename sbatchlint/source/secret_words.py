@@ -24,8 +24,16 @@ _MORE_OF_WORD = Regex(
 )
 _ESCAPED_WORD = Regex(r"(?=(?:\\['\"]|[\w+@%^!#=/.-]){0,200}\\[^\w\r\n'\"])(?:\\[^\r\n]|[\w+@%^!#=/.-]){1,400}")
 _DOUBLED = Regex(r"(?:'(?:\"'\"|\\')?'[^'\n]{1,400})+(?=')")
+# What goes on after a sign that ends a word of a shell, but none in quotes or in a heredoc: no tag, no end of one, no
+# field of a form, and nothing that a command within quotes does.
+_MORE_AFTER_SIGN = Regex(
+    r"(?:<(?![/!<&]|\w{1,20}[/>])|>(?![<>/$&|])|&(?![&>]|[\w.-]{1,80}=)|;(?![;&|]|[\w.-]{1,80}=))[^\s'\"$`\\<>]"
+    r"(?:[^\s'\"<`\\]|<(?![/!])){0,400}"
+)
+_OPENING = Regex(r"(?:^|(?<=[\s=(,\[{:+]))[$frbuFRBU]?(?P<quote>['\"])(?=\S)")
+_BEFORE = 300
 # The rest of a line of settings, without a comment.
-_MORE_OF_LINE = Regex(r"[ \t]+(?!#)[^\s=:][^\n#]{0,400}?(?=[ \t]*(?:#|\r?\n|\Z))")
+_MORE_OF_LINE = Regex(r"(?:[ \t]+(?!#)|(?=[<>&](?!/)))[^\s=:][^\n#]{0,400}?(?=[ \t]*(?:#|\r?\n|\Z))")
 _HEREDOC = Regex(r"<<-?[ \t]*['\"\\]?(?P<end>\w{1,40})")
 _END_OF_HEREDOC = Regex(r"(?m)^[ \t]*(?P<end>\w{1,40})[ \t]*\r?$")
 
@@ -44,6 +52,9 @@ def to_end_of_word(string: str, span: tuple[int, int]) -> tuple[int, int]:
     """A value with what a shell reads as the rest of its word, as in `'a'"b"c`, or what a doubled quote continues."""
     start, end = span
     quote = string[end : end + 1]
+    if quote and quote in ("<>&" if string[start - 1 : start] == "=" else "<>&;"):
+        more = _MORE_AFTER_SIGN.match(string, end)
+        return span if more is None or not _is_within(string, start, more.end()) else (start, more.end())
     is_quoted = quote in ("'", '"') and string[start - 1 : start] == quote
     is_inner = string[max(start - 2, 0) : start - 1] in ("\\", "'", '"')  # of quotes within quotes
     more = _DOUBLED.match(string, end) if is_quoted and quote == "'" and not is_inner else None
@@ -71,6 +82,14 @@ def _is_in_heredoc(string: str, at: int) -> bool:
     found = _heredocs(string)
     number = bisect(found, (at, len(string))) - 1
     return number >= 0 and at < found[number][1]
+
+
+def _is_within(string: str, start: int, end: int) -> bool:
+    """Whether a range is in quotes that are opened before it on its line, or in a heredoc."""
+    line = string[max(string.rfind("\n", max(start - _BEFORE, 0), start) + 1, start - _BEFORE, 0) : start]
+    quotes = [match for match in _OPENING.finditer(line) if line.find(match["quote"], match.end()) < 0]
+    closing = string.find(quotes[0]["quote"], end, end + _BEFORE) if quotes else -1
+    return closing >= 0 and "\n" not in string[end:closing] or _is_in_heredoc(string, start)
 
 
 def to_end_of_line(string: str, span: tuple[int, int]) -> tuple[int, int]:

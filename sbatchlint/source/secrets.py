@@ -6,17 +6,16 @@ names of secrets. `redacted` and `masked` are for reports of scripts and of logs
 """
 
 import re
-from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 from math import log2
 from typing import Any, NamedTuple
 
-from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_addresses import LONG_USER, in_addresses
 from sbatchlint.source.secret_fields import fields
+from sbatchlint.source.secret_flow import given_through_variables
 from sbatchlint.source.secret_forms import LOOSE_TOKENS, TOKENS
 from sbatchlint.source.secret_hooks import in_hooks
 from sbatchlint.source.secret_keys import private_keys
@@ -182,14 +181,8 @@ _PREFIXED = Regex(
     r"(?:(?<![\w./-])|(?<=\w:-))[A-Za-z][A-Za-z0-9]{1,9}[_-](?:[A-Za-z0-9]{1,12}[_-]){0,3}(?P<drawn>[A-Za-z0-9]{20,200})(?![\w/])"
 )
 _LOOSE_NAME = Regex(r"-{0,2}[A-Za-z_][\w.-]*\Z")
-# Where a function begins, what it sets to one of its arguments within so many characters, and what may be its call.
-_DEFINITION = Regex(
-    r"(?:\bfunction[ \t]+(?P<name>[A-Za-z_][\w-]{0,80})|\b(?P<function>[A-Za-z_][\w-]{0,80})[ \t]*\([ \t]*\))\s{0,80}\{"
-)
-_FROM_ARGUMENT = Regex(r"\b(?P<name>[A-Za-z_]\w{0,80})=['\"]?\$\{?(?P<number>[1-9])\b")
-_BODY = 1000
-_CALL = Regex(r"(?m)(?:^|[;&|{(])[ \t]*(?P<function>[A-Za-z_][\w-]{0,80})(?=[ \t])")
-_BLANKS = Regex(r"[ \t]*")
+# The name of a variable, or a number: no value of a secret, where no name beside it tells that it is one.
+_NO_NAME = Regex(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[0-9]{1,5}|[0-9]*\.[0-9]+|[0-9:]+|.*[$*?].*")
 # What is between a name and its value.
 _SIGN = Regex(
     # `*` and a backquote: `**name**: value` of Markdown; a type, as in `name: str = value`; what a parser calls wrong
@@ -323,7 +316,7 @@ def _found_as_written(string: str) -> list[tuple[int, int]]:
         else:
             is_one = not _is_elsewhere(field.value) and not _is_none(field.value)
         found += [field.span] if is_one else []
-    found += _given_to_functions(string)
+    found += _given_through_variables(string)
     return found
 
 
@@ -405,26 +398,12 @@ def _said(string: str, written: str, before: str, end: int, at: int) -> Iterator
         yield given[1]
 
 
-def _given_to_functions(string: str) -> Iterator[tuple[int, int]]:
-    """The arguments of functions that give them to the names of secrets: `f() { export API_KEY=$1; }; f abc`."""
-    begins = [(each.end(), each["name"] or each["function"]) for each in _DEFINITION.finditer(string)]
-    wanted: dict[str, dict[int, str]] = {}
-    for match in _FROM_ARGUMENT.finditer(string) if begins else ():
-        at, function = begins[max(bisect(begins, (match.start(),)) - 1, 0)]
-        is_inside = at <= match.start() < at + _BODY and "\n}" not in string[at : match.start()]
-        name = _name_of(match["name"]) if is_inside else None
-        if name is not None:
-            wanted.setdefault(function, {})[parse_integer(match["number"])] = name
-    for call in _CALL.finditer(string) if wanted else ():
-        names, at = wanted.get(call["function"], {}), call.end()
-        for number in range(1, max(names, default=0) + 1):
-            blanks = _BLANKS.match(string, at)
-            word = value_at(string, at if blanks is None else blanks.end())
-            if word is None:
-                break
-            if number in names and _may_be_secret(names[number], *word, string):
-                yield word[1]
-            at = word[1][1] + (string[word[1][1] : word[1][1] + 1] in ("'", '"'))
+def _given_through_variables(string: str) -> Iterator[tuple[int, int]]:
+    """The values that reach the names of secrets in another way than beside them, unless they are as likely none."""
+    for name, value, span in given_through_variables(string, _name_of):
+        is_known = is_looked_for(value) and _NO_NAME.fullmatch(value) is None and _FILE.fullmatch(value) is None
+        if name and is_known and _is_likely(name, value) and _may_be_secret(name, value, span, string):
+            yield to_end_of_word(string, span)
 
 
 def _name_of(written: str) -> str | None:
@@ -448,16 +427,15 @@ def _words_of(written: str, words: re.Match[str] | None) -> Iterator[tuple[int, 
         value = match["value"]
         if is_word and not (len(value) >= 16 and _is_random(value)):
             continue
-        is_mixed = re.search(r"\d", value) is not None and re.search("[A-Za-z]", value) is not None
-        is_likely = (
-            is_mixed
-            or len(value) >= 16
-            or _MIXED_CASE.search(value) is not None
-            or _PASSWORDS.fullmatch(name) is not None
-            and not value.isdigit()
-        )
-        if is_likely and _may_be_secret(name, value, match.span("value"), words.string):
+        if _is_likely(name, value) and _may_be_secret(name, value, match.span("value"), words.string):
             yield match.span("value")
+
+
+def _is_likely(name: str, value: str) -> bool:
+    """Whether a value is a secret rather than a word that is compared or passed on."""
+    is_mixed = re.search(r"\d", value) is not None and re.search("[A-Za-z]", value) is not None
+    is_password = _PASSWORDS.fullmatch(name) is not None and not value.isdigit()
+    return is_mixed or len(value) >= 16 or _MIXED_CASE.search(value) is not None or is_password
 
 
 def _is_drawn(string: str) -> bool:
