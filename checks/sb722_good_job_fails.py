@@ -25,6 +25,7 @@ live runs of Slurm 22.05: a last `srun killall` without a process to kill is FAI
 
 from collections.abc import Iterator, Sequence
 
+from sbatchlint.analysis.expansion.reads import assignments_by_name
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import AndOr, Simple, TestCommand
@@ -55,6 +56,7 @@ _COUNTING = Regex(r"\(\(\s*(\w+)\+\+\s*\)\)")
 _STATUS_TEST = Regex(r"\s*(?:\[\[?|test)\s+\"?\$\{?(\w+|\?)\}?\"?\s+(?:-ne|!=|-gt)\s+\"?0\"?")
 # Whether a variable is set, or a rank is that of the batch shell.
 _SET_TEST = Regex(r"\s*(?:\[\[?|test)\s+(?:-n\s+)?\"?\$\{?(\w+)(?::?[-+]\w*)?\}?\"?\s*\]{0,2}\s*")
+_WITH_DEFAULT = Regex(r"\w+=\"?\$\{\w+:[-=][^}$`\"']+\}\"?")
 _RANK_TEST = Regex(
     r"\s*(?:\[\[?|test)\s+\"?\$\{?(SLURM_(?:PROC|LOCAL|NODE)ID)\}?\"?\s+(?:-eq|==?)\s+[\"']?0[\"']?\s*\]{0,2}\s*"
 )
@@ -162,7 +164,7 @@ def _last_test(job: Job) -> Iterator[Finding]:
     is_test = isinstance(last.left, Simple) and written.startswith(("[ ", "test "))
     if not is_test and not isinstance(last.left, TestCommand):
         return
-    if job.phase is Phase.BATCH and _holds_in_jobs(written):
+    if job.phase is Phase.BATCH and _holds_in_jobs(written) or _is_never_empty(job, written):
         return
     span = job.span(last.start, last.end)
     tested = _STATUS_TEST.match(written)
@@ -178,6 +180,13 @@ def _holds_in_jobs(test: str) -> bool:
     match = _SET_TEST.fullmatch(test) or _RANK_TEST.fullmatch(test)
     found = None if match is None else find(match[1])
     return found is not None and bool(found.batch) and found.when == "always"
+
+
+def _is_never_empty(job: Job, test: str) -> bool:
+    """Whether a test is true because the variable has a value that is not empty: `X="${X:-4}"`."""
+    match = _SET_TEST.fullmatch(test)
+    made = [] if match is None else assignments_by_name(job).get(match[1], [])
+    return bool(made) and all(each.value or _WITH_DEFAULT.fullmatch(job.source.slice(each.span)) for each in made)
 
 
 def _last_kill(job: Job, met: Sequence[tuple[Invocation, Weight]]) -> Iterator[Finding]:
