@@ -99,8 +99,8 @@ def check(job: Job) -> Iterator[Finding]:
     yield from _all_in_tasks(job, available)
     yield from _in_loops(job, available)
     choices = {each.span: each for each in _choices(job)}
-    several = len({each.ids for each in choices.values()}) > 1  # then each process gets its own
-    starts_workers = any(each.launcher.is_a("per-gpu", "by-variables") for each in job.launches)
+    # then each process gets its own
+    several = len({each.ids for each in choices.values()}) > 1 or _has_own_in_background(job)
     for choice in choices.values():
         name, ids, context = choice.name, choice.ids, choice.context
         number = "one" if len(ids) == 1 else f"{len(ids)}"
@@ -137,7 +137,7 @@ def check(job: Job) -> Iterator[Finding]:
             whose = f"the job's {gpus}" if one_node else f"the {gpus} of each node"
             message = f"Slurm already sets {name} to {whose}, possibly with {other}; remove this assignment"
             severity = "info"
-        elif _are_all(ids, available) or choice.command is not None and not starts_workers:
+        elif _are_all(ids, available) or choice.command is not None and not _are_for_all_work(job, choice.command):
             continue  # program-gpu-mismatch reports what one command has that is not a launcher
         elif _works_in_batch_shell(job) and not _works_in_steps(job):
             rest = available - len(ids)
@@ -288,6 +288,18 @@ def _choices(job: Job) -> Iterator[Choice]:
                 ids = _ids(field) if name in DEVICE_VARIABLES else None
                 if ids:
                     yield Choice(name, ids, span_of(field), invocation.context, invocation)
+
+
+def _has_own_in_background(job: Job) -> bool:
+    """Whether a process in the background gets GPUs of its own: `run 0 config.yaml &`, a function that sets them."""
+    return any(each.name in DEVICE_VARIABLES and each.context.background for each in job.assignments)
+
+
+def _are_for_all_work(job: Job, command: Invocation) -> bool:
+    """Whether only one command, with the GPUs before its name, starts processes for them."""
+    launches = [each for each in job.launches if each.launcher.is_a("per-gpu", "by-variables")]
+    own = {id(each) for each in (command, *command.descendants())}
+    return bool(launches) and all(id(each.invocation) in own for each in launches)
 
 
 def _start(command: Invocation) -> int:

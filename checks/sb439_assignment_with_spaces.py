@@ -76,6 +76,8 @@ def check(job: Job) -> Iterator[Finding]:
             # a file that is sourced above may have set it
             sourced = any(each.span.end <= span.start for each in unclear_sources(job))
             severity = "info" if same or itself else _severity(job, name, kept or sourced, exports)
+            if severity == "info" and not same and not itself and name in read_names(job) and "/" in (instead or ""):
+                severity = "warning"  # a path is for more than the message that shows it
             fix = None if instead is None else Fix(f"write {instead}", [replace(span, instead)], safe=False)
             if runs == _BY_SET:
                 words = [text.string[each.start : each.end] for each in command.words[1:]]

@@ -25,6 +25,7 @@ sbatch(1), --cpus-per-task; slurm.conf(5), DefCpuPerGPU and TaskPlugin ("Unset b
 ConstrainCores; the manuals of Bismark (0.24), GROMACS, Dask, GNU parallel and xargs
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -47,7 +48,7 @@ from sbatchlint.analysis.site.defaults import cpus_without_asking, in_whole_node
 from sbatchlint.bash.trace import Invocation, VariableAssignment, values_of
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.bash.variables import branches_in, iterations_of, merge_guards
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, joined
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.programs import has_trait
@@ -102,6 +103,14 @@ _OF_JOB = Regex(r"\$\{?(SLURM_CPUS_\w+)\}?$")
 
 
 def check(job: Job) -> Iterator[Finding]:
+    alike: dict[str, list[Finding]] = {}  # one mistake in many commands: `prokka` for each of thirty files
+    for finding in _all(job):
+        alike.setdefault(finding.message, []).append(finding)
+    for findings in alike.values():
+        yield joined(findings, "the same")
+
+
+def _all(job: Job) -> Iterator[Finding]:
     request = job.request
     if request.has_any_option(UNCLEAR) or request.foreign_settings():
         return
@@ -319,6 +328,8 @@ def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]
         return
     for name in filter(THREAD_VARIABLE.fullmatch, command.state.variables):
         found = _least(job, command, name)
+        if found is not None and command.kind == "mpi" and _is_left_over(job, command, name):
+            continue
         if found is not None:
             yield Use(f"{name}={found[0]}", found[1], found[0])
             continue
@@ -327,6 +338,23 @@ def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]
             field, number, of_tasks = counted_by_slurm
             shown = f"{name}=${next(each.name for each in expansions(field))}"
             yield Use(shown, span_of(field), number, of_tasks=of_tasks)
+
+
+def _is_left_over(job: Job, command: Invocation, name: str) -> bool:
+    """Whether a number is the last of a loop above, over threads, of which the ranks that start here have none."""
+    assigned = _in_order(job).get(name, [])
+    at = bisect_left(assigned, command.name_span.start, key=lambda each: each.span.start)
+    return at > 0 and not set(command.context.loops).issuperset(assigned[at - 1].context.loops)
+
+
+@once
+def _in_order(job: Job) -> dict[str, list[VariableAssignment]]:
+    """The assignments of each thread count, sorted by their places."""
+    found: dict[str, list[VariableAssignment]] = {}
+    for each in sorted(job.assignments, key=lambda each: each.span.start):
+        if THREAD_VARIABLE.fullmatch(each.name):
+            found.setdefault(each.name, []).append(each)
+    return found
 
 
 def _least(job: Job, command: Invocation, name: str) -> tuple[int, Span] | None:

@@ -4,7 +4,7 @@
 becomes `run_4711_4294967294.out`, which is advice. Where the name has no other number, two jobs at a time write one
 file: a warning.
 
-Nothing is reported where a comment or a file of the project shows that the script is submitted with --array. Advice
+Nothing is reported where a comment or a file of the project shows or says that it is submitted with --array. Advice
 where the script reads SLURM_ARRAY_TASK_ID, unless it only prints it and a comment shows that it is submitted as no
 array; where a directive for an array is commented out, and in a sweep: it is an array now and then. `%A` alone is then
 the job's id, and does no harm.
@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.near_misses import is_turned_off
 from sbatchlint.analysis.directives.typos import typo
 from sbatchlint.analysis.expansion.reads import unprepared_reads
-from sbatchlint.analysis.script.submit_lines import is_shown_alone, may_be_array, shows_array
+from sbatchlint.analysis.script.submit_lines import is_array_by_command_line, is_shown_alone, may_be_array, shows_array
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, joined, replace, shortened
 from sbatchlint.slurm.grammar import patterns
 from sbatchlint.source.regex import Regex
@@ -56,7 +56,7 @@ def check(job: Job) -> Iterator[Finding]:
         if setting is None or not path or not patterns.uses(path, "a") or typo(directives, setting) is not None:
             continue
         by_path.setdefault(path, []).append(setting.value_place)
-    if not by_path or shows_array(job):
+    if not by_path or shows_array(job) or is_array_by_command_line(job):
         return
     found_all: list[Finding] = []
     reads_index = may_be_array(job) and not (is_shown_alone(job) and _only_prints_index(job))

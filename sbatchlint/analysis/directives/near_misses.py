@@ -182,7 +182,8 @@ def _old_words(directives: Directives) -> list[NearMiss]:
 # Also at the end of another directive, and with a word that a program replaces to turn it on: `#DOGPU --gres=gpu:1`.
 _OFF = Regex(
     r"(?m)(?:^[ \t]*#(?!SBATCH\b)[# \t]*(?:[A-Z]*SBATCH[ \t]+(?=-)|(?:[A-Z]+[ \t]+)?(?=--[a-z]))"
-    r"|(?<=[ \t])##+[ \t]*SBATCH[ \t]+)(?P<words>[^\n]*)"
+    r"|(?<=[ \t])##+[ \t]*SBATCH[ \t]+)"
+    r"(?!--[a-z-]+[ \t]+(?:is|are|comes?|gets?|must|should|may|can|will|has|was)[ \t])(?P<words>[^\n]*)"  # a sentence
 )
 
 

@@ -23,10 +23,11 @@ _SAYS_ARRAY = Regex(
     r"(?im)^[ \t]*#(?!SBATCH|[ \t#]*SBATCH)(?:(?!SBATCH)[^\n])*(?<!-)"
     r"(?:--array\b|\b(?:job|batch|slurm)[ -]arrays?\b|\barray[ -](?:jobs?|tasks?|script)\b)"
 )
-# A comment that says that the command line makes it one.
+# A comment that says that the command line makes it one, or the script that submits it.
 _ARRAY_BY_COMMAND_LINE = Regex(
     r"(?im)^[ \t]*#(?!SBATCH|[ \t#]*SBATCH)(?:(?!--array)[^\n]){0,200}"
-    r"(?:\bcommand[ -]line\b[^\n]{0,80}--array\b|--array\b[^\n]{0,80}\bcommand[ -]line\b)"
+    r"(?:\bcommand[ -]line\b[^\n]{0,80}--array\b|--array\b[^\n]{0,80}\bcommand[ -]line\b"
+    r"|--array\b[^\n]{0,40}\b(?:set|passed|given|added|supplied|provided)\b[^\n]{0,40}\b(?:by|from|in)[ \t]+\S*submit)"
 )
 # The pattern begins with the word, so that the rest of the file is skipped quickly.
 _GPUS_IN_LINE = Regex(rf"sbatch\b(?<=\bsbatch).*{_GPUS}")
@@ -89,7 +90,7 @@ def is_shown_with(job: Job, options: Iterable[str]) -> bool:
 
 @once
 def is_array_by_command_line(job: Job) -> bool:
-    """Whether a comment says that the command line of sbatch makes the job an array."""
+    """Whether a comment says that the command line of sbatch, or who writes it, makes the job an array."""
     own = job.source.own.text
     return "--array" in own and _ARRAY_BY_COMMAND_LINE.search(own) is not None
 
