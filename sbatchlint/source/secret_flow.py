@@ -7,26 +7,49 @@ from bisect import bisect
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_words import value_at
 
 # What a name, an option or a header is given of a variable: `--password "$P"`, `API_KEY=${P:-abc}`, `X-Token: $P`.
-_VARIABLE = r"\\?\$\{?(?P<variable>[A-Za-z_]\w{0,80}|[1-9])(?:\[(?P<number>\d{1,2})\])?(?=[}'\"\s;|&),\\]|:?[-=?]|\Z)"
+_VARIABLE = (
+    r"\\?\$\{?(?P<variable>[A-Za-z_]\w{0,80}|[1-9])(?:\[(?P<number>\d{1,2})\])?(?=[}'\"\s;|&),\\%#^]|:?[-=?]|\Z)"
+)
 _GIVEN = Regex(
     r"(?<![\w$.{-])(?P<written>-{0,2}[A-Za-z_][\w.-]{0,60})"
     rf"(?P<sign>['\"]?\]?(?:=|:[ \t]?)|[ \t]+)(?:(?i:bearer|basic|token)[ \t]+)?\\?['\"]?{_VARIABLE}"
     r"(?![^\s'\"]{0,3}/)"
 )
 _OF_USER = Regex(rf"://[^\s:/@'\"]{{0,80}}:{_VARIABLE.replace('|:?[', '|@|:?[')}\}}?@")
-_OF_PROGRAM = Regex(rf"\b(?:sshpass[ \t]+-p[ \t]*|mysql\w*[ \t][^\n;|&]{{0,80}}?-p)['\"]?{_VARIABLE}")
+_OF_PROGRAM = Regex(
+    r"\b(?:sshpass[ \t]+-p[ \t]*|mysql\w*[ \t][^\n;|&]{0,80}?-p|wandb[ \t]+login[ \t]+(?:--\w+[ \t]+)?"
+    rf"|curl[ \t][^\n;|&]{{0,80}}?(?:-u|--user)[ \t=]*['\"]?[^\s:'\"$]{{1,80}}:)['\"]?{_VARIABLE}"
+)
+_READING = r"(?:-stdin\b|--with-token\b|\bsudo[ \t]+-\w{0,5}S\b|\bkinit\b|-passphrase-fd\b|[ \t]login\b)"
+_TO_INPUT = (
+    Regex(
+        rf"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+|['\"]?%s\S{{0,4}}[ \t]+)?['\"]?{_VARIABLE}\}}?['\"]?[ \t]*"
+        rf"\|[^\n|]{{0,80}}{_READING}"
+    ),
+    Regex(rf"{_READING}[^\n;|&<]{{0,80}}<<<[ \t]*['\"]?{_VARIABLE}"),
+)
 _REFERENCE = Regex(
     r"\$\{?(?P<variable>[A-Za-z_]\w{0,80}|[1-9@*])(?:\[(?P<number>\d{1,2})\])?(?::?[-=](?P<default>[^}\n]{0,200}))?\}?"
 )
 # Where variables get their values.
-_SET = Regex(r"(?<![\w$.{/-])(?P<name>[A-Za-z_]\w{0,80})(?:\[(?P<number>\d{1,2})\])?=(?=[^\s=~])")
+_SET = Regex(r"(?<![\w$.{/-])(?P<name>[A-Za-z_]\w{0,80})(?:\[(?P<number>\d{1,2})\])?\+?=(?=[^\s=~])")
 _LOOP = Regex(r"\bfor[ \t]+(?P<name>[A-Za-z_]\w{0,80})[ \t]+in[ \t]+")
+_HERE = r"(?:<<<[ \t]*['\"]?|<<-?[ \t]*['\"\\]?\w{1,40}['\"]?[ \t]*\r?\n[ \t]*)"
 _READ = Regex(
-    r"\bread(?:[ \t]+-[rs]{1,2})*(?P<array>[ \t]+-r?a)?(?P<names>(?:[ \t]+[A-Za-z_]\w{0,80}){1,9})[ \t]*<<<[ \t]*['\"]?"
+    r"(?:\bIFS=(?P<quote>['\"]?)(?P<between>[:,;|/])(?P=quote)[ \t]+)?"
+    r"\b(?:read(?:[ \t]+-[rs]{1,2})*(?P<array>[ \t]+-r?a)?|(?P<lines>mapfile|readarray)(?:[ \t]+-t)?)"
+    r"(?P<names>(?:[ \t]+[A-Za-z_]\w{0,80}){1,9})[ \t]*"
+    rf"(?:[;\n][^<]{{0,300}}?\bdone[ \t]*)?{_HERE}"
+)
+# A command whose output is a word of its own.
+_ECHOED = Regex(
+    r"['\"]?(?:\$\(|`)[ \t]*(?:(?:echo|printf)[ \t]+(?:-[neE]{1,3}[ \t]+|['\"]?%s(?:\\n)?['\"]?[ \t]+)?"
+    r"|(?:cat|base64|rev|tr)\b[^\n<)`]{0,80}<<<[ \t]*)(?=\S)"
 )
 _PRINTED = Regex(r"\bprintf[ \t]+-v[ \t]+(?P<name>[A-Za-z_]\w{0,80})[ \t]+(?:'%[sbq]'|\"%[sbq]\"|%[sbq])?[ \t]*(?=\S)")
 _DEFAULT = Regex(r"\$\{(?P<name>[A-Za-z_]\w{0,80}|[1-9]):?[-=](?=[^\s}$])")
@@ -34,11 +57,20 @@ _PARAMETERS = Regex(r"(?<![\w-])set[ \t]+--[ \t]+")
 # Where a function begins, which may end on its line, and what may be its call.
 _DEFINITION = Regex(
     r"(?:\bfunction[ \t]+(?P<name>[A-Za-z_][\w-]{0,80})(?:[ \t]*\([ \t]*\))?"
-    r"|\b(?P<function>[A-Za-z_][\w-]{0,80})[ \t]*\([ \t]*\))\s{0,80}\{"
+    r"|\b(?P<function>[A-Za-z_][\w-]{0,80})[ \t]*\([ \t]*\))\s{0,80}(?P<opening>[{(])(?!\()"
 )
-_LINE = Regex(r"[^\n]{0,1000}\}[ \t]*(?:;[ \t]*)?(?=[^\n}]{0,300}(?:\n|\Z))")
+_LINE = {
+    opening: Regex(rf"[^\n]{{0,1000}}\{closing}[ \t]*(?:;[ \t]*)?(?=[^\n}}]{{0,300}}(?:\n|\Z))")
+    for opening, closing in ("{}", "()")
+}
 _BODY = 1000
-_CALL = Regex(r"(?m)(?:^|[;&|{(])[ \t]*(?P<function>[A-Za-z_][\w-]{0,80})(?=[ \t])")
+_CALL = Regex(
+    r"(?m)(?:^|[;&|{(])[ \t]*(?:(?:if|then|do|else|elif|while|until|time|!"
+    r"|[A-Za-z_]\w{0,40}=[^\s'\"(]{0,80})[ \t]+){0,3}"
+    r"(?P<function>[A-Za-z_][\w-]{0,80})(?=[ \t])"
+)
+_SHIFT = Regex(r"\bshift[ \t]*[;\n]")
+_ALL = Regex(r"\$(?:[@*]|\{[@*]\}|\{(?P<array>[A-Za-z_]\w{0,80})\[[@*]\]\})")
 _BLANKS = Regex(r"[ \t]*(?:\\\r?\n[ \t]*)?")
 _WORDS = 9
 _IN_WORDS = 40
@@ -65,8 +97,8 @@ def given_through_variables(string: str, name_of: Callable[[str], str | None]) -
         name = "password" if match["written"].lower() == "authorization" else name
         if name is not None:
             wanted.setdefault(scopes.key(match["variable"], match["number"], match.start("variable")), name)
-    for sign, pattern in (("://", _OF_USER), (" -p", _OF_PROGRAM)):
-        for match in pattern.finditer(string) if sign in string else ():
+    for pattern in (_OF_USER, _OF_PROGRAM, *_TO_INPUT):
+        for match in pattern.finditer(string):
             wanted.setdefault(scopes.key(match["variable"], match["number"], match.start("variable")), "password")
     if not wanted:
         return
@@ -90,12 +122,17 @@ class _Functions:
     """The functions of a text: where each begins and ends."""
 
     def __init__(self, string: str) -> None:
+        self.string = string
         self.names: set[str] = set()
         self.found: list[tuple[int, int, str]] = []
         for match in _DEFINITION.finditer(string):
             name = match["name"] or match["function"]
-            line = _LINE.match(string, match.end())
-            end = string.find("\n}", match.end(), match.end() + _BODY) if line is None else line.end()
+            line = _LINE[match["opening"]].match(string, match.end())
+            end = (
+                string.find("\n}" if match["opening"] == "{" else "\n)", match.end(), match.end() + _BODY)
+                if line is None
+                else line.end()
+            )
             self.found.append((match.end(), match.end() + _BODY if end < 0 else end, name))
             self.names.add(name)
 
@@ -107,7 +144,12 @@ class _Functions:
     def key(self, variable: str, number: str | None, place: int) -> str:
         """What a reference at a place is known by: the parameters of each function are its own."""
         if variable in "@*123456789":
-            return f"{self.at(place)} {variable}"
+            function = self.at(place)
+            if function and variable.isdigit():
+                start = self.found[bisect(self.found, (place, 1 << 60, "")) - 1][0]
+                shifted = len(_SHIFT.findall(self.string, start, place))
+                return f"{function} {parse_integer(variable) + shifted}"
+            return f"{function} {variable}"
         return variable if number is None else f"{variable}[{number}]"
 
 
@@ -118,17 +160,20 @@ def _bindings(string: str, scopes: _Functions) -> Iterator[tuple[str, str, tuple
             for number, word in enumerate(_words(string, match.end() + 1, _IN_WORDS)):
                 yield f"{match['name']}[{number}]", *word
             continue
-        value = value_at(string, match.end())
+        echoed = _ECHOED.match(string, match.end())
+        value = value_at(string, match.end() if echoed is None else echoed.end())
         if value is not None:
             yield scopes.key(match["name"], match["number"], match.start()), *value
     for match in _LOOP.finditer(string):
         for word in _words(string, match.end(), _IN_WORDS):
             yield match["name"], *word
-    for match in _READ.finditer(string) if "<<<" in string else ():
+    for match in _READ.finditer(string) if "<<" in string else ():
         names = match["names"].split()
-        for number, word in enumerate(_words(string, match.end(), _WORDS)):
+        words = _parted(_words(string, match.end(), _WORDS), match["between"])
+        for number, word in enumerate(words):
             array = f"{names[0]}[{number}]"
-            yield array if match["array"] else names[min(number, len(names) - 1)], *word
+            is_array = match["array"] or match["lines"]
+            yield array if is_array else names[min(number, len(names) - 1)], *word
     for pattern in (_PRINTED, _DEFAULT):
         for match in pattern.finditer(string):
             printed = value_at(string, match.end())
@@ -136,17 +181,34 @@ def _bindings(string: str, scopes: _Functions) -> Iterator[tuple[str, str, tuple
                 yield scopes.key(match["name"], None, match.start()), *printed
     for match in _PARAMETERS.finditer(string):
         scope = scopes.at(match.start())
-        for number, word in enumerate(_words(string, match.end(), _WORDS), 1):
-            yield f"{scope} {number}", *word
+        yield from _parameters(scope, string, match.end())
     for match in _CALL.finditer(string) if scopes.names else ():
-        if match["function"] not in scopes.names:
+        if match["function"] in scopes.names:
+            yield from _parameters(match["function"], string, match.end())
+
+
+def _parameters(function: str, string: str, at: int) -> Iterator[tuple[str, str, tuple[int, int]]]:
+    """The parameters of a function, or of the script, from the words at a place."""
+    for number, (text, span) in enumerate(_words(string, at, _WORDS), 1):
+        every = _ALL.fullmatch(text)
+        if every is None:
+            yield f"{function} {number}", text, span
             continue
-        for number, (text, span) in enumerate(_words(string, match.end(), _WORDS), 1):
-            if text in ("$@", "$*", "${@}"):
-                for other in range(number, _WORDS + 1):
-                    yield f"{match['function']} {other}", f"${other - number + 1}", span
-                break
-            yield f"{match['function']} {number}", text, span
+        for other in range(_WORDS + 1 - number):
+            text = f"${other + 1}" if every["array"] is None else f"${{{every['array']}[{other}]}}"
+            yield f"{function} {number + other}", text, span
+        break
+
+
+def _parted(words: Iterator[tuple[str, tuple[int, int]]], between: str | None) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Words, each in the parts between these characters."""
+    for value, (start, end) in words:
+        if between is None:
+            yield value, (start, end)
+            continue
+        for part in value.split(between):
+            yield part, (start, start + len(part))
+            start += len(part) + 1
 
 
 def _words(string: str, at: int, most: int) -> Iterator[tuple[str, tuple[int, int]]]:
