@@ -84,9 +84,13 @@ def check(job: Job) -> Iterator[Finding]:
     start, end = _error_place(string, sorted(job.program.errors), sum(len(line) + 1 for line in lines[:row]), words)
     unclosed = UNCLOSED.search(words)
     opening = None if unclosed is None or unclosed[1] == "}" else _unclosed_quote(string, unclosed[1])
-    substitution = None if unclosed is None else _unclosed_substitution(string)
+    substitution = None if unclosed is None else _unclosed(string, "$(")
+    quoted = opening is not None and unclosed is not None and unclosed[1] != ")"
+    array = None if substitution is not None or quoted else _unclosed(string, "=(", row)
     if substitution is not None:
         start, end = substitution, substitution + 2
+    elif array is not None:
+        start, end = array + 1, array + 2
     elif opening is not None:
         start, end = opening, _line_end(string, opening)
     written = [lines[each] for each in (row, string.count("\n", 0, start))]
@@ -97,8 +101,10 @@ def check(job: Job) -> Iterator[Finding]:
     problem = _describe(string[start:end], words, opening is not None)
     if substitution is not None:
         problem = "this `$(` is never closed; add `)`, and check with `bash -n`"
+    elif array is not None:
+        problem = "this `(` is never closed; add `)`, and check with `bash -n`"
     unexpected = UNEXPECTED.search(words)
-    if unexpected is not None and (opened := _empty_body(string[:start], unexpected[1])) is not None:
+    if array is None and unexpected is not None and (opened := _empty_body(string[:start], unexpected[1])) is not None:
         problem = f"there is no command between `{opened}` and `{unexpected[1]}`; write `:` there"
     if len([each for each in _IMPORT.finditer(string, 0, start) if not job.in_quoted_text(each.start())]) > 1:
         message = "bash stops here with a syntax error, as this is Python; write `#!/usr/bin/env python3` in line 1"
@@ -232,20 +238,22 @@ def _likely_ends(string: str, mark: str) -> list[tuple[int, int]]:
     return [(end, last) for _, end, last in sorted(found)]
 
 
-def _unclosed_substitution(string: str) -> int | None:
-    """The offset of a `$(` on a line that lacks its `)`; None where adding one does not make a valid script.
+def _unclosed(string: str, opening: str, last: int | None = None) -> int | None:
+    """The offset of a `$(` or `=(` on a line that lacks its `)`; None where adding one does not make a valid script.
+
+    `last`: the last line to look at (from 0).
 
     bash names a quote instead where one precedes the missing parenthesis: `A="$(cmd "$x"`.
     """
     at = tried = 0
-    for line in string.split("\n"):
-        if "$(" in line and line.count("(") > line.count(")"):
+    for line in string.split("\n")[: None if last is None else last + 1]:
+        if opening in line and line.count("(") > line.count(")") and line.lstrip()[:1] != "#":
             end = at + len(line.rstrip(" \t\r\\"))
             for place in dict.fromkeys((end, at + line.rfind('"'))):
                 if place <= at or (tried := tried + 1) > _most_tried(string):
                     continue
                 if parse_valid(f"{string[:place]}){string[place:]}") is not None:
-                    return at + line.rfind("$(")
+                    return at + line.rfind(opening)
         at += len(line) + 1
     return None
 

@@ -135,6 +135,8 @@ _OF_OWNER = Regex(
     r"/(?:home|users?|scratch\w*|work|gpfs|lustre|projects?|proj|nobackup|storage|data)\d*/(?!path\b|your|user)[\w.-]{2,}"
     r"|--mail-user[= ]\s*(?!user|your|name|my|me@|e?mail|first)[\w.+-]+@[\w-]+\.\w+"
 )
+# Up to a place in what a variable has where it is not set: `${DATA:-/scratch/`.
+_DEFAULT = Regex(r"\$\{\w+:?[-=][^{}]*\Z")
 QUOTE_OR_COMMENT = Regex(r"[\"'`]|(?:^|\s)#")
 
 
@@ -206,6 +208,8 @@ def _is_explained(job: Job, found: Unfilled) -> bool:
         return False
     line = job.source.own.line_of(found.span.start)
     above = text[text.rfind("\n", 0, max(line.start - 1, 0)) + 1 : line.start]
+    if _DEFAULT.search(text[line.start : found.span.start]) is not None and _first_to_change(text) < line.start:
+        return True  # the environment may have another one
     return any(map(_TO_CHANGE.search, (above if above.lstrip()[:1] == "#" else "", text[found.span.end : line.end])))
 
 
@@ -213,6 +217,13 @@ def _is_explained(job: Job, found: Unfilled) -> bool:
 def _what_to_change(text: str) -> str:
     """The comments of a file that tell the reader to replace something, each on a line of its own."""
     return "\n".join(_TO_CHANGE.findall(text))
+
+
+@lru_cache(maxsize=8)
+def _first_to_change(text: str) -> int:
+    """The offset of the first of these comments; the length of the file if there is none."""
+    found = _TO_CHANGE.search(text)
+    return len(text) if found is None else found.start()
 
 
 def _others(job: Job, first: Span, others: list[Span]) -> str:
@@ -261,6 +272,8 @@ def _in_value(
     if typo(job.directives, setting) not in (None, PLACEHOLDER, HASH) or found is not None and found.kind == "template":
         return
     left, right = (start + found.start, start + found.end) if found is not None else (end, end)
+    if string[left - 2 : left] == "<<" and string[right : right + 2] == ">>":
+        return  # `<<<name>>>`, which a program fills in
     is_slot = False
     spanned = enclosing_placeholder(string, end - 1, line.words_start, line.end) if first_word else None
     if spanned is not None:

@@ -211,7 +211,8 @@ def _broken(job: Job, chain: list[Break], text: Text) -> Finding:
     edits = _continued(chain, text, job.source.text)
     title = "continue the line"
     if first.kind not in ("newline", "blank", "doubled"):
-        title += " and move the comment"
+        gaps = [text.string[each.before.end : each.after.start] for each in chain]
+        title += " and move the comment" if any("#" in each for each in gaps) else " and remove the empty lines"
     return Finding(
         _end_of(first, text, job.source.text),
         MESSAGES[first.kind].format(lost),
