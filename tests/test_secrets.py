@@ -500,6 +500,7 @@ def test_a_patch_is_whole_outside_of_ci(
         "curl -fs",
         "s/TOKEN=", "s/a/TOKEN=", "printf -v TOKEN ", "--arg token ", "setenv token ",
         'f() { ./a --password "$1"; }; f b12cd\n', "P=$P; a --token $P\n", "set -- a b; ", "for a in b ", "A=(a b ",
+        "f() { shift\n a --token $1\n", 'IFS=: read a b <<< "a:b" ', 'set -- "${A[@]}"; a --token $1 ', "X=$(echo ",
         '"password=a&b', '"a=b password=', "<<E\npassword: a<b\n",
         ",", "TOKEN,", "stdin|", "printf 'TOKEN=%s' ",
         "printf '", "config a token ", "config ", "--token=x", "bearer ", "bearer=", "TOKEN=a/", "TOKEN=$",
@@ -538,6 +539,14 @@ THROUGH = (
     'g() {\n f ada "$1"\n}\nf() {\n ./stage --password "$2"\n}\ng ~\n',
     'g() { f "$@"; }\nf() { ./stage --password "$2"; }\ng ada ~\n', 'function f {\n ./stage --password "$1"\n}\nf ~',
     "P=~; git clone https://ada:$P@h/x", 'P=~; sshpass -p "$P" ssh h', 'P=~; mysql -u a -p"$P" x',
+    "P=~\necho $P | docker login --password-stdin", 'P=~\nsudo -S ls <<< "$P"', 'P=~; curl -u "ada:${P}" h',
+    'A=(x ~); set -- "${A[@]}"; ./stage --password "$2"', 'while read -r P; do ./a --password "$P"; done <<< ~',
+    'while read -r k; do ./a --password "$k"; done <<E\n~\nE\n', 'mapfile -t A <<< ~; ./a --password "${A[0]}"',
+    'f() {\n  shift\n  ./a --password "$1"\n}\nf a ~', 'f() { ./a --password "$1"; }\nif f ~; then :; fi',
+    'f() { ./a --password "$1"; }\nA=1 f ~', 'f() (\n ./a --password "$1"\n)\nf ~', "P=~; ./a --password ${P%x}",
+    "P=a; P+=~; ./a --password $P", "P=$(echo ~); ./a --password $P", "P=$(base64 -d <<< ~); ./a --password $P",
+    'IFS=: read -r U P <<< "ada:~"; ./a --password "$P"', 'IFS=, read -ra A <<< "a,~"; ./a --password "${A[1]}"',
+    'P=~; wandb login "$P"',
     "P=~\ncat > c.yml <<E\npassword: $P\nE\n",
 )  # fmt: skip
 
