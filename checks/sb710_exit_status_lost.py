@@ -21,12 +21,13 @@ main program (a step, or its only one, in Python) is lost and the script ends wi
 `conda deactivate`). An `exit 0` after a message that says ERROR is one, too. Otherwise only advice, and likewise where
 later work decides how the job ends or reads the output of this one (`align | sort`), where the last command needs a
 file that the work should have written (`./solver -o result.h5; ls result.h5`), or where the status is ignored on
-purpose (`|| true`).
+purpose (`|| true`), or the script sources a file that cannot be read here and that may set `-e`.
 
 Nothing is reported where a failure ends the script (`set -e`, `|| exit`, a trap for ERR), where the script keeps the
 status and uses it, or where it checks the results and ends with a status of its own. What runs in the background is the
-matter of [SB711](wait-discards-failure.md). A script that sleeps up to its time limit, or loops without an end, has no
-exit status.
+matter of [SB711](wait-discards-failure.md). Nor is `|| true` reported where the messages are thrown away, too
+(`2>/dev/null || true`), or a comment beside it says so ("best effort"). A script that sleeps up to its time limit, or
+loops without an end, has no exit status.
 
 ## Fix
 
@@ -45,6 +46,7 @@ https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/n
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from sbatchlint.analysis.expansion.sourced import may_set_errexit
 from sbatchlint.analysis.outcome.endings import (
     cancels_itself,
     cleans_up_after,
@@ -65,10 +67,13 @@ from sbatchlint.analysis.outcome.loss_ranks import (
 )
 from sbatchlint.analysis.outcome.lost_statuses import (
     LEAVING,
+    MAY_FAIL,
     STRANGE,
     and_others,
+    exit_with_kept,
     has_pipefail,
     is_lost_with_pipefail,
+    is_meant,
     is_pipefail_safe,
     keeping,
     lost_work,
@@ -85,10 +90,10 @@ from sbatchlint.analysis.outcome.state_readers import (
 )
 from sbatchlint.analysis.script.appending import append, last_line, where_to_append, where_to_set
 from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.failure_counts import failure_counter
 from sbatchlint.analysis.script.giving_up import contradicts_itself, dead_ends, giving_up
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
-from sbatchlint.analysis.script.status_uses import exit_with_kept
 from sbatchlint.analysis.script.traps import exiting_trap, status_before
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation
@@ -105,16 +110,13 @@ CARD = Card(
     unseen="COMPLETED with exit code 0, although a command failed; what it printed stands in the middle of the log.",
 )  # fmt: skip
 
+# The ways to lose a status in a script that goes on after a failure.
+_ENDED_BY_ERREXIT = frozenset({"again", "iterations", "overwritten", "replaced", "zero"})
 _SHORT = 20  # code that a message quotes whole
 _BRINGING = frozenset({"cp", "mv", "rsync", "scp"})
 _MOST_PLACES = 12  # that a finding marks
 _FEW = 9  # commands to which something can be added by hand
 _PROGRAM_WORDS = 3  # of a command, that tell which program it is: `python -m train`
-_MAY_FAIL = Regex(
-    r"(?i)#[^\n]{0,80}\b(?:(?:may|might|can|could|is allowed to|expected to) fail\b"
-    r"|ignor\w{1,3} (?:\w+ )?(?:errors?|failures?)|even if [^\n]{0,40}\bfail"
-    r"|(?:continue|keep going|go on|carry on|proceed)\b[^\n]{0,40}\b(?:fail|error))"
-)
 # A line that is a syntax error only because of a placeholder.
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
@@ -123,7 +125,8 @@ def check(job: Job) -> Iterator[Finding]:
     broken = (job.source.slice(job.source.line_of(job.span(start, start).start)) for start, _ in job.program.errors)
     if job.phase is not Phase.BATCH or not all(map(_PLACEHOLDER.search, broken)):
         return
-    found, lost = exit_statuses(job), lost_work(job)
+    found, lost = exit_statuses(job), [each for each in lost_work(job) if not is_meant(job, each)]
+    lost = [each for each in lost if each.how != "ignored"] or lost  # what is done about others does not fit these
     last = found.last
     if last is not None and last.name == "wait" and len(last.argv) == 2 and is_number(text_of(last.argv[1]) or ""):
         return  # this fails in any case (SB820)
@@ -147,10 +150,11 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     others = {_place(job, each): each for rank, each in reversed(ranked) if rank[0] == best[0] and each is not main}
     others.pop(place, None)
     others = dict(reversed(others.items()))
+    source = may_set_errexit(job, main.command) if main.how in _ENDED_BY_ERREXIT else None
     deceives = main.how in DECEIVING and not (main.how == "pipeline" and is_lost_with_pipefail(job, main))
     reader = read_partial(job, main) or (reader_of(job, found, main) if not deceives else None) if best[0] else None
     reader = reader or Reader("the job still ends COMPLETED", "the job may still end COMPLETED", None)
-    message, fix = _advice(job, found, main, [*others.values()], reader)
+    message, fix = _advice(job, found, main, [*others.values()], reader, source)
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
     if main.how == "replaced" and found.last is not None and cancels_itself(found.last):
@@ -172,7 +176,10 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
         related[:1] = [*([] if one_line or again else related[:1]), (end, "the script ends with this status")]
     if reader.place is not None:
         related.insert(1, (reader.place, reader.label))
-    return Finding(place, message, severity="warning" if best[0] else "info", related=related[:_MOST_PLACES], fix=fix)
+    if source is not None:
+        related.insert(1, (source.span, "it may set options of this shell"))
+    severity = "warning" if best[0] and source is None else "info"
+    return Finding(place, message, severity=severity, related=related[:_MOST_PLACES], fix=fix)
 
 
 _LABELS = {
@@ -246,20 +253,38 @@ def _doing_nothing(job: Job, found: ExitStatuses) -> Iterator[Finding]:
 # --- advice --------------------------------------------------------------------------------------------
 
 
-def _advice(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader: Reader) -> tuple[str, Fix | None]:
-    """The message on a loss, and its fix. `same`: others of its kind; `reader`: what happens though the work fails.
+def _advice(
+    job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader: Reader, source: Invocation | None
+) -> tuple[str, Fix | None]:
+    """The message on a loss, and its fix. `same`: others of its kind; `reader`: what happens though the work fails;
+    `source`: a file that may set the options which prevent it.
 
     A message that is too long leaves out what its labels say: the reason, at last also where the others are.
     """
     told = (_told(job, found, loss, same, reader, brief) for brief in range(4))
     shortest = None
     for message, fix in told:
+        if source is not None:
+            message = _unless_set(job, source, message)
         if len(message) <= MOST:
             return message, fix
         if shortest is None or len(message) < len(shortest[0]):
             shortest = message, fix
     assert shortest is not None
     return shortest
+
+
+def _unless_set(job: Job, source: Invocation, message: str) -> str:
+    """The message with the condition that the sourced file does not set the option which ends the script."""
+    line = job.line(source.span.start)
+    for end, condition in (
+        (" fails,", f" and line {line} does not set `-e`,"),
+        (" is ignored", f" unless line {line} sets `-e`"),
+    ):
+        before, found, after = message.partition(end)
+        if found:
+            return f"{before}{end.rstrip(',')}{condition}{after}"
+    return message
 
 
 def _told(
@@ -304,6 +329,16 @@ def _told(
     if loss.how == "pipeline":
         return _of_pipeline(job, found, loss, same, f"{name}{many}", leave, top, reader, brief)
     advice = _joined(leave)
+    if loss.how == "ignored":
+        ignoring = f"`|| {job.source.slice(loss.by).strip()}`"
+        so = "" if brief or outcome.startswith("line ") else f", and {outcome}"
+        instead = "in place of each" if others else "in its place"
+        kept = (
+            f"write `|| rc=1` {instead} and {_exit_kept(job, found, loss)}"
+            if in_shell
+            else f"write `|| exit` {instead}"
+        )
+        return f"{ignoring} hides a failure of {name}{many}{so}; {kept}", None
     if loss.how == "overwritten":
         text = job.source.slice(loss.by).strip()
         happens = f"`{text}` in the loop keeps only the last iteration's status"
@@ -312,9 +347,8 @@ def _told(
         text = f"`{job.source.slice(loss.by).strip()}`"
         happens = f"{text} on line {job.line(loss.by.start)} overwrites the status of {name} before anything reads it"
         return f"{happens}; write `|| {text[1:]} after both", None
-    if loss.how in ("iterations", "ignored"):
-        alone = f"a failure of {name}{many} in any but the last iteration is ignored; {advice}"
-        return alone if loss.how == "iterations" else f"{fails}; {after('|| exit')}", None
+    if loss.how == "iterations":
+        return f"a failure of {name}{many} in any but the last iteration is ignored; {advice}", None
     if loss.how == "trap":
         exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
@@ -327,6 +361,10 @@ def _told(
         advice = f"begin the trap with `status={dollar}?`, and end it with `exit {dollar}status`"
         return f"{fails}: {ends}; {advice}", None
     if loss.how == "tested":
+        counter = failure_counter(job, loss.by) if in_shell and not loss.command.context.calls else None
+        if counter is not None and not others:
+            leaving = f"end the script with `exit $(({counter} > 0))`"
+            return f"a failure of {name} is counted in `{counter}`, but {outcome}; {leaving}", None
         kept, equals, _ = job.source.slice(loss.by).strip().partition("=$?")
         if equals:
             local, _, kept = kept.rpartition(" ")  # of a function
@@ -339,7 +377,10 @@ def _told(
             said = f"{job.source.slice(loss.by).split()[0]} …"
             fails_so = fails if brief else f"{fails}, as `{said}` after `||` succeeds"
             if loss.command.context.loops:
-                return f"{fails_so}; write `|| {{ {said}; rc=1; }}` and end with `{exit_with_kept(loss.command)}`", None
+                return (
+                    f"{fails_so}; write `|| {{ {said}; rc=1; }}` and end with `{exit_with_kept(job, loss.command)}`",
+                    None,
+                )
             return f"{fails_so}; write `|| {{ {said}; exit 1; }}`", None
         return f"{fails}, although the script tests the status; put `exit 1` in the failure branch", None
     if loss.command.context.parent is not None:
@@ -400,7 +441,7 @@ def _told(
 
 def _exit_kept(job: Job, found: ExitStatuses, loss: Loss) -> str:
     """How the script ends with the status that is kept: in the place of an `exit 0` at its end, else below all."""
-    kept, last = exit_with_kept(loss.command), found.last
+    kept, last = exit_with_kept(job, loss.command), found.last
     if last is None or last.span.end > len(job.source.own.text) or job.source.slice(last.span) != "exit 0":
         return f"end with `{kept}`"
     return f"on line {job.line(last.span.start)} write `{kept}`"
@@ -415,8 +456,8 @@ def _joined(actions: list[str]) -> str:
 def _after_sweep(job: Job, loss: Loss, place: Span, after: Callable[[str], str]) -> list[str]:
     """The advice for runs that need no other, where a line after them takes all of them for done."""
     if any(each.contains(place) for each in loss.command.context.loops):
-        return [after("|| { rc=1; continue; }"), f"end with `{exit_with_kept(loss.command)}`"]
-    kept = "${rc-}" if ":-" in exit_with_kept(loss.command) else "$rc"  # under `set -u`
+        return [after("|| { rc=1; continue; }"), f"end with `{exit_with_kept(job, loss.command)}`"]
+    kept = "${rc-}" if ":-" in exit_with_kept(job, loss.command) else "$rc"  # under `set -u`
     check = f'[ -z "{kept}" ] || exit'
     return [after("|| rc=1"), f"add `{check}` above line {job.line(place.start)}"]
 
@@ -432,7 +473,7 @@ def _may_fail_too(job: Job, found: ExitStatuses, loss: Loss, last: Invocation) -
 
 def _expects_failures(job: Job) -> bool:
     """Whether a comment says that a command may fail, which `set -e` would not let it."""
-    return _MAY_FAIL.search(job.source.own.text) is not None
+    return MAY_FAIL.search(job.source.own.text) is not None
 
 
 def _are_independent(found: ExitStatuses) -> bool:

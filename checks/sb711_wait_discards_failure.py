@@ -26,12 +26,13 @@ bash(1), wait; live runs on Slurm 22.05 to 26.05; https://github.com/espnet/espn
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.outcome.lost_statuses import has_pipefail, word_of
+from sbatchlint.analysis.outcome.lost_statuses import exit_with_kept, has_pipefail, word_of
 from sbatchlint.analysis.outcome.state_readers import state_reader, told_by_mail
 from sbatchlint.analysis.script.exit_status import exit_statuses
+from sbatchlint.analysis.script.failure_counts import failure_counter
 from sbatchlint.analysis.script.servers import server_name
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
-from sbatchlint.analysis.script.status_uses import exit_with_kept, last_that_runs
+from sbatchlint.analysis.script.status_uses import last_that_runs
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import Pipeline
 from sbatchlint.bash.trace import Invocation
@@ -104,7 +105,7 @@ def check(job: Job) -> Iterator[Finding]:
     keep, empty = 'pids="$pids $!"', "pids="
     if has_pipefail(job):
         keep, empty = "pids+=($!)", "pids=()"
-    leave = exit_with_kept(first.command)
+    leave = exit_with_kept(job, first.command)
     # where a loop repeats the `wait`, the PIDs of an iteration must not be kept for the next
     again = empty if any(each.context.loops for each in commands_named(job, "wait") if each.span == place) else ""
     added = f"add `{keep}` after each `&`"
@@ -145,11 +146,20 @@ def check(job: Job) -> Iterator[Finding]:
         wait = _wait_before(job, place)
         row = "" if wait is None else f" on line {job.line(wait.span.start)}"
         happens = f"a failure of {name} that `wait`{row} returns is lost here"
+    counter = None
     if first.how not in ("wait", "waits", "pipeline") and not _in_subshell(first):
-        advice = f'write `wait "$pid" || rc=1` and end with `{leave}`'
+        own = next((each for each in commands_named(job, "wait") if each.span == place), wait)
+        written = "" if own is None else job.source.slice(own.span)
+        advice = f"write `{written} || rc=1` and end with `{leave}`"
         ids = _ids(job, wait)
         if ids is not None:
             advice = f"write `for p in {ids}; do wait $p || rc=1; done` there, and end with `{leave}`"
+        elif first.how == "tested" or "\n" in written or not written.startswith("wait "):
+            advice = f"set `rc=1` where `wait` fails, and end with `{leave}`"
+        counter = failure_counter(job, place) if first.how == "tested" and not first.command.context.calls else None
+        if counter is not None:
+            happens = f"a failure of {name} is counted in `{counter}`"
+            advice = f"end the script with `exit $(({counter} > 0))`"
     # what the shell of a task runs in the background is often a server
     told = first.command.context.parent is None
     told = told and not (first.how == "wait" and last > waits.get(first.by, len(job.invocations)))
@@ -157,6 +167,8 @@ def check(job: Job) -> Iterator[Finding]:
     if reader is None and told and first.weight is Weight.STEP:
         reader = told_by_mail(job)
     so = "" if reader is None else f", and {reader.outcome.replace('still ', '')}"
+    if counter is not None:
+        so = f", but {'the job still ends COMPLETED' if reader is None else reader.outcome}"
     if reader is None and found.last is not None and job.source.slice(found.last.span) == "exit 0":
         return
     started = dict.fromkeys(each.command.place for each in losses)

@@ -13,6 +13,14 @@ _RAY = (
     "#SBATCH -N 2\nip=$(hostname -i)\nport=6379\ndir=/tmp/$USER\nexport head=$(hostname)\n"
     "export redis_password=$(uuidgen)\nsrun ray start --head {} --redis-password=$redis_password --block &\nwait\n"
 )
+# Loops in which a test looks at each status.
+_TESTED = "#SBATCH -n 1\nfailed=0\nfor s in a b; do\n  if python a.py $s; then echo; else {}; fi\ndone\necho $failed\n"
+_AWAITED = (
+    "#SBATCH -n 1\nset -u\nfor s in a b; do\n    python a.py $s & pids+=($!)\ndone\nfailed=0\n"
+    'for i in "${!pids[@]}"; do\n    if ! wait "${pids[$i]}"; then {}; fi\ndone\necho $failed\n'
+)
+_SOURCED = "#SBATCH -n 1\nsource slurm/00_env.sh\nfor f in a b; do\n    python a.py $f\n    echo\ndone\n"
+_COUNTED = "is counted in `failed`, but the job still ends COMPLETED; end the script with `exit $((failed > 0))`"
 SAID = [
     ("SB710", "#SBATCH -n 1\n./a x\nnohup ./b &\n",
      "ends COMPLETED: line 4 starts a background command, whose status is 0;"),
@@ -24,6 +32,13 @@ SAID = [
     ("SB710", "#SBATCH -n 1\npip-review --auto\npip install a\n", "append `|| exit` to line 3"),
     ("SB710", "#SBATCH -n 1\n./a x\nsingularity exec i.sif bash -c '\npython b.py\npython c.py'\n",
      "only `python` on line 6"),
+    ("SB710", "#SBATCH -n 1\npython b.py || true\npython c.py || :\ndate\n", "; write `|| rc=1` in place of each and"),
+    ("SB710", _SOURCED, "fails and line 3 does not set `-e`, the job still ends COMPLETED; append `|| rc=1` to line 5"),
+    ("SB710", _SOURCED, " and end with `exit ${rc:-0}`"),
+    ("SB710", _TESTED.replace("{}", "((++failed))"), _COUNTED),
+    ("SB711", _AWAITED.replace("{}", "echo $i; ((failed++))"), _COUNTED),
+    ("SB711", _AWAITED.replace("{}", "echo $i"), "set `rc=1` where `wait` fails, and end with `exit ${rc:-0}`"),
+    ("SB711", "#SBATCH -n 1\npython a.py 1 &\np=$!\npython a.py 2\nwait $p\ndate\n", "write `wait $p || rc=1` and end"),
     ("SB710", "#SBATCH -n 1\nvcf-concat a | bgzip -c > b\nRscript c.R\ntabix -p vcf b\n",
      "line 5 still reads a part of `b`"),
     ("SB116", "#SBATCH --gres=gpu:4\n#SBATCH --gres=gpu:a100:1\nsrun ./a\n", "only the last one counts; keep one"),

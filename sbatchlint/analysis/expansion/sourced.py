@@ -24,6 +24,8 @@ _HOOKS = Regex(r"conda|mamba|module|spack| hook|shellenv|ssh-agent")
 # Options of a shell that reads them: a login shell, or an interactive one.
 _LOGIN = Regex(r"--login\b|-\w*[li]")
 
+_ERREXIT = Regex(r"(?:^| )[-+]\w*e|errexit")
+
 # Commands that run a file or a string in the shell itself.
 _SOURCING = frozenset({"source", ".", "eval"})
 
@@ -48,6 +50,29 @@ def unclear_sources(job: Job) -> list[Invocation]:
     found = [each for each in commands_named(job, *_SOURCING) if is_unclear_source(each)]
     followed = {id(each.context.parent) for each in job.assignments} if found else set()
     return [each for each in found if id(each) not in followed]
+
+
+def may_set_errexit(job: Job, command: Invocation) -> Invocation | None:
+    """The last file of the project that the script sources before a command, and that may run `set -e`.
+
+    It cannot be read here. None where the script itself sets the option after it, and for what another shell runs.
+    """
+    if command.context.parent is not None:
+        return None
+    # a fixed place is mostly one of the site's
+    last = next(
+        (
+            each
+            for each in reversed(unclear_sources(job))
+            if each.name != "eval" and each.context.parent is None and each.index < command.index
+            if not shown_text(each.argv[1]).startswith("/")
+        ),
+        None,
+    )
+    if last is None:
+        return None
+    options = [each for each in commands_named(job, "set") if last.index < each.index < command.index]
+    return None if any(_ERREXIT.search(" ".join(each.words[1:])) for each in options) else last
 
 
 def reads_startup_files(options: Iterable[str]) -> bool:

@@ -5,6 +5,7 @@ With `pipefail`, the status of a pipeline is that of the last of its commands th
 
 from collections.abc import Sequence
 
+from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.outcome.endings import endless_command
 from sbatchlint.analysis.script.exit_status import exit_statuses, exit_statuses_with_pipefail
 from sbatchlint.analysis.script.pipeline_runs import runs_of
@@ -36,6 +37,17 @@ _FEW_LINES = 3  # that a message names
 _SHORT = 16  # a second name that it has room for
 _END_OF_WORD = Regex(r"[\s;&|)]|\Z")
 STRANGE = Regex(r"\A\$\Z|\A\$\(…\)\Z|\A[^\"]*\"[^\"]*\Z|[^!-~… ]")  # a word that names no program to a reader
+# Comments that say so of failures.
+MAY_FAIL = Regex(
+    r"(?i)#[^\n]{0,80}\b(?:(?:may|might|can|could|is allowed to|expected to) fail\b"
+    r"|ignor\w{1,3} (?:\w+ )?(?:errors?|failures?)|even if [^\n]{0,40}\bfail"
+    r"|(?:continue|keep going|go on|carry on|proceed)\b[^\n]{0,40}\b(?:fail|error))"
+)
+_OPTIONAL = Regex(
+    r"(?i)#[^\n]{0,80}\b(?:best[- ]effort|optional|non-?(?:fatal|critical)|not (?:fatal|critical|required))"
+)
+_OR_TRUE = Regex(r"\s*\|\|\s*(?:true|:)(?=[\s;)]|\Z)")
+_DISCARDED = Regex(r"(?:2|&)>>?\s*(?:/dev/null|&-)")
 
 
 def word_of(job: Job, loss: Loss) -> Span:
@@ -285,3 +297,29 @@ def place_for_options(job: Job) -> int | None:
             break
         above = line.start
     return at
+
+
+def exit_with_kept(job: Job, command: Invocation) -> str:
+    """The `exit` to write at the end for a status kept in `rc`.
+
+    Where that is not set, `exit` keeps the last status; `set -u`, which a sourced file may set, would refuse it.
+    """
+    plain = command.state.option("nounset") is False and not unclear_sources(job)
+    return "exit $rc" if plain else "exit ${rc:-0}"
+
+
+def is_meant(job: Job, loss: Loss) -> bool:
+    """Whether a status is ignored on purpose: its messages are thrown away, too, or a comment beside it says so."""
+    source = job.source.own
+    if loss.how == "pipeline":  # `pipefail` would change nothing
+        return _OR_TRUE.match(source.text, loss.by.end) is not None
+    if loss.how != "ignored":
+        return False
+    if loss.by.end > len(source.text):
+        return False
+    line = source.line_of(loss.by.start)
+    above = source.line_of(max(line.start - 1, 0))
+    comment = source.slice(above) if source.slice(above).lstrip().startswith("#") else ""
+    return _DISCARDED.search(source.text[line.start : loss.by.start]) is not None or any(
+        each.search(f"{comment}\n{source.slice(line)}") for each in (MAY_FAIL, _OPTIONAL)
+    )

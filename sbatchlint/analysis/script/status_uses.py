@@ -322,11 +322,3 @@ def is_status(node: Assignment) -> bool:
         return False
     part = node.value.parts[0]
     return isinstance(part, Parameter) and part.name in STATUS
-
-
-def exit_with_kept(command: Invocation) -> str:
-    """The `exit` to write at the end for a status kept in `rc`.
-
-    Where that is not set, `exit` keeps the last status; `set -u` would refuse it.
-    """
-    return "exit $rc" if command.state.option("nounset") is False else "exit ${rc:-0}"
