@@ -587,6 +587,10 @@ def test_a_value_is_redacted_past_the_signs_of_a_shell(text: str, sign: str) -> 
     assert "Ef" not in redacted(text.replace("~", f"ab12{sign}cd34Ef"))
 
 
+def test_a_part_of_a_value_that_looks_like_a_tag_is_redacted() -> None:
+    assert "x9" not in redacted("cat > ldap.conf <<E\nbindpw CgdU<sNp>x9\nE\n")
+
+
 def test_signs_of_a_shell_end_a_value_where_something_else_follows() -> None:
     texts = (
         'curl "https://h/f?token=~&a=1"', 'curl -d "password=~&user=adalove"', 'bash -c "PASSWORD=~&& ls12"',

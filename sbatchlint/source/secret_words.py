@@ -27,7 +27,7 @@ _DOUBLED = Regex(r"(?:'(?:\"'\"|\\')?'[^'\n]{1,400})+(?=')")
 # What goes on after a sign that ends a word of a shell, but none in quotes or in a heredoc: no tag, no end of one, no
 # field of a form, and nothing that a command within quotes does.
 _MORE_AFTER_SIGN = Regex(
-    r"(?:<(?![/!<&]|\w{1,20}[/>])|>(?![<>/$&|])|&(?![&>]|[\w.-]{1,80}=)|;(?![;&|]|[\w.-]{1,80}=))[^\s'\"$`\\<>]"
+    r"(?:<(?![/!<&]|\w{1,20}(?:/|>(?!\w)))|>(?![<>/$&|])|&(?![&>]|[\w.-]{1,80}=)|;(?![;&|]|[\w.-]{1,80}=))[^\s'\"$`\\<>]"
     r"(?:[^\s'\"<`\\]|<(?![/!])){0,400}"
 )
 _OPENING = Regex(r"(?:^|(?<=[\s=(,\[{:+]))[$frbuFRBU]?(?P<quote>['\"])(?=\S)")
