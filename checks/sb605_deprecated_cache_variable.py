@@ -17,6 +17,7 @@ https://huggingface.co/docs/huggingface_hub/package_reference/environment_variab
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 
@@ -39,6 +40,10 @@ CARD = Card(
 
 def check(job: Job) -> Iterator[Finding]:
     names = {each.name for each in job.assignments}
+    own: dict[tuple[str, str], list[int]] = {}  # where the script sets a new name, by its value
+    new_names = set(RENAMED.values())
+    for span, name in sorted({(each.span, each.name) for each in job.assignments if each.name in new_names}):
+        own.setdefault((name, _value(job, span)), []).append(span.start)
     for assignment in job.assignments:
         old, new = assignment.name, RENAMED.get(assignment.name)
         if new is None or not assignment.exported or not any(a.fields for a in assignment.alternatives):
@@ -50,9 +55,18 @@ def check(job: Job) -> Iterator[Finding]:
             if "HF_HOME" in names:
                 advice = f"to keep this folder and not `$HF_HOME/hub`, write `{new}`"
             message = f"`{old}` is ignored by Transformers 5 and later; {advice}"
+        same = own.get((new, _value(job, assignment.span)), [])
+        if same:
+            at = same[min(bisect_left(same, assignment.span.start), len(same) - 1)]
+            message = f"{message.partition('; ')[0]}; line {job.line(at)} already sets `{new}`, so this line can go"
         # another variable of the script may already have the new name, or would get it too
         taken = new in names or any(RENAMED.get(name) == new for name in names - {old})
         yield Finding(assignment.name_span, message, fix=None if taken else partial(_renamed, job, old, new))
+
+
+def _value(job: Job, span: Span) -> str:
+    """The value of an assignment as written."""
+    return job.source.slice(span).partition("=")[2].strip("\"'")
 
 
 @once

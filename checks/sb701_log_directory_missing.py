@@ -72,6 +72,7 @@ CARD = Card(
 # Patterns with a different value in each job: a folder named by one cannot exist before the job.
 _LETTERS_OF_JOB = frozenset("jJAS")
 # A word that a program replaces before it submits the script: JOB_OUT.
+_LONG = 44  # a folder that a message has no room for
 _SLOT = Regex(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 # Values that no earlier run had: of `date` only those that name a day of a year.
 _RANDOM = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM", "EPOCHSECONDS", "EPOCHREALTIME"})
@@ -160,7 +161,9 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
             return None
         row = job.line(maker.span.start)
         message = f"line {row} creates this folder too late: without it, {slurm} fails the job at once"
-        message = f"{message}; run that `mkdir` before sbatch"
+        # its words may hold variables of the script, or follow a `cd`
+        plain = "%" not in folder and len(folder) < _LONG
+        message = f"{message}; run {f'`mkdir -p {folder}`' if plain else 'that `mkdir`'} before sbatch"
         return Finding(span, message, related=[(maker.span, "runs after the log is opened")], versions=old)
     if _SLOT.fullmatch(folder.partition("/")[0]):
         return None  # a program that writes the script fills it in

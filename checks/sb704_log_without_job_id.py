@@ -93,11 +93,13 @@ def _logs_of_job(job: Job, array: bool = False) -> Iterator[Finding]:
     names, new = dict.fromkeys(f"`{each.text}`" for each in found), dict.fromkeys(f"`{each}`" for each in instead)
     logs = "the previous logs" if len(names) > 1 else "the previous log"
     short = dict.fromkeys(f"`{shortened(each)}`" for each in instead)
+    line = job.line(found[-1].span.start)
+    both = f" here and on line {line}" if len(found) > len(new) and line != job.line(first.span.start) else ""
     messages = [
-        f"{runs} overwrites {' and '.join(names)}; write {' and '.join(new)}",
-        f"{runs} overwrites {logs}; write {' and '.join(new)}",
-        f"{runs} overwrites {logs}; write {' and '.join(short)}",
-        f"{runs} overwrites {logs}; put `{'%A' if array else '%j'}` into the name{'s' * (len(names) > 1)}",
+        f"{runs} overwrites {' and '.join(names)}; write {' and '.join(new)}{both}",
+        f"{runs} overwrites {logs}; write {' and '.join(new)}{both}",
+        f"{runs} overwrites {logs}; write {' and '.join(short)}{both}",
+        f"{runs} overwrites {logs}; put `{'%A' if array else '%j'}` into the name{'s' * (len(names) > 1)}{both}",
     ]
     yield Finding(
         first.value_place,

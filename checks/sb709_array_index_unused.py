@@ -121,7 +121,7 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"{all_of(array.tasks, 'array task')} run the same command; {_advice(job, work)}"
     else:
         message = f"{happens}: nothing uses {INDEX}; use it, or remove --array"
-    related.append((work.name_span, "every task runs this"))
+    related.append((work.place, "every task runs this"))
     yield Finding(setting.value_place, message, severity, related)
 
 

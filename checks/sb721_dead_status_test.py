@@ -71,6 +71,8 @@ def _before_exit(job: Job, read: DeadRead) -> Invocation | None:
             continue  # it runs beside the work: `| tee log`
         if command.name == "exit":
             written = job.source.slice(command.span)
+            if read.never is not None and read.never.contains(command.span):
+                return None  # that never runs, so nothing before it is for a failure
             return first if written.strip("\"'").endswith((f"${read.name}", f"${{{read.name}}}")) else None
         if first is None and command.name and not has_trait(command.name, "tells", "looks", "answers"):
             first = command

@@ -145,13 +145,27 @@ def _own_reads(job: Job) -> frozenset[Span]:
     """The places where the script reads its own path, in its own shell and unconditionally."""
     found: set[Span] = set()
     end = len(job.source.own.text)
+    replaced = _replaced(job)
     for read in job.trace.reads:
         context = read.context
         if read.name not in _NAMES or context.parent is not None or context.phase is not Phase.BATCH:
             continue
         if not context.guards and (not context.conditional or context.loops) and read.span.end <= end:
             found.add(read.span)
-    return frozenset(found)
+    return frozenset(each for each in found if not any(other.contains(each) for other in replaced))
+
+
+def _replaced(job: Job) -> list[Span]:
+    """The assignments to a variable that gets the path which scontrol shows (`Command=`) after them."""
+    if "Command" not in job.source.own.text:
+        return []
+    last: dict[str, int] = {}
+    for each in job.assignments:
+        fields = [field for alternative in each.alternatives for field in alternative.fields or ()]
+        names = (inner.name for field in fields for found in expansions(field) for inner in found.all())
+        if any(name[:2] == "$(" and "scontrol" in name for name in names):
+            last[each.name] = each.order
+    return [each.span for each in job.assignments if each.order < last.get(each.name, 0)]
 
 
 def _located(job: Job, field: Pieces, reads: frozenset[Span]) -> list[Span]:

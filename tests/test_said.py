@@ -38,6 +38,13 @@ SAID = [
     ("SB710", _TESTED.replace("{}", "((++failed))"), _COUNTED),
     ("SB711", _AWAITED.replace("{}", "echo $i; ((failed++))"), _COUNTED),
     ("SB711", _AWAITED.replace("{}", "echo $i"), "set `rc=1` where `wait` fails, and end with `exit ${rc:-0}`"),
+    ("SB605", "#SBATCH -n 1\nexport TRANSFORMERS_CACHE=/a/b\nexport HF_HUB_CACHE=/a/b\npython a.py\n",
+     "5 and later; line 4 already sets `HF_HUB_CACHE`, so this line can go"),
+    ("SB704", "#SBATCH -e a.err\n#SBATCH -o a.err\npython a.py\n", "write `a-%j.err` here and on line 2"),
+    ("SB701", "#SBATCH -o logs/%j.out\nROOT=$SLURM_SUBMIT_DIR\nmkdir -p $ROOT/logs\n./a.out\n",
+     "run `mkdir -p logs` before sbatch"),
+    ("SB721", "#SBATCH -n 1\nset -e\n./a\nrc=$?\nif [[ $rc -eq 0 ]]; then\n cp a b\nelse\n echo no\n exit $rc\nfi\n",
+     "`set -e` ends the script, and line 9 never runs"),
     ("SB711", "#SBATCH -n 1\npython a.py 1 &\np=$!\npython a.py 2\nwait $p\ndate\n", "write `wait $p || rc=1` and end"),
     ("SB710", "#SBATCH -n 1\nvcf-concat a | bgzip -c > b\nRscript c.R\ntabix -p vcf b\n",
      "line 5 still reads a part of `b`"),
@@ -254,6 +261,13 @@ SILENT = [
 def test_a_message_that_does_not_fit_is_not_said(code: str, script: str) -> None:
     done = lint(f"#!/bin/bash\n{script}", path="job.sh", isolated=True, min_severity="info")
     assert code not in {each.code for each in done.findings}
+
+
+def test_the_command_of_an_array_is_where_it_runs_not_where_its_name_is_set() -> None:
+    script = "#!/bin/bash\n#SBATCH --array=0-3\nPYTHON=/opt/a/bin/python\nsrun $PYTHON a.py\n"
+    done = lint(script, path="job.sh", isolated=True, min_severity="info")
+    (said,) = (each for each in done.findings if each.code == "SB709")
+    assert [each.start.row for each in said.related] == [4]
 
 
 def test_what_is_no_command_is_not_quoted_like_one() -> None:

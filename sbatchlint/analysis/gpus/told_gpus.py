@@ -1,6 +1,7 @@
 """How many GPUs a command is told to use, by its options or by CUDA_VISIBLE_DEVICES before it."""
 
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from sbatchlint.bash.trace import Invocation
@@ -49,6 +50,7 @@ _OF_OTHERS = Regex(r".*(?:trial|worker|actor|replica|min_|max_).*")
 def told_gpus(command: Invocation) -> ToldGpus | None:
     """What a command is told of the GPUs that it is to use; None where nothing, or not everything, is known of it."""
     found: list[ToldGpus] = []
+    places = {id(field): at for at, field in enumerate(command.argv)}
     for name, field in command.variables:
         if name in DEVICE_VARIABLES:
             ids = _indexes(text_of(field) or "")
@@ -60,17 +62,27 @@ def told_gpus(command: Invocation) -> ToldGpus | None:
         equals = "=" in (text_of(word) or "=")
         if not dashed and not equals and not (option.isupper() and is_number(text_of(value or ()) or "")):
             continue  # a word; pairs such as `NUM_GPUS 8` are settings of YACS
-        told = None if value is None else _of_value(_kind(option), text_of(value) or "")
+        text = text_of(value or ()) or ""
+        further = _further(command, places[id(word)] + 2) if not equals and is_number(text) else []
+        if further and _kind(option) != "index":
+            return None  # a list, or a number and words of something else
+        told = None if value is None else _of_value(_kind(option), ",".join([text, *further]))
         if told is None:
             if _kind(option) == "device":
                 continue  # `--device cuda`, `--gpu`: it does not say how many
             return None
-        written = f"{option}{'=' if equals else ' '}{text_of(value or ())}"
+        written = " ".join([f"{option}{'=' if equals else ' '}{text}", *further])
         found.append(ToldGpus(*told, span_of(word if equals else (*word, *(value or ()))), written))
     if not found or (command.name or "").startswith(_DIGITS):
         return None
     # the narrowest counts: `CUDA_VISIBLE_DEVICES=0 python train.py --gpus 1`
     return min(found, key=lambda each: each.most)
+
+
+def _further(command: Invocation, at: int) -> list[str]:
+    """The numbers that go on from a word: the `1` of `--device-ids 0 1`, the first eight at most."""
+    words = [text_of(field) or "" for field in command.argv[at : at + 8]]
+    return [*takewhile(is_number, words)]
 
 
 @lru_cache(maxsize=4096)  # programs have the same options again and again
