@@ -11,9 +11,8 @@ nothing else in the script could be what the GPUs are for. For apptainer only wh
 the requested type, the image, a module, nvidia-smi): sites with AMD GPUs provide the libraries through modules.
 
 An error for docker, whose daemon adds the GPUs itself only where the site made the nvidia runtime its default;
-otherwise a warning. Advice for apptainer, as the site's configuration may add the option (`always use nv`), unless the
-script has `--nv` elsewhere or the settings name the vendor of the GPUs. `apptainer exec IMAGE srun …` is reported too:
-the image is unlikely to contain srun, which was meant to start the container.
+otherwise a warning. `apptainer exec IMAGE srun …` is reported too: the image is unlikely to contain srun, which was
+meant to start the container.
 
 As advice: where a profile or a prolog sets ROCR_VISIBLE_DEVICES to the node's numbers, it has to be unset before the
 srun of a pyxis container, in which the GPUs count from 0. The value that Slurm sets for a step is right there, with
@@ -57,7 +56,6 @@ from sbatchlint.job.launchers import python_of
 from sbatchlint.job.once import once
 from sbatchlint.job.request import GPU_OPTIONS, gpu_count
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Containers
 
 CARD = Card(
@@ -148,22 +146,15 @@ def _without_gpus(job: Job, ways: list[ContainerStart]) -> Finding | None:
     write = f"`{start.engine} {start.verb} {option}`"
     if access[0].option is not None:
         write = f"`{option}` in place of the option that gives none"
-    severity = "error" if use.words and start.by_daemon else "warning"
-    unless = ""
-    if start.container.kind == "apptainer" and "--nv" not in job.source.text and job.site.gpu_vendor is None:
-        severity, unless = "info", " unless the site adds `--nv`"  # `always use nv` in its configuration
-    elif not use.words:
+    if not use.words:
         write += ", or request no GPU"
     # a program that nothing is known of may be for CPUs
     known = bool(use.words) or any(python_of(each) is not None for each in start.program)
     safe = known and start.container.kind == "apptainer"
-    message = f"the container sees no GPU{unless}, {reason}; write {write}"
-    if len(message) > MOST:
-        message = f"the container sees no GPU{unless}; write {write}"
     return Finding(
         start.place,
-        message,
-        severity,
+        f"the container sees no GPU, {reason}; write {write}",
+        "error" if use.words and start.by_daemon else "warning",
         related=[(use.span, use.words or "no other command uses the job's GPUs")],
         fix=None if added is None else Fix(f"add {option}", [added], safe=safe),
     )
@@ -352,7 +343,7 @@ CASES = [
         srun «apptainer exec» -B /data train.sif python train.py
         """,
         fixed={"-B": "--nv -B"},
-        severity="info",
+        severity="warning",
     ),
     Bad(
         """\
