@@ -281,6 +281,11 @@ def test_a_branch_that_never_runs_is_no_step() -> None:
         ("f() { if [ -n $X ]; then return; else return 1; fi; exit; }; f; srun a", "a"),
         ("f() { while true; do [ -n $X ] && return; break; done; }; f; srun a", "a"),
         ("case $X in b) exit ;& c) ;; *) ;; esac; srun a", "a?"),
+        # arithmetic that fails whatever X is
+        ("v=$((11 >> ((X 1) & 7))); srun a", "a?"),
+        ("v=$((X / 0)); srun a", "a?"),
+        ("while read -r j; do v=$((11 >> (($j >> 1) & 7))); done <<< 'a b'; srun a", "a?"),
+        ("v=$((X / 1)); srun a", "a"),
         ("case $X in b) exit ;;& c) ;; *) ;; esac; srun a", "a?"),
     ],
 )

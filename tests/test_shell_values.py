@@ -65,6 +65,24 @@ PROGRAMS: dict[str, str] = {
     ),
     'show "`echo "\'{a,b}\'"`" "`echo "{a}"`" {a,b}"`echo "c"`" "`echo "{"`,`echo "}"`"': "'{a,b}'|{a}|ac|bc|{,}",
     'x=1; show "${x}_`echo "$(echo "{a,b}"),..$x"`" "`echo "${x}"`,`echo "$x}"`"': "1_{a,b},..1|1,1}",
+    "show {A..c} .; show {Z..a..2} {c..A..2}": "?|.|?|c|a|_|]|[|Y|W|U|S|Q|O|M|K|I|G|E|C|A",
+    'declare s={x..x}; show "$s"; export s=a{1..1}; show "$s"; export s={a}; show "$s"; s={x..x}; show "$s"': (
+        "?|?|{a}|{x..x}"
+    ),
+    # `export` after `X=1 f` gives the attributes of a local variable to the one that is hidden
+    'f() { local -u u=abc; export u=p; }; u=q f; typeset u=abc; show "$u"; f; typeset u=abc; show "$u"': "?|?",
+    'f() { local -i u=5; declare -x u=7; }; u=3 f; typeset u=1+1; show "$u"': "?",
+    'f() { local -u u=abc; g; }; g() { export u=p; }; u=q f; typeset u=abc; show "$u"': "?",
+    'f() { local -u u=abc; export u=p; }; f; typeset u=abcabc; show "$u"': "abcabc",
+    # traps of a substitution that run on their own
+    's=$(trap "echo t" EXIT; echo b); show "$s" $?; s=$( (trap "exit 4" 0) ); show "$s" $?': "?|?|?|?",
+    's=$(trap "echo t" DEBUG; echo b); show "$s"; s=$(f() { trap "echo t" RETURN; }; f; echo b); show "$s"': "?|?",
+    'trap "echo t" EXIT; s=$(echo b); show "$s"; s=$(trap "" EXIT; trap "echo t" USR1; echo b); show "$s"': "b|b",
+    # arithmetic that fails whatever is not known: what follows in the line does not run
+    'set -- a b; t=%s; for n in 1 2; do v=$((j |= (1 && t))); shift; done\nshow "$1"': "?",
+    't=%s; ((j |= (1 && t))); show $?; v=3; ((v /= 0)); show $?; ((0 && (1 2))); show $?; ((1 / 0 * v)); show $?': (
+        "1|1|1|1"
+    ),
     "show {a,b}{1..2} x{,y}z {01..03} {a..e..2} {a} '{a,b}' \\{a,b} {a,{b,c}}": (
         "a1|a2|b1|b2|xz|xyz|01|02|03|a|c|e|{a}|{a,b}|{a,b}|a|b|c"
     ),

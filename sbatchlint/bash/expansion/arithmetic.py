@@ -35,8 +35,8 @@ class NotUnderstood(Exception):
     """The expression is not arithmetic, or the shell would stop at it."""
 
 
-class WrongSyntax(NotUnderstood):
-    """The expression is wrong whatever the values of its variables are."""
+class AlwaysWrong(NotUnderstood):
+    """The expression is wrong whatever the values of the variables are that are not known."""
 
 
 class BadSubscript(NotUnderstood):
@@ -181,12 +181,16 @@ class _Evaluator:
         self.depth = depth
         self.mode = mode
 
+    def wrong(self, text: str) -> NotUnderstood:
+        """The error where bash would stop, if it comes there."""
+        return AlwaysWrong(text) if self.mode == ON else NotUnderstood(text)
+
     def peek(self) -> str:
         return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
 
     def take(self, expected: str = "") -> tuple[str, str]:
         if self.at >= len(self.tokens) or expected and self.tokens[self.at][1] != expected:
-            raise NotUnderstood(expected)
+            raise self.wrong(expected)
         self.at += 1
         return self.tokens[self.at - 1][:2]
 
@@ -255,7 +259,11 @@ class _Evaluator:
     def combine(self, operator: str, left: int | None, right: int | None) -> int | None:
         if right is None and operator in ("/", "%", "**"):
             self.names.may_fail()
-        return 0 if self.mode == OFF else combine(operator, left, right)
+        if self.mode == OFF:
+            return 0
+        if right is not None and (right == 0 and operator in ("/", "%") or right < 0 and operator == "**"):
+            raise self.wrong(operator)
+        return combine(operator, left, right)
 
     def target(self) -> Target:
         """Reads a name and its subscript, None if there is none."""
@@ -318,7 +326,7 @@ class _Evaluator:
         if kind == "number":
             number = parse_number(text)
             if number is None:
-                raise NotUnderstood(text)
+                raise self.wrong(text)
             return number
         if kind == "name":
             self.at = begin
@@ -344,7 +352,7 @@ class _Evaluator:
             if value is None:
                 return None
             return _wrapped({"-": -value, "+": value, "!": int(not value), "~": ~value}[text])
-        raise NotUnderstood(text)
+        raise self.wrong(text)
 
 
 def status_of(value: int | None, wrong: bool | None) -> int | None:
@@ -373,5 +381,5 @@ def evaluate(string: str, names: ArithmeticVariables, depth: int = 0, mode: int 
     evaluator = _Evaluator(string, names, depth, mode)
     value = evaluator.comma()
     if evaluator.at < len(evaluator.tokens):
-        raise WrongSyntax(string) if mode == ON else NotUnderstood(string)
+        raise evaluator.wrong(string)
     return value

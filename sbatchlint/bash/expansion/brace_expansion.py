@@ -24,7 +24,7 @@ SEQUENCE = Regex(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([A-Za-z])\.\.([A-Za-z])(?
 
 
 def sequence(string: str) -> list[str] | None:
-    """The items of `1..5`, `a..e` or `01..10..2`; None for anything else, empty for a sequence that is too long."""
+    """The items of `1..5`, `a..e` or `01..10..2`; None for anything else, empty for what is too long or not known."""
     match = SEQUENCE.fullmatch(string)
     if match is None:
         return None
@@ -37,7 +37,9 @@ def sequence(string: str) -> list[str] | None:
         return []
     numbers = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
     if match[4]:
-        return [chr(each) for each in numbers]
+        items = [chr(each) for each in numbers]
+        # bash then reads these two as a quote and as the begin of a substitution: `{A..c}`
+        return [] if "\\" in items or "`" in items else items
     width = 0
     if any(re.match(r"-?0\d", end) for end in (match[1], match[2])):
         width = max(len(match[1]), len(match[2]))

@@ -200,10 +200,10 @@ class ScriptExpander(Expander):
             if _SETTING.search(expression):
                 widen_all(self, names.span, scope)
             if not CHANGING.search(expression):
-                return None, None if names.unknown and not isinstance(error, arithmetic.WrongSyntax) else True
+                return None, None if names.unknown and not isinstance(error, arithmetic.AlwaysWrong) else True
             # bash may have made some of its assignments before it noticed
             for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", expression)):
                 if name != "sbatchlint_unknown":
                     widen_one(scope.state.target(name), names.span, scope)
             scope.state.doubtful = True
-            return None, None
+            return None, True if isinstance(error, arithmetic.AlwaysWrong) else None

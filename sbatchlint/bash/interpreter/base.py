@@ -120,6 +120,7 @@ class Interpreter(Substituter):
         # loops of the current nest that were stopped after so many: all iterations (True), or the first (False)
         self.stopped: dict[tuple[Span, bool], int] = {}
         self.substituted: int | None = 0  # the status of the last substitution
+        self.prints_later = False  # whether a trap in this subshell may print, and change the status at its end
         self.handlers: dict[str, set[str | None]] = {}  # the signals on which a trap runs a command, by its name
         self.captured = ONLY_OUTPUT  # the descriptors that lead to what the innermost substitution captures
         self.copied: frozenset[str] = frozenset()  # those that standard output was made a copy of
@@ -204,7 +205,7 @@ class Interpreter(Substituter):
             known = state.variables.get(name) or before.variables.get(name) or left[0].variables[name]
             unknown = Alternative((scope.unknown(name, known.span, is_open=known.array),))
             state.variables[name] = known._replace(alternatives=(Alternative(None), unknown))
-        state.join_shell([state, before])
+        state.join_shell([state, before, left[0]])
         state.restored, state.mixed, state.outer = before.restored, before.mixed, before.outer
         state.escaped = before.escaped or is_alone
         state.doubtful, state.status = True, None
@@ -356,14 +357,20 @@ class Interpreter(Substituter):
         outer = self.return_states, self.exit_states, self.loops
         abandoned, self.abandoned = self.abandoned, []
         self.return_states, self.exit_states, self.loops = [[]] if self.return_states else [], [], []
+        prints_later, self.prints_later = self.prints_later, False
         try:
             end = walk()
             ends = [end, *self.exit_states, *self.abandoned]
             for states in self.return_states:
                 ends += states
+            for state in ends if self.prints_later else ():
+                if state is not None:
+                    state.status = None
+                    if STDOUT in state.variables:
+                        state.variables[STDOUT] = UNKNOWN_OUTPUT
         finally:
             self.return_states, self.exit_states, self.loops = outer
-            self.abandoned = abandoned
+            self.abandoned, self.prints_later = abandoned, prints_later
         return self.merge(ends, scope.context.phase)
 
     def after_subshell(self, end: State | None, scope: Scope) -> State:

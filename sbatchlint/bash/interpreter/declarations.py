@@ -27,6 +27,7 @@ from sbatchlint.bash.variables import (
     PARTLY_EXPORTED,
     PARTLY_READONLY,
     STAYING,
+    VOLATILE,
     Alternative,
     Variable,
 )
@@ -87,7 +88,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
     for word in node.words[1:]:
         if isinstance(word, Assignment):
             values = right_side(expander, word, scope, declared.local, declared.flags)
-            if _has_braces(word, scope):  # it is several words, which assign one after the other
+            if _has_braces(word, scope):  # it may be several words, which assign one after the other
                 values = [Alternative((scope.unknown(word.name, scope.span(word)),))]
             expanded.append((word, values, []))
         elif seen < len(options):
@@ -117,7 +118,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
 
 
 def _has_braces(word: Assignment, scope: Scope) -> bool:
-    """Whether brace expansion makes several words of an argument."""
+    """Whether brace expansion changes an argument, or makes several words of it."""
     value = word.value
     if not isinstance(value, Word) or scope.state.options.get("braceexpand") is False:
         return False
@@ -126,7 +127,7 @@ def _has_braces(word: Assignment, scope: Scope) -> bool:
     if not has_braces(value.parts):
         return False
     words = expand_braces(value.parts, scope)
-    return words is None or len(words) > 1
+    return words is None or len(words) > 1 or any(isinstance(part, Piece) for part in words[0])
 
 
 def declare_words(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
@@ -239,8 +240,12 @@ def _is_hidden(name: str, state: State) -> bool:
 
 
 def _note_outer(declared: Declared, name: str, state: State) -> None:
-    """Notes that `export` or `readonly` changes a caller's variable: of `X=1 f`, the change stays after `f`."""
-    if name in state.outer and not declared.local and name not in (state.restored or ()):
+    """Notes that `export` or `readonly` changes a caller's variable: of `X=1 f`, the change stays after `f`.
+
+    There it also gives the attributes of a local variable to the one that both hide.
+    """
+    reaches = declared.exported or declared.unexported or "r" in declared.flags
+    if name in state.outer and (reaches or not declared.local and name not in (state.restored or ())):
         state.revealed |= {name}
 
 
@@ -343,7 +348,8 @@ def revealed(name: str, old: Variable | None, scope: Scope) -> Variable:
     is_array = old is not None and old.array
     span = Span(0, 0) if old is None else old.span
     unknown = scope.unknown(name, span, is_open=is_array)
-    return Variable((Alternative(None), Alternative((unknown,))), is_array, old is not None and old.exported, span)
+    values = (Alternative(None), Alternative((unknown,)))
+    return Variable(values, is_array, old is not None and old.exported, span, PARTLY_READONLY + VOLATILE)
 
 
 def _is_variable(state: State, name: str) -> bool:

@@ -24,6 +24,8 @@ from sbatchlint.source.text import Span
 ENDS = "a trap on ERR"
 # The option of a state in which there may be a trap.
 TRAPPED = "a trap"
+# The signals whose commands run without any that is sent; None: one that is not known.
+_RUNNING = frozenset({"CHLD", "DEBUG", "ERR", "EXIT", "RETURN", None})
 LEAVING = Regex(r"\b(?:break|continue|return)\b")
 # What may assign variables: `NAME=`, commands whose words may be names, arithmetic, and `${NAME:=…}`.
 _WRITES = Regex(
@@ -48,6 +50,8 @@ def trap(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
     if len(words) < 2 or scope.context.phase is Phase.SUBMIT:
         return state
     text, signals = Text(words[0]), _signals(words[1:])
+    if text.string not in ("-", "") and signals & _RUNNING:
+        interpreter.prints_later = True
     if text.field and any(piece.text for piece in text.field) and text.string not in ("-", ""):
         context = scope.context.replace(parent=invocation, handler=True, conditional=True)
         inner = Scope(state.copy(), text, context)
