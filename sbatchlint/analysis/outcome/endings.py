@@ -42,7 +42,9 @@ _NEEDS_FILES = frozenset(
         *("sort", "stat", "tail", "tar", "test", "unzip", "wc", "zcat", "zip"),
     )
 )
-_CLEANING = Regex(r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e|^(?:kill|stop)[-_]")
+_CLEANING = Regex(
+    r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e|^(?:kill|stop)[-_]|^(?:rm(?:dir)?|remove)[-_](?:scratch|te?mp)"
+)
 _ENDING_CONTAINERS = frozenset({"kill", "rm", "stop"})  # `docker stop NAME`
 _TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
 _RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
