@@ -500,7 +500,11 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
             if by is not None and by.name is not None:
                 tests = by.name in ("[", "[[", "test")
                 begin = "the test on " if tests else f"`{shortened(by.name)}` on " if by.name not in LEAVING else ""
-            return [f"{each}line {job.line(end.start)} sets the exit status" for each in dict.fromkeys((begin, ""))]
+            row = job.line(end.start)
+            if row == job.line(loss.command.span.start) and begin and end.start >= loss.command.span.end:
+                setter = begin.removesuffix(" on ").removeprefix("the ")
+                return [f"the {setter} after it sets the exit status", f"only the {setter} after it counts"]
+            return [f"{each}line {row} sets the exit status" for each in dict.fromkeys((begin, ""))]
         return [f"line {job.line(max(end.start, loss.by.start))} sets the exit status"]
     line = job.line(last.span.start)
     if last.context.background is not None and last.context.parent is None:

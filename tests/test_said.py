@@ -24,6 +24,9 @@ _COUNTED = "is counted in `failed`, but the job still ends COMPLETED; end the sc
 SAID = [
     ("SB710", "#SBATCH -n 1\n./a x\nnohup ./b &\n",
      "ends COMPLETED: line 4 starts a background command, whose status is 0;"),
+    ("SB710", '#SBATCH -n 1\nsrun ./a\ndate\nif [ -z "$1" ]; then\n    echo no\n    exit 1\nfi\n',
+     ": the `if` on line 5 sets"),
+    ("SB710", "#SBATCH -n 1\nfor f in a b; do ./a x $f; echo $f; done\n", ": only the `echo` after it counts;"),
     ("SB710", "#SBATCH -n 1\nsrun ./a\nexit 0\n", "because of `exit 0` on line 4; remove that line"),
     ("SB710", "#SBATCH -n 1\nsrun ./a\nsleep 1\nexit 0\n", "and on line 5 write `exit $status`"),
     ("SB710", "#SBATCH -n 1\nsrun ./a\nkill_monitor\ndate\n", "`|| rc=1`"),

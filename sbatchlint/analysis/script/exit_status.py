@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from sbatchlint.analysis.script.leaving import Leaving, is_failure
 from sbatchlint.analysis.script.pipeline_runs import work_before_tee
 from sbatchlint.analysis.script.status_records import (
     GOOD,
@@ -23,9 +24,10 @@ from sbatchlint.analysis.script.status_records import (
     Loss,
     Process,
     Status,
+    after_sure,
     joined,
 )
-from sbatchlint.analysis.script.status_uses import StatusUses, end_of_script, is_status
+from sbatchlint.analysis.script.status_uses import SURE, StatusUses, end_of_script, is_status
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.interpreter.builtins import DECLARATIONS
 from sbatchlint.bash.syntax.tree import (
@@ -59,7 +61,6 @@ from sbatchlint.source.numbers import has_between
 from sbatchlint.source.text import Span
 
 _MOST_STATEMENTS, _MOST_CALLS = 20_000, 6
-_SURE = frozenset({":", "echo", "printf", "true"})  # they always succeed
 
 
 @once
@@ -97,7 +98,9 @@ class _Walk:
         # The position of the walk.
         self.text: Text = job.text
         self.uses = StatusUses(job.program, job.text.string)
-        self.process = Process()
+        self.process = self.own = Process()
+        self.leaving = Leaving()
+        self.returns_at_end = False  # whether what the function returns is the status of the script
         self.inner: list[Invocation] = []  # commands that decide the statuses of programs which this one starts
         self.returned: list[Invocation] | None = None  # commands whose status the function returns
         self.calls: tuple[str, ...] = ()
@@ -270,14 +273,6 @@ class _Walk:
         tested = tests and not isinstance(node, (Case, For)) and self.uses.reads(node)
         self.lose(status.carried, "tested" if tested else "replaced", self.span(node))
 
-    def after_sure(self, node: Statement, status: Status) -> Status:
-        """The status after a command that cannot fail."""
-        carried = status.carried
-        if not carried and not status.piped:
-            return status
-        by = self.span(node) if carried else status.by
-        return Status((), (), status.started, carried or status.hidden, by, status.fatal)
-
     def ended(self, commands: Iterable[Invocation]) -> Status:
         """The status after a statement that fails if one of these commands does; errexit may end the shell there."""
         if self.errexit and not self.tested:
@@ -297,10 +292,18 @@ class _Walk:
         if self.statements > _MOST_STATEMENTS:
             raise _TooLong
         current: Status | None = status
-        for statement in body:
+        leaving, at_end, first = self.leaving, self.leaving.at_end, len(self.met)
+        for number, statement in enumerate(body, 1):
+            leaving.at_end = at_end and number == len(body)
+            count = leaving.count
             current = self.statement(statement, current or GOOD)
             if current is None:
+                leaving.fails = leaving.fails and isinstance(statement, (Simple, Group))  # not by one branch of several
+                self.see(self.met[first:] if leaving.fails else ())  # whatever happened on the way here, the job fails
                 break
+            if leaving.count > count:
+                first = len(self.met)  # what ran before may have ended otherwise
+        leaving.at_end = at_end
         return current
 
     def statement(self, node: Statement, status: Status) -> Status | None:
@@ -327,6 +330,7 @@ class _Walk:
             self.on_exit(node, command, status)
             return None
         if name in ("break", "continue"):
+            self.leaving.met()
             self.see(status.carried)
             return None
         self.read(node, status)
@@ -343,12 +347,13 @@ class _Walk:
         self.programs_in(command)
         if name == "exec" and len(command.argv) > 1:
             self.weight(command)
+            self.leaving.met()
             self.process.exits.append(command)
             return None
         if self.weight(command) is not Weight.NONE:
             return self.ended((command,))
         self.risky = self.risky or not self.tested and (name is None or has_trait(name, "answers"))
-        return self.after_sure(node, status) if name in _SURE and command.text is None else GOOD
+        return after_sure(status, self.span(node)) if name in SURE and command.text is None else GOOD
 
     def on_assignments(self, node: Simple, status: Status) -> Status:
         pairs = [each for each in (*node.assignments, *node.words) if isinstance(each, Assignment)]
@@ -361,7 +366,7 @@ class _Walk:
         self.replace(node, status)
         if any("$(" in string or "`" in string for string in map(self.written, pairs)):
             return self.ended(self.captured_in(pairs)) if not node.words else GOOD
-        return self.after_sure(node, status)
+        return after_sure(status, self.span(node))
 
     def captured_in(self, pairs: Sequence[Assignment]) -> list[Invocation]:
         """The commands whose failure the last substitution of an assignment returns."""
@@ -372,6 +377,7 @@ class _Walk:
     def keep(self, node: Simple, pairs: Sequence[Assignment], status: Status) -> None:
         """Records that variables hold the status from now on."""
         names = [pair.name for pair in pairs]
+        self.leaving.met()  # an `exit` with it tells nothing of what ran before
         for name in names:
             self.kept.setdefault(name, []).extend(status.carried)
         self.read(node, status, quiet=True)  # for commands in the background
@@ -396,6 +402,9 @@ class _Walk:
             self.stored.update(dict.fromkeys(names, (node.start, status.carried)))
 
     def on_exit(self, node: Simple, command: Invocation, status: Status) -> None:
+        certain = command.name == "exit" or self.returns_at_end and not self.tested
+        fails = certain and self.process is self.own and is_failure(node, command, self.kept if self.branches else ())
+        self.leaving.met(fails)
         ends = self.process.exits if command.name == "exit" or self.returned is None else self.returned
         if len(command.argv) < 2:
             ends.extend(status.carried)
@@ -414,7 +423,8 @@ class _Walk:
 
     def on_call(self, name: str, status: Status) -> Status | None:
         returned: list[Invocation] = []
-        with self.within(calls=(*self.calls, name), loop=None, returned=returned):
+        last = self.leaving.at_end and self.loop is None and (not self.calls or self.returns_at_end)
+        with self.within(calls=(*self.calls, name), loop=None, returned=returned, returns_at_end=last):
             end = self.statement(self.uses.functions[name].body, status)
         return self.ended((*returned, *(end.carried if end is not None else ())))
 
@@ -539,7 +549,8 @@ class _Walk:
         arms: list[Arm] = []
         judging = False
         reads = self.uses.reads(node.branches[0][0][-1]) if node.branches[0][0] and status.carried else ()
-        hiding = self.hiding(node, self.uses.on_failure(reads[0])) if reads else None
+        hides = self.uses.hiding(node, self.uses.on_failure(reads[0])) if reads else None
+        hiding = None if hides is None else self.span(hides)
         before = self.so_far(status)
         current: Status | None = status
         otherwise = node.otherwise or ()
@@ -566,15 +577,6 @@ class _Walk:
             self.judge(*before)
         end = joined(ends)
         return end._replace(hidden=status.carried, by=hiding) if end and hiding else end
-
-    def hiding(self, node: If, failing: Sequence[Statement] | None) -> Span | None:
-        """What hides a status that an `if` tests: the end of the branch for a failure, if that cannot fail."""
-        if failing is None:
-            return None
-        last = failing[-1] if failing else node
-        if isinstance(last, Simple) and self.uses.name(last) not in _SURE or not isinstance(last, (Simple, If)):
-            return None
-        return self.span(last)
 
     def on_case(self, node: Case, status: Status) -> Status | None:
         if self.uses.reads(node.word):

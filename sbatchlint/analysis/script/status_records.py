@@ -136,6 +136,15 @@ class Status(NamedTuple):
 GOOD = Status()  # after a command that does no work
 
 
+def after_sure(status: Status, place: Span) -> Status:
+    """The status after a command at a place that cannot fail."""
+    carried = status.carried
+    if not carried and not status.piped:
+        return status
+    by = place if carried else status.by
+    return Status((), (), status.started, carried or status.hidden, by, status.fatal)
+
+
 def joined(ends: Sequence[Status | None]) -> Status | None:
     """The status after branches of which one runs; None where the shell goes on after none of them."""
     live = [end for end in ends if end is not None]

@@ -37,6 +37,8 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 STATUS = frozenset({"?", "PIPESTATUS"})
+SURE = frozenset({":", "echo", "printf", "true"})  # they always succeed
+_LEAVING = frozenset({"break", "continue", "exit", "return"})
 _NOTHING = frozenset({"true", ":"})
 _SUCCESS = Regex(r"-eq\s+[\"']?0\b|(?<![!<>=])==?\s*[\"']?0\b|-lt\s+1\b|\(\(\s*!")
 _FAILURE = Regex(r"-ne\s+[\"']?0\b|!=\s*[\"']?0\b|-g[te]\s|>\s*0|\(\(\s*\$?\w+\s*\)\)")
@@ -142,10 +144,22 @@ class StatusUses:
                 inner = node.body
             elif isinstance(node, If) and len(node.branches) == 1 and not node.otherwise:
                 inner = node.branches[0][1]
+                end = last_that_runs(inner)
+                if isinstance(end, Simple) and self.name(end) in _LEAVING:
+                    break  # with it nothing comes after the `if`, whose status is otherwise 0
             elif isinstance(node, Simple) and (function := self.functions.get(self.name(node) or "")):
                 inner = (function.body,)
             node = last_that_runs(inner) or node
         return node
+
+    def hiding(self, node: If, failing: Sequence[Statement] | None) -> Statement | None:
+        """What hides a status that an `if` tests: the end of the branch for a failure, if that cannot fail."""
+        if failing is None:
+            return None
+        last = failing[-1] if failing else node
+        if isinstance(last, Simple) and self.name(last) not in SURE or not isinstance(last, (Simple, If)):
+            return None
+        return last
 
     def reads(self, node: Statement | Word | Assignment) -> list[int]:
         """Where a statement or a word reads `$?` or PIPESTATUS."""
