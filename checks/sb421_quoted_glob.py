@@ -66,39 +66,9 @@ _LITERAL = frozenset({"java", "samtools", "bcftools", "bedtools", "bwa", "bowtie
 _EXPANDING = frozenset({"eval", "envsubst"})
 # Commands whose words are patterns.
 _WANT_PATTERNS = frozenset(
-    {
-        "find",
-        "grep",
-        "egrep",
-        "fgrep",
-        "rsync",
-        "tar",
-        "zip",
-        "compgen",
-        "awk",
-        "sed",
-        "aws",
-        "gsutil",
-        "rclone",
-        "ssh",
-        "Rscript",
-    }
-    | {
-        "bash",
-        "sh",
-        "scp",
-        "locate",
-        "julia",
-        "perl",
-        "sbatch",
-        "srun",
-        "matlab",
-        "ncrcat",
-        "parallel",
-        "xargs",
-        "unzip",
-        "7z",
-    }
+    {"find", "grep", "egrep", "fgrep", "rsync", "tar", "zip", "compgen", "awk", "sed", "aws", "gsutil", "rclone", "ssh"}
+    | {"Rscript", "bash", "sh", "scp", "locate", "julia", "perl", "sbatch", "srun", "matlab", "ncrcat", "parallel"}
+    | {"xargs", "unzip", "7z"}
 )
 _ONE_VARIABLE = Regex(r'"\$\{?(\w+)\}?"')
 _AS_A_PATH = Regex(r"[\w./*?${}\"+:@%=~-]+")
@@ -209,11 +179,10 @@ def _in_command(job: Job, text: Text, name: str, words: list[Word]) -> Iterator[
 
 def _in_lists(job: Job, text: Text, program: Program) -> Iterator[Finding]:
     """The findings on a pattern in quotes as the list of a loop, or as the element of an array."""
-    loops = list(nodes_of(program, For))
     assigned: dict[str, list[Assignment]] = {}
     for assignment in nodes_of(program, Assignment) if '"' in text.string else ():
         assigned.setdefault(assignment.name, []).append(assignment)
-    for loop in loops:
+    for loop in nodes_of(program, For):
         if loop.words is None or len(loop.words) != 1 or loop.selects:
             continue
         word = loop.words[0]

@@ -367,8 +367,9 @@ def _least(job: Job, command: Invocation, name: str) -> tuple[int, Span] | None:
         return None
     alternatives = variable.alternatives
     if name in dict(command.variables):  # of several values before its name, the command has none
-        span = span_of(dict(command.variables)[name])
-        alternatives = next((each.alternatives for each in _before_names(job).get(span, ())), alternatives)
+        span, assigned = span_of(dict(command.variables)[name]), _in_order(job).get(name, [])
+        at = bisect_left(assigned, span.start, key=lambda each: each.span.start)
+        alternatives = next((each.alternatives for each in assigned[at : at + 1] if each.span == span), alternatives)
     values = [each for each in alternatives if merge_guards(command.guards, each.guards) is not None]
     fields = [each.fields[0] if each.fields else () for each in values]
     if not fields or any(each.name.startswith("SLURM") for field in fields for each in expansions(field)):
@@ -382,16 +383,6 @@ def _least(job: Job, command: Invocation, name: str) -> tuple[int, Span] | None:
     in_turn = all(iterations_of(each.guards) and not branches_in(each.guards - command.guards) for each in values)
     field = (max if in_turn else min)(fields, key=lambda each: parse_integer(text_of(each) or ""))
     return parse_integer(text_of(field) or ""), span_of(field)
-
-
-@once
-def _before_names(job: Job) -> dict[Span, list[VariableAssignment]]:
-    """The assignments of thread counts, by their places."""
-    found: dict[Span, list[VariableAssignment]] = {}
-    for each in job.assignments:
-        if THREAD_VARIABLE.fullmatch(each.name):
-            found.setdefault(each.span, []).append(each)
-    return found
 
 
 def _last_of_loop(job: Job, command: Invocation, field: Pieces) -> tuple[int, Span] | None:

@@ -144,10 +144,10 @@ def check(job: Job) -> Iterator[Finding]:
 def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     """The finding on the first of the losses that matter most."""
     ranked = [(rank(job, found, each), each) for each in lost]
-    best = max(rank for rank, _ in ranked)
-    main = next(each for rank, each in ranked if rank == best)
+    best = max(level for level, _ in ranked)
+    main = next(each for level, each in ranked if level == best)
     place = _place(job, main)
-    others = {_place(job, each): each for rank, each in reversed(ranked) if rank[0] == best[0] and each is not main}
+    others = {_place(job, each): each for level, each in reversed(ranked) if level[0] == best[0] and each is not main}
     others.pop(place, None)
     others = dict(reversed(others.items()))
     source = may_set_errexit(job, main.command) if main.how in _ENDED_BY_ERREXIT else None

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from sbatchlint.cli import workers
-from sbatchlint.cli.outcome import NO_MEMORY, Outcome
+from sbatchlint.cli.outcome import Outcome
 
 
 def test_another_process_takes_the_place_of_one_that_had_many_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +26,8 @@ def test_another_process_takes_the_place_of_one_that_ran_out_of_memory() -> None
         def work(script: workers.Script) -> Outcome:
             done.append(script[0])
             is_lacking = "2.sh" in done  # from then on
-            return Outcome(script[0], [], error=f"cannot lint {script[0]}: {NO_MEMORY}" if is_lacking else "")
+            error = f"cannot lint {script[0]}: there is not enough memory" if is_lacking else ""
+            return Outcome(script[0], [], error=error, out_of_memory=is_lacking)
 
         return work
 

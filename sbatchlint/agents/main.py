@@ -23,9 +23,8 @@ INSTRUCTIONS = (
     "its text; after a job failed, `diagnose` with its log. A comment `# sbatchlint: ignore[NAME] why` above a line "
     "silences a finding."
 )
-# So many seconds a client that left is answered for at most, as any answer takes less; and between two looks.
+# So many seconds a client that left is answered for at most, as any answer takes less.
 _LONGEST_ANSWER = 60
-_PAUSE = 0.01
 _log = logging.getLogger(__name__)
 
 
@@ -90,6 +89,7 @@ async def _serve(server: Server, reading: TextIO, writing: TextIO) -> None:
         to_server, of_client = anyio.create_memory_object_stream[SessionMessage | Exception]()
         to_client, of_server = anyio.create_memory_object_stream[SessionMessage]()
         asked: set[int | str] = set()
+        answered = anyio.Condition()
 
         async def pass_on() -> None:
             async with to_server:
@@ -101,15 +101,18 @@ async def _serve(server: Server, reading: TextIO, writing: TextIO) -> None:
                         asked.discard((message.params or {}).get("requestId", ""))
                     await to_server.send(said)
                 with anyio.move_on_after(_LONGEST_ANSWER):
-                    while asked:
-                        await anyio.sleep(_PAUSE)
+                    async with answered:
+                        while asked:
+                            await answered.wait()
 
         async def pass_back() -> None:
             async with outgoing:
                 async for said in of_server:
                     await outgoing.send(said)
                     if isinstance(said.message, (JSONRPCResponse, JSONRPCError)) and said.message.id is not None:
-                        asked.discard(said.message.id)
+                        async with answered:
+                            asked.discard(said.message.id)
+                            answered.notify()
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(pass_on)

@@ -18,7 +18,7 @@ from sbatchlint.configuration import Layer, joins, merge_tables, read_layers
 from sbatchlint.keys import KEYS, SITE_KEYS
 from sbatchlint.registry import registry
 from sbatchlint.report.cells import escape
-from sbatchlint.report.json import clean_path
+from sbatchlint.report.json import clean_shown_path
 from sbatchlint.report.model import shown_path
 from sbatchlint.settings import Resolver
 from sbatchlint.source.files import InputError
@@ -79,7 +79,7 @@ def config(arguments: list[str]) -> int:
     read = [layer.origin for layer in reversed(files)]
     if options.output_format == "json":
         values = {each.key: {"value": each.value, "from": [part._asdict() for part in each.parts]} for each in found}
-        shown = {"path": clean_path(shown_path(options.path)), "files": read, "checks": running, "settings": values}
+        shown = {"path": clean_shown_path(options.path), "files": read, "checks": running, "settings": values}
         print(json.dumps(shown, indent=2, default=str))
         return 0
     print(f"# {escape(shown_path(options.path))}: {len(running)} of {len(registry().entries)} checks run")

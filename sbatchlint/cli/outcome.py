@@ -9,10 +9,6 @@ if TYPE_CHECKING:
     from sbatchlint.fix import Refused
 
 
-# The end of an error for which another process may do better.
-NO_MEMORY = "there is not enough memory"
-
-
 class Outcome(NamedTuple):
     """The result for a file. `hidden`: how many findings are below --min-severity; `ignored`: how many comments switch
     off; `dated`: how many are advice as they hold for old releases only; `failing`: how many of those shown are at or
@@ -20,7 +16,8 @@ class Outcome(NamedTuple):
     the configuration file that was followed.
     `is_redacted`: the diff lacks secrets, and cannot be applied.
     `asked`: what was asked of the file system, and the answers; None where that was not recorded, or is not enough to
-    repeat the result. `unread`: why nothing of a document was read. `more`: what a verb other than lint found."""
+    repeat the result. `unread`: why nothing of a document was read. `more`: what a verb other than lint found.
+    `out_of_memory`: whether the error is that there was not enough memory, so that another process may do better."""
 
     path: str
     diagnostics: list[Diagnostic]
@@ -39,3 +36,4 @@ class Outcome(NamedTuple):
     is_redacted: bool = False
     unread: str = ""
     more: object = None
+    out_of_memory: bool = False

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from sbatchlint.cli.outcome import NO_MEMORY, Outcome
+from sbatchlint.cli.outcome import Outcome
 from sbatchlint.report.model import shown_path
 from sbatchlint.settings import Resolver
 from sbatchlint.source import lookups
@@ -54,7 +54,9 @@ def process(
         lookups.end_record()
         lacking = True
     path = script[0]
-    return Outcome(path, [], error=f"cannot lint {path}: {NO_MEMORY}") if lacking else outcome
+    if lacking:
+        return Outcome(path, [], error=f"cannot lint {path}: there is not enough memory", out_of_memory=True)
+    return outcome
 
 
 def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool, ask: "Question | None") -> Outcome:

@@ -14,7 +14,7 @@ from sbatchlint.cli.outcome import Outcome
 from sbatchlint.cli.process import Mode, process, worked, worthwhile_jobs
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.report.cells import escape
-from sbatchlint.report.json import clean_path
+from sbatchlint.report.json import clean_shown_path
 from sbatchlint.report.model import shown_path
 from sbatchlint.settings import Overrides, Resolver
 from sbatchlint.slurm.environment import variables
@@ -254,5 +254,5 @@ def as_text(found: list[Change], scripts: int, pair: Releases) -> str:
 
 
 def as_json(found: list[Change], scripts: int, pair: Releases) -> str:
-    rows = [{**each._asdict(), "path": clean_path(shown_path(each.path))} for each in found]
+    rows = [{**each._asdict(), "path": clean_shown_path(each.path)} for each in found]
     return json.dumps({"from": pair.old, "to": pair.new, "scripts": scripts, "changes": rows}, indent=2) + "\n"

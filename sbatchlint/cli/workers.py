@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from threading import Thread, main_thread
 from typing import Any
 
-from sbatchlint.cli.outcome import NO_MEMORY, Outcome
+from sbatchlint.cli.outcome import Outcome
 
 # Its first part is the path.
 Script = tuple[Any, ...]
@@ -94,7 +94,7 @@ def work_in_processes(scripts: Iterable[Script], jobs: int, begin: Callable[[], 
                 else:
                     yield worker.number, answer
                 # what has run out of memory once would do so for each of the others
-                is_worn = worker.scripts >= _SCRIPTS or isinstance(answer, Outcome) and answer.error.endswith(NO_MEMORY)
+                is_worn = worker.scripts >= _SCRIPTS or isinstance(answer, Outcome) and answer.out_of_memory
                 script = None if raised or is_worn else next(waiting, None)
                 if script is None:
                     workers.remove(worker)

@@ -3,8 +3,7 @@
 from sbatchlint.diagnose.answers import rows_of
 from sbatchlint.diagnose.run import Run
 from sbatchlint.report.github import command
-from sbatchlint.report.json import clean_path
-from sbatchlint.report.model import shown_path
+from sbatchlint.report.json import clean_shown_path
 from sbatchlint.source.secrets import masked
 
 
@@ -13,7 +12,7 @@ def render(run: Run) -> str:
     for number, answer in enumerate(run.diagnosis.answers):
         event = answer.event
         kind = "error" if not number and answer.confidence != "possible" else "warning"
-        place = f"{clean_path(shown_path(event.path))}:{event.row}"
+        place = f"{clean_shown_path(event.path)}:{event.row}"
         said = f"{answer.says}; {answer.advice} ({answer.confidence}; {place}: {masked(event.text, run.secrets)[:300]})"
         rows = rows_of(answer, run.source)
         title = f"{event.symptom.title} ({event.symptom.id})"

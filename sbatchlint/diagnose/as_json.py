@@ -8,8 +8,7 @@ from sbatchlint.diagnose.answers import Answer, advice_of, codes_of, rows_of
 from sbatchlint.diagnose.jobs import JobRun, failing_nodes, summary
 from sbatchlint.diagnose.repair import diff_of
 from sbatchlint.diagnose.run import Run
-from sbatchlint.report.json import clean, clean_path
-from sbatchlint.report.model import shown_path
+from sbatchlint.report.json import clean, clean_shown_path
 from sbatchlint.source.secrets import masked
 
 
@@ -22,13 +21,13 @@ def as_value(run: Run) -> dict[str, Any]:
     """The diagnosis as plain values."""
     told = partial(_redacted, run.secrets)
     return {
-        "script": None if run.source is None else told(_path(run.source.path)),
-        "logs": [told(_path(each)) for each in run.logs],
+        "script": None if run.source is None else told(clean_shown_path(run.source.path)),
+        "logs": [told(clean_shown_path(each)) for each in run.logs],
         "diagnoses": [_answer(each, run) for each in run.diagnosis.answers],
         "places": [{"where": place.where, "why": told(place.why)} for place in run.places()],
         "noise": [
-            {"path": told(_path(noise.event.path)), "rows": list(noise.event.rows), "why": told(noise.reason),
-             "symptom": noise.event.symptom.id, "count": noise.event.count}
+            {"path": told(clean_shown_path(noise.event.path)), "rows": list(noise.event.rows),
+             "why": told(noise.reason), "symptom": noise.event.symptom.id, "count": noise.event.count}
             for noise in run.diagnosis.noise
         ],
         "notes": [told(each) for each in run.notes],
@@ -60,7 +59,7 @@ def _answer(answer: Answer, run: Run) -> dict[str, Any]:
     return {
         "symptom": event.symptom.id,
         "title": event.symptom.title,
-        "log": {"path": told(_path(event.path)), "rows": list(event.rows), "text": told(event.text)},
+        "log": {"path": told(clean_shown_path(event.path)), "rows": list(event.rows), "text": told(event.text)},
         "count": event.count,
         "tasks": [told(each) for each in sorted(event.tasks)[:100]],
         "where": answer.where,
@@ -71,10 +70,6 @@ def _answer(answer: Answer, run: Run) -> dict[str, Any]:
         "fix": told(advice_of(answer)),
         "diff": told(diff_of(answer, run.picture)) or None,
     }
-
-
-def _path(path: str) -> str:
-    return clean_path(shown_path(path))
 
 
 def _redacted(secrets: tuple[str, ...], text: str) -> str:

@@ -37,7 +37,7 @@ def finding(diagnostic: Diagnostic) -> dict[str, object]:
         "source": references(check),
         "silence": silencing(diagnostic),
         "url": diagnostic.url,
-        "filename": clean_path(shown_path(source.path)),
+        "filename": clean_shown_path(source.path),
         "reached": clean(diagnostic.reached),
         **locations(source, diagnostic.span),
         "related": [{"message": clean(label), **locations(source, span)} for span, label in diagnostic.related],
@@ -57,6 +57,11 @@ def locations(source: Source, span: Span) -> dict[str, object]:
         "location": {"row": start.row, "column": start.column},
         "end_location": {"row": end.row, "column": end.column},
     }
+
+
+def clean_shown_path(path: str) -> str:
+    """The path as `shown_path` gives it, and `clean_path`."""
+    return clean_path(shown_path(path))
 
 
 def clean_path(path: str) -> str:

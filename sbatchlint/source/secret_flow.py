@@ -136,17 +136,17 @@ class _Functions:
             self.found.append((match.end(), match.end() + _BODY if end < 0 else end, name))
             self.names.add(name)
 
-    def at(self, place: int) -> str:
-        """The function that a place is in; '' outside of all."""
+    def at(self, place: int) -> tuple[int, str]:
+        """Where the function begins that a place is in, and its name; '' outside of all."""
         number = bisect(self.found, (place, 1 << 60, "")) - 1
-        return self.found[number][2] if number >= 0 and place < self.found[number][1] else ""
+        start, end, name = self.found[number] if number >= 0 else (0, 0, "")
+        return (start, name) if place < end else (0, "")
 
     def key(self, variable: str, number: str | None, place: int) -> str:
         """What a reference at a place is known by: the parameters of each function are its own."""
         if variable in "@*123456789":
-            function = self.at(place)
+            start, function = self.at(place)
             if function and variable.isdigit():
-                start = self.found[bisect(self.found, (place, 1 << 60, "")) - 1][0]
                 shifted = len(_SHIFT.findall(self.string, start, place))
                 return f"{function} {parse_integer(variable) + shifted}"
             return f"{function} {variable}"
@@ -180,8 +180,7 @@ def _bindings(string: str, scopes: _Functions) -> Iterator[tuple[str, str, tuple
             if printed is not None:
                 yield scopes.key(match["name"], None, match.start()), *printed
     for match in _PARAMETERS.finditer(string):
-        scope = scopes.at(match.start())
-        yield from _parameters(scope, string, match.end())
+        yield from _parameters(scopes.at(match.start())[1], string, match.end())
     for match in _CALL.finditer(string) if scopes.names else ():
         if match["function"] in scopes.names:
             yield from _parameters(match["function"], string, match.end())

@@ -137,7 +137,7 @@ def decoded(string: str) -> Restated | None:
     """A text without percent codes, entities and escapes, as a program reads it; `None` without any."""
     if "\\" not in string and "%" not in string and "&" not in string and "'\"'\"'" not in string:
         return None
-    return _decoded(string, [(0, len(string))], _CODE)
+    return _decoded(string, [(0, len(string))])
 
 
 @lru_cache(maxsize=8)
@@ -145,17 +145,17 @@ def addresses_decoded(string: str) -> Restated | None:
     """The words of a text that have percent codes, without these; `None` without any."""
     if "%" not in string or _PERCENT.search(string) is None:
         return None
-    return _decoded(string, [each.span() for each in _WITH_PERCENT.finditer(string)], _CODE)
+    return _decoded(string, [each.span() for each in _WITH_PERCENT.finditer(string)])
 
 
-def _decoded(string: str, places: list[tuple[int, int]], code: Regex) -> Restated | None:
+def _decoded(string: str, places: list[tuple[int, int]]) -> Restated | None:
     """The parts of a text at some places, each after another on lines of its own."""
     parts: list[str] = []
     pieces: list[tuple[int, int, int, int]] = []
     size, is_coded = 0, False
     for start, end in places:
         at = start
-        for match in code.finditer(string, start, end):
+        for match in _CODE.finditer(string, start, end):
             if match.start() > at:
                 pieces.append((size, match.start() - at, at, match.start() - at))
                 parts.append(string[at : match.start()])

@@ -50,14 +50,15 @@ _OF_OTHERS = Regex(r".*(?:trial|worker|actor|replica|min_|max_).*")
 def told_gpus(command: Invocation) -> ToldGpus | None:
     """What a command is told of the GPUs that it is to use; None where nothing, or not everything, is known of it."""
     found: list[ToldGpus] = []
-    places = {id(field): at for at, field in enumerate(command.argv)}
     for name, field in command.variables:
         if name in DEVICE_VARIABLES:
             ids = _indexes(text_of(field) or "")
             if not ids:
                 return None
             found.append(ToldGpus(len(ids), len(ids), max(ids), span_of(field), f"{name}={text_of(field)}"))
-    for option, value, word in program_options(command.argv[1:], _kind):
+    options = [*program_options(command.argv[1:], _kind)]
+    places = {id(field): at for at, field in enumerate(command.argv)} if options else {}
+    for option, value, word in options:
         dashed = option.startswith("-")
         equals = "=" in (text_of(word) or "=")
         if not dashed and not equals and not (option.isupper() and is_number(text_of(value or ()) or "")):
