@@ -168,6 +168,8 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         if merged:
             edits = [*removal(block, [setting]), replacement(block, last, merged)]
             fix = Fix("write one list", edits)
+        elif setting.name == "mail-user":
+            fix = None  # both may want the mail
     elif (slip := _meant_for_other_log(block, setting, last)) is not None:
         option = f"--{OTHER_LOG[setting.name][0]}"
         message = f"{shown} has no effect: {name} is set again {place}; write `{option}={slip.text}`"

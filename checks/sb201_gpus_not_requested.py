@@ -35,7 +35,7 @@ from collections.abc import Iterator, Sequence
 
 from sbatchlint.analysis.directives.near_misses import is_turned_off
 from sbatchlint.analysis.expansion.array_elements import rests_on_array
-from sbatchlint.analysis.gpus.gpu_signs import COMMUNICATION, Sign
+from sbatchlint.analysis.gpus.gpu_signs import COMMUNICATION, COMPILES, Sign
 from sbatchlint.analysis.gpus.gpu_use import (
     GpuNeed,
     allocation_needs,
@@ -116,7 +116,9 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _prepared(sign: Sign) -> str | None:
-    """What a line does that uses no GPU itself: it loads a module, or sets a variable; None for other signs."""
+    """What a line does that uses no GPU itself: it compiles, loads a module, sets a variable; else None."""
+    if sign.words.endswith(COMPILES):
+        return sign.words
     if sign.words.endswith(COMMUNICATION):
         return f"configures communication between GPUs ({sign.words.removesuffix(COMMUNICATION)})"
     prepared = _PREPARED.fullmatch(sign.words)

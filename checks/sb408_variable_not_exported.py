@@ -233,7 +233,8 @@ def _is_read(name: str) -> bool:
     """Whether programs read a variable; `SLURM_OUT` and the like are names that scripts make up."""
     if name.endswith(("_PID", "_PIDS")):
         return False  # the process of that program
-    return is_for_programs(name) and (not name.startswith("SLURM_") or find(name) is not None or is_input(name))
+    made_up = name.startswith(("SLURM_", "SRUN_")) and find(name) is None and not is_input(name)
+    return is_for_programs(name) and not made_up
 
 
 def _repair(job: Job, name: str, assigned: VariableAssignment | None, array: bool) -> tuple[str, Fix | None]:

@@ -239,7 +239,7 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
     starter = command.parent
     if starter is not None and starter.name in ("apptainer", "singularity") and "run" in starter.words[1:4]:
         message = f"in quotes, {what} a single argument, and the program that the image runs may not split it; {advice}"
-        yield Finding(place, message, "warning")  # it may run its arguments, or be python
+        yield Finding(place, message, "info")  # it may be a shell, run its arguments, or be python
         return
     fix = Fix(advice.partition(",")[0], [replace(place, instead)], safe=False)
     yield Finding(place, message, "warning" if _is_part_of_name(job, command) else None, fix=fix)

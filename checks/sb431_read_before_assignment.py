@@ -56,6 +56,8 @@ _NEXT_OPTION = Regex(r"[ \t]+(?:\\\n[ \t]*)?--?[A-Za-z]")
 
 
 def check(job: Job) -> Iterator[Finding]:
+    if job.program.errors:
+        return  # bash ends there, and what it would have read is a guess
     yield from _of_loop_variables(job)
     later: dict[str, VariableAssignment] = {}
     looped: dict[str, VariableAssignment] = {}

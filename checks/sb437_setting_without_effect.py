@@ -11,7 +11,8 @@ No program reads `omp_num_threads`, `CUDA_VISIBLE_DEVICE` or `PYTHONBUFFERED` ei
 
 Nor does NCCL know each level: `NCCL_DEBUG=DEBUG` prints nothing at all, not even warnings; it is advice.
 
-A warning for such a name and where an option or argument of the script is lost, otherwise advice. Names that are
+A warning for such a name, where an option or argument of the script is lost, and for options of a program that runs
+without them (`SRUN_ARGS="--kill-on-bad-exit=1"` above `srun ./a`), otherwise advice. Names that are
 exported, that bash, Slurm or programs read themselves, or that occur once more anywhere in the file are not reported as
 unread.
 
@@ -33,7 +34,7 @@ from sbatchlint.analysis.expansion.replaced import ARGUMENT, INDIRECT, READ_ANYW
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.syntax.tree import Simple
-from sbatchlint.bash.trace import VariableAssignment, VariableRead
+from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
@@ -63,6 +64,10 @@ _COPY = Regex(r"=[\"']?\$\{?SLURM_\w+\}?[\"']?$")
 # One of several fixed values, of which a script may list all that there are.
 _FIXED = Regex(r"=(?:\"[^\"$`]+\"|'[^']+')$")
 _LEAST_UNUSED = 4
+# A variable for the options of a program, and its value.
+_OF_PROGRAM = Regex(r"([A-Z0-9]+)_(?:ARGS|ARGUMENTS|OPTS|OPTIONS|FLAGS)")
+_FIRST_IS_OPTION = Regex(r"\A\w+=[\"'\s\\]*-")
+_OPTION = Regex(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 
 
 # The levels of NCCL_DEBUG, in any case, and those of others with the one that was probably meant.
@@ -96,9 +101,28 @@ def check(job: Job) -> Iterator[Finding]:
             related = [(used.span, "empty")]
             yield Finding(setting.name_span, f"{message}; use one name for both", "warning", related=related)
             return
+    for setting in unread:
+        command = _misses_options(job, setting)
+        if command is not None:
+            line, name = job.line(command.span.start), command.name
+            message = f"`{setting.name}` is set but never used, so `{name}` on line {line} runs without these options"
+            related = [(command.place, "without them")]
+            yield Finding(setting.name_span, f"{message}; write `{name} ${setting.name}`", "warning", related=related)
+            return
     yield from _never_used(job, unread, reads)
     yield from _unknown_names(job, assignments)
     yield from _overwritten(job, assignments)
+
+
+def _misses_options(job: Job, setting: VariableAssignment) -> Invocation | None:
+    """The program after whose name a variable with options is called, and that runs without any of them."""
+    named, value = _OF_PROGRAM.fullmatch(setting.name), job.source.slice(setting.span)
+    told = frozenset(_OPTION.findall(value))
+    if named is None or not told or _FIRST_IS_OPTION.search(value) is None:
+        return None
+    started = [each for each in commands_named(job, named[1].lower()) if each.index >= setting.order]
+    given = {word.partition("=")[0] for each in started for word in each.words}
+    return started[0] if started and told.isdisjoint(given) else None
 
 
 def _never_used(

@@ -88,14 +88,17 @@ def check(job: Job) -> Iterator[Finding]:
     if not job.directives.every_setting or job.is_wrapped:
         return
     reads = _own_reads(job)
+    chosen = _chosen(job, reads) if reads else []
     uses: dict[Span, list[Use]] = {}
     for command in job.invocations if reads else ():
         if command.context.handler or command.alternatives > 1 or command.context.captured:
             continue
         if container_of(command) is not None and command.phase is Phase.TASK:
             continue
+        if any(command.span.contains(place) for place in chosen):
+            continue
         for at, field in enumerate(command.argv):
-            for read in _located(job, field, reads):
+            for read in _located(job, field, reads, chosen):
                 if command.name in _HARMLESS and at > 0:
                     continue
                 what, certain = _what(command, field), not command.context.conditional and not command.context.guards
@@ -107,10 +110,10 @@ def check(job: Job) -> Iterator[Finding]:
                     what = "writes beside that folder"
                 uses.setdefault(read, []).append(Use(command, what, certain, leaves))
         for name, field in command.variables:
-            for read in _located(job, field, reads):
+            for read in _located(job, field, reads, chosen):
                 uses.setdefault(read, []).append(Use(command, f"gets a wrong {name}", False, True))
     for command, field in _module_paths(job) if reads else ():
-        for read in _located(job, field, reads):
+        for read in _located(job, field, reads, chosen):
             uses.setdefault(read, []).append(Use(command, "gets a wrong PYTHONPATH", False, True))
     for read, found in uses.items():
         use = next((each for each in found if each.certain), found[0])
@@ -168,11 +171,32 @@ def _replaced(job: Job) -> list[Span]:
     return [each.span for each in job.assignments if each.order < last.get(each.name, 0)]
 
 
-def _located(job: Job, field: Pieces, reads: frozenset[Span]) -> list[Span]:
-    """The reads of the script's path by which a word names its folder."""
+def _chosen(job: Job, reads: frozenset[Span]) -> list[Span]:
+    """Where the script reads a variable that holds its own path or another one: the first of several that exists."""
+    return [
+        read.span
+        for read in job.trace.reads
+        if read.variable is not None
+        and len(read.variable.alternatives) > 1
+        and 0 < sum(_holds(each.fields or (), reads) for each in read.variable.alternatives)
+        < len(read.variable.alternatives)
+    ]
+
+
+def _holds(fields: tuple[Pieces, ...], reads: frozenset[Span]) -> bool:
+    return any(each.span in reads for field in fields for found in expansions(field) for each in found.all())
+
+
+def _located(job: Job, field: Pieces, reads: frozenset[Span], chosen: list[Span]) -> list[Span]:
+    """The reads of the script's path by which a word certainly names its folder.
+
+    `chosen`: see `_chosen`.
+    """
     found: list[Span] = []
     for at, piece in enumerate(field):
-        if piece.expansion is None:
+        if piece.expansion is None or not piece.expansion.name:
+            continue  # no expansion, or one of several values
+        if any(each.span.contains(place) for place in chosen for each in piece.expansion.all()):
             continue
         expansions_of = list(piece.expansion.all())
         printing = [each for each in expansions_of if each.name.startswith(("$(", "`"))]

@@ -231,7 +231,7 @@ PROGRAMS = {
     "killall pkill": "minor answers kills",
     "ldconfig ldd less lfs link locale login logout lsb_release lsmod lsns lspci lstopo": "minor",
     "lstopo-no-graphics man mapfile modinfo module-info more mutt my-job-stats": "minor",
-    "myquota namei netstat nohup ntpdate nvcc pr": "minor",
+    "myquota namei netstat nohup ntpdate nvcc nvidia-cuda-mps-control pr": "minor",
     "quota readarray renice reset rev rocminfo route sha1sum shred ss stty sum suspend sysctl tabs tac tic": "minor",
     "time timedatectl timeout tracepath traceroute tree tty unalias unlink users uuidgen vulkaninfo w whereis": "minor",
     "which": "minor quick repeatable answers",

@@ -149,6 +149,15 @@ def test_readmes_of_the_project_say_how_a_script_is_submitted(tmp_path: Path) ->
         readme.unlink()
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"), [("run_array.sbatch", True), ("JobArray.sh", True), ("bytearrays.sh", False)]
+)
+def test_the_name_of_a_script_says_that_it_is_an_array(name: str, shown: bool) -> None:
+    source = Source("#!/bin/bash\n#SBATCH --output=run_%a.out\nsrun ./a.out\n", name)
+    codes = [each.code for each in inspect(source, Settings.of_table()).diagnostics]
+    assert ("SB703" not in codes) == shown
+
+
 SIZELESS = "#!/bin/bash\n#SBATCH --job-name=train\ntorchrun --nnodes=4 --nproc_per_node=4 train.py\n"
 
 

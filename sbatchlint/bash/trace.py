@@ -191,9 +191,12 @@ class Invocation:
             self._words = [shown_text(field) for field in self.argv]
         return self._words
 
-    def end_at(self, number: int) -> None:
-        """Drops the words from this one on, which belong to another component of the command."""
-        self.argv = self.argv[:number]
+    def end_at(self, number: int, program: tuple[Pieces, ...] = ()) -> None:
+        """Drops the words from this one on, which belong to another component of the command.
+
+        `program`: the words of a later component's program that this one runs as well.
+        """
+        self.argv = self.argv[:number] + program
         self._words = None
         self.reading = UNREAD
 

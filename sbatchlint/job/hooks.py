@@ -74,7 +74,7 @@ class JobHooks:
         step = Step(invocation, self.request, self.versions, self.site)
         following = step.next_part()
         if step.end is not None:
-            invocation.end_at(step.end)
+            invocation.end_at(step.end, step.shared)
         if invocation.phase is Phase.BATCH:
             self.steps.append(step)
         elif invocation.phase is Phase.SUBMIT:

@@ -99,7 +99,8 @@ class SrunWords:
     word after `srun`. `certain`: whether no unknown word may be an option. `command`: the index in argv at which the
     command begins, None if there is none, or where it is unknown. `end`: the index of the `:` that ends it, None
     without one. Each word `:` after the options separates components (`initialize_and_process_args()` of
-    src/srun/opt.c, 20.11 to 26.05).
+    src/srun/opt.c, 20.11 to 26.05). `shared`: the words of the program that a component without one of its own runs,
+    which is that of the next component with one (`srun -n1 : -n4 ./a`; seen with 22.05).
     """
 
     def __init__(self, invocation: Invocation, versions: Range, site: Site) -> None:
@@ -117,6 +118,10 @@ class SrunWords:
         colon = next((at for at in range(parsed.rest, len(words)) if words[at] == ":"), len(words))
         self.end = colon + 1 if colon < len(words) else None
         self.command = parsed.rest + 1 if parsed.rest < colon else None
+        self.shared: tuple[Pieces, ...] = ()
+        if self.command is None and self.end is not None and self.certain:
+            self.shared = _shared_program(invocation.argv, self.end, versions, site)
+            self.command = self.end if self.shared else None
 
     def option(self, name: str) -> StepOption | None:
         return self.options.get(name)
@@ -169,6 +174,20 @@ def _option(argv: tuple[Pieces, ...], parsed: getopt.ParsedOption) -> StepOption
 def component_after(argv: tuple[Pieces, ...], colon: int) -> tuple[Pieces, ...]:
     """The words of the component after a `:` as a command of their own, with the name at the place of the `:`."""
     return ((Piece(text_of(argv[0]), *span_of(argv[colon])),), *argv[colon + 1 :])
+
+
+def _shared_program(argv: tuple[Pieces, ...], colon: int, versions: Range, site: Site) -> tuple[Pieces, ...]:
+    """The program of the first component after a `:` that has one, with its arguments; () where it is not known."""
+    for _ in range(MOST_COMPONENTS):
+        argv = component_after(argv, colon)
+        words = [shown_text(field) for field in argv[1:]]
+        parsed = getopt.parse(words, "srun", versions.majors, site.plugin_options)
+        colon = next((at for at in range(parsed.rest, len(words)) if words[at] == ":"), len(words)) + 1
+        if parsed.uncertain:
+            return ()
+        if parsed.rest + 1 < colon or colon > len(words):
+            return argv[parsed.rest + 1 : colon]
+    return ()
 
 
 def _unknown_program(invocation: Invocation, parsed: getopt.Parsed) -> int | None:

@@ -21,9 +21,13 @@ _FOR_PROGRAMS = Regex(
 )
 
 
+# Words of a script for a command line: SRUN_ARGS, RAY_OPTS, TORCH_CMD.
+_OF_COMMAND_LINE = Regex(r"(?!NXF_OPTS)\w+_(?:ARGS?|ARGUMENTS|OPTS|CMD|COMMAND)")
+
+
 def is_for_programs(name: str) -> bool:
     """Whether a variable has a meaning for programs alone."""
-    return matches(_FOR_PROGRAMS, name)
+    return matches(_FOR_PROGRAMS, name) and not matches(_OF_COMMAND_LINE, name)
 
 
 # Variables of programs that scripts set often, none of which is a letter away from the name of another.

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from sbatchlint.bash.values import Pieces, shown_text, span_of, text_of
+from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.job.argv import Argv, basename, program_options
 from sbatchlint.job.containers import Container
-from sbatchlint.job.launchers import Launcher, is_interpreter, python_command
+from sbatchlint.job.launchers import Launcher, Setting, is_interpreter, python_command
 from sbatchlint.programs import has_trait
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
@@ -28,6 +28,10 @@ COMMUNICATION = " configures GPU communication"
 
 # Names of programs that suggest GPUs, and what a sign says of such a name.
 BY_NAME = "the program's name suggests GPUs"
+COMPILES = "compiles for GPUs"
+# Of one node, and what the shell knows of processors.
+_MOST_GPUS = 16
+_PROCESSOR_COUNTS = frozenset({"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE", "$(nproc)"})
 _OF_GPUS = Regex(r"(?i)gpu|cuda|(?<![a-z])(?:torch|pytorch|jax|tensorflow)(?![a-z])")
 
 
@@ -99,7 +103,8 @@ def gpu_signs(argv: Argv, launcher: Launcher | None = None, container: Container
     span = span_of(argv[0])
     tool = _TOOLS.get(name)
     if tool is not None:
-        signs.append(Sign(tool[0], f"{name} needs GPUs", span, tool[1]))
+        does = "needs GPUs" if tool[0] == STRONG else COMPILES
+        signs.append(Sign(tool[0], f"{name} {does}", span, tool[1]))
     elif _COLLECTIVE_TEST.fullmatch(name):
         signs.append(Sign(STRONG, f"{name} tests NCCL or RCCL", span))
     elif has_trait(name, "loads"):
@@ -140,10 +145,16 @@ def _of_launcher(launcher: Launcher) -> Iterable[Sign]:
         yield Sign(PROCESSORS, f"{launcher.name} is told to use no GPU", launcher.span if told is None else told.span)
     elif accelerator is not None and text_of(accelerator.value or ()) == "cpu":
         yield Sign(PROCESSORS, f"{launcher.name} is told to use no GPU", accelerator.span)
-    elif setting is not None and setting.text == "cpu":
+    elif setting is not None and _counts_processors(setting):
         yield Sign(PROCESSORS, "one worker for each processor", setting.span)
-    else:
+    elif setting is None or not is_number(setting.text or "") or parse_integer(setting.text or "0") <= _MOST_GPUS:
         yield Sign(STRONG, f"{launcher.name} starts GPU workers", launcher.span)
+
+
+def _counts_processors(setting: Setting) -> bool:
+    """Whether a number of workers is that of a node's or a task's processors."""
+    names = {found.name for piece in expansions(setting.value or ()) for found in piece.all()}
+    return setting.text == "cpu" or not names.isdisjoint(_PROCESSOR_COUNTS)
 
 
 def _of_container(container: Container) -> Iterable[Sign]:

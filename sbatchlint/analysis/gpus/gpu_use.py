@@ -15,6 +15,7 @@ from sbatchlint.analysis.expansion.reads import DEFAULTS, nounset_at
 from sbatchlint.analysis.gpus.gpu_signs import (
     BY_NAME,
     COMMUNICATION,
+    COMPILES,
     GPU_IMAGE,
     PREPARING,
     PROCESSORS,
@@ -163,7 +164,7 @@ def _is_alone(signs: list[Sign], request: Request) -> bool:
 
 
 def _says_little(sign: Sign) -> bool:
-    return sign.words.startswith(("--nv", "--rocm", "the module "))
+    return sign.words.startswith(("--nv", "--rocm", "the module ")) or sign.words.endswith(COMPILES)
 
 
 @once

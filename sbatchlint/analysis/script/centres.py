@@ -25,6 +25,8 @@ _GPUS_OF_NODE = Regex(
 )
 # Of Frontera, Maverick2 and Vista, and of SURF's Lisa.
 _GPU_QUEUES = frozenset({"rtx", "rtx-dev", "gtx", "gpu_titanrtx", "gpu_titanrtx_short", "gh", "gh-dev"})
+# Of these, names that only that centre has.
+_OWN_GPU_QUEUES = frozenset({"rtx-dev", "gh-dev", "gpu_titanrtx", "gpu_titanrtx_short"})
 _WHOLE_NODES = Regex(
     r"/lustre/orion/|/gpfs/alpine/|/ccs/(?:home|proj)/|\bccs\.ornl\.gov\b|\bOLCF\b"
     r"|/global/(?:cscratch1?|homes|cfs|common/software|project)/|/project/projectdirs/|\bnersc\.gov\b|\bNERSC\b"
@@ -100,6 +102,8 @@ def gets_gpus_of_nodes(job: Job) -> bool:
     if job.site.gpus is not None:
         return job.site.gpus == "whole-node"
     if any(occurs(_GPUS_OF_NODE, each) or _names_olcf(each) for each in _signs(job)):
+        return True
+    if job.request.partition in _OWN_GPU_QUEUES:
         return True
     return job.request.partition in _GPU_QUEUES and not job.request.has_any_option(_PARTS)
 

@@ -18,6 +18,7 @@ _GPUS = r"(?:--gpus|--gres|-G\s*\d)"
 _SBATCH = r"\bsbatch\b(?:[^\n]|\\\n)*?"
 _ARRAY_IN_COMMENT = Regex(rf"(?m)^[ \t]*#(?:(?!SBATCH)[^\n])*{_SBATCH}{_ARRAY}")
 _ARRAY_IN_LINE = Regex(_ARRAY)
+_NAMED_ARRAY = Regex(r"(?i)(?<![a-z])(?:job)?array(?:job)?s?(?![a-z])")
 # A comment that says that the job is an array, without a line to submit it.
 _SAYS_ARRAY = Regex(
     r"(?im)^[ \t]*#(?!SBATCH|[ \t#]*SBATCH)(?:(?!SBATCH)[^\n])*(?<!-)"
@@ -67,8 +68,10 @@ def may_be_array(job: Job) -> bool:
 
 
 def shows_array(job: Job) -> bool:
-    """Whether a comment, or a file beside the script, submits it as an array."""
+    """Whether its own name says that it is one, or a comment or a file beside it submits it as an array."""
     own = job.source.own.text
+    if _NAMED_ARRAY.search(os.path.basename(job.source.path)):
+        return True
     return "sbatch" in own and _ARRAY_IN_COMMENT.search(own) is not None or _is_shown_beside(job, _ARRAY)
 
 
