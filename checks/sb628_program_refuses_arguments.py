@@ -1,9 +1,11 @@
-"""The program ends at once: its own argument parser refuses the arguments of the script.
+"""The program ends at once, as it refuses the arguments of the script, or never looks at them.
 
-The Python program is a file of the project, and its argparse parser is simple: every option is defined where the parser
-is created, and nothing else reads the command line. An unknown option, a missing value, or one of the wrong type or not
-among the choices ends the program with `error: …` and status 2 before any work is done; the job waited in the queue for
-nothing.
+The Python program is a file of the project, and its argparse parser is simple: every option is defined in that file,
+and nothing else reads the command line. An unknown option or subcommand, a missing value, or one of the wrong type or
+not among the choices ends the program with `error: …` and status 2 before any work is done; the job waited in the queue
+for nothing. The same goes for an argument that `sys.argv` does not have or that is no number, and for a value that is
+missing in the table or in the chain of comparisons in which the program looks it up. Where neither the program nor its
+modules look at the arguments at all, the job computes something else than the script says.
 
 ## Fix
 
@@ -18,14 +20,22 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Pieces, known_prefix, shown_text, span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, is_open, known_prefix, shown_text, span_of, text_of
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, shortened
+from sbatchlint.job.argv import variable_name
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.python.program import PythonProgram, python_programs
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Launchers
 
 if TYPE_CHECKING:
     from sbatchlint.job.python.parser import PlainParser
+
+Complaint = tuple[Span, str]
+
+# From how many characters on a message does not list the choices.
+_LONGEST = 130
+_CHOICE = Regex(r"invalid choice: '([^']+)'")
 
 # Launchers that add no arguments to those of the program.
 LAUNCHERS = ("torchrun", "accelerate")
@@ -37,11 +47,13 @@ CARD = Card(
 
 
 def check(job: Job) -> Iterator[Finding]:
-    found: dict[Span, list[tuple[Span, str] | None]] = {}
+    found: dict[Span, list[Complaint | None]] = {}
     for command, program in python_programs(job):
         words = _words(job, command)
         if words is not None:
-            found.setdefault(command.span, []).append(_complaint(program, command, words))
+            # what `eval` runs stands elsewhere for each of its values
+            several = [each.span for each in command.ancestors() if each.alternatives > 1]
+            found.setdefault(several[-1] if several else command.span, []).append(_complaint(program, command, words))
     for complaints in found.values():
         if complaints[0] is not None and None not in complaints:  # whichever arguments it gets
             yield Finding(*complaints[0])
@@ -56,31 +68,97 @@ def _words(job: Job, invocation: Invocation) -> Sequence[Pieces] | None:
     return invocation.argv[1 if python is None else python.after :]
 
 
-def _complaint(program: PythonProgram, invocation: Invocation, words: Sequence[Pieces]) -> tuple[Span, str] | None:
-    from sbatchlint.job.python.parser import Refused, plain_parser  # slow to import
+def _complaint(program: PythonProgram, invocation: Invocation, words: Sequence[Pieces]) -> Complaint | None:
+    from sbatchlint.job.python.command_line import CommandLine, ignores_arguments
+    from sbatchlint.job.python.parser import plain_parser  # slow to import
 
     parser = plain_parser(program.main)
-    if parser is None:
+    if parser is not None:
+        return _of_parser(program, parser, invocation, words)
+    given = [field for field in words if text_of(field) != "" and (not is_open(field) or _is_meant(field))]
+    if given and ignores_arguments(program):
+        shown = shortened(" ".join(map(_written, words)))
+        return (
+            span_of(given[0]),
+            f"{_name(program)} never looks at its arguments, so `{shown}` has no effect; read it there, or remove it",
+        )
+    if any(is_open(field) for field in words):
         return None
+    use = CommandLine(program.main).refused([text_of(field) for field in words])
+    if use is None:
+        return None
+    where = f"{program.path}, line {use.row}"
+    count = f"{len(words)} argument" + "s" * (len(words) != 1)
+    if use.argument == 0:
+        return invocation.name_span, f"{_name(program)} refuses {count} and ends at once ({where}); correct the call"
+    if use.argument > len(words):
+        message = f"{_name(program)} fails: it gets {count} and reads number {use.argument} ({where}); correct the call"
+        return invocation.name_span, message
+    word = text_of(words[use.argument - 1])
+    return (
+        span_of(words[use.argument - 1]),
+        f"{_name(program)} fails: argument {use.argument} is `{word}`, no number for `{use.kind}()` ({where})",
+    )
+
+
+def _of_parser(
+    program: PythonProgram, parser: "PlainParser", invocation: Invocation, words: Sequence[Pieces]
+) -> Complaint | None:
+    from sbatchlint.job.python.dispatch import dispatches
+    from sbatchlint.job.python.parser import Refused  # slow to import
+
     where = f"{program.path}, line {parser.row}"
     if any(text_of(each) == "--" for each in words):
         return None
     for field in words:
         option = _option(field)
-        if option is not None and not _knows(parser, option):
+        if option is not None and not parser.knows(option):
             message = f"{_name(program)} fails at once: it has no option `{option}` ({where}); correct or remove it"
             return span_of(field), message
-    # Releases of Python distribute several positional arguments differently.
-    if any(text_of(each) is None for each in words) or any(each.nargs in ("?", "*", "+") for each in parser.positional):
+    if parser.varies or not _are_values(parser, words):
         return None
     try:
-        parser.parse_args([str(text_of(each)) for each in words])
+        given = parser.given([shown_text(each) for each in words])
     except Refused as refused:
+        if UNKNOWN_CHARACTER in str(refused):
+            return None
         message = f"{_name(program)} refuses its arguments ({where}): {refused}; correct the call"
+        if len(message) > _LONGEST:
+            message = f"{_name(program)} refuses its arguments ({where}): {str(refused).partition(' (')[0]}; correct it"
         return _place(invocation, words, str(refused)), message
     except SystemExit:
         return None  # it only prints its help or version
+    for row, name, values in dispatches(program.main):
+        value = given.get(name)
+        if value is not None and UNKNOWN_CHARACTER not in value and value not in values:
+            known = shortened(", ".join(map(str, values[:6])) + ", …" * (len(values) > 6))
+            message = f"{_name(program)} fails: it knows no `{value}` ({program.path}, line {row}), only {known}"
+            return next((span_of(each) for each in words if shown_text(each) == value), invocation.name_span), message
     return None
+
+
+def _written(field: Pieces) -> str:
+    name = variable_name(field)
+    return shown_text(field) if name is None else f"${name}"
+
+
+def _is_meant(field: Pieces) -> bool:
+    """Whether an unquoted variable is meant to be one argument: one that Slurm sets, or `$1`."""
+    name = variable_name(field) or ""
+    return name.startswith("SLURM_") or name.isdigit()
+
+
+def _are_values(parser: "PlainParser", words: Sequence[Pieces]) -> bool:
+    """Whether what is not known of the arguments is the values of options: `--lr $LR`, `--lr=$LR`."""
+    for number, field in enumerate(words):
+        if text_of(field) is None:
+            if is_open(field) and (field[-1].text is not None or sum(each.text is None for each in field) > 1):
+                return False  # a command that is put together, more than a value
+            name, equals, _ = known_prefix(field).partition("=")
+            before = text_of(words[number - 1]) if number else None
+            if not (equals and parser.takes_value(name)) and not (before and parser.takes_value(before)):
+                return False
+    return True
 
 
 def _name(program: PythonProgram) -> str:
@@ -95,11 +173,6 @@ def _option(field: Pieces) -> str | None:
     return name if certain and name.startswith("--") and len(name) > 2 and " " not in prefix else None
 
 
-def _knows(parser: "PlainParser", option: str) -> bool:
-    known = parser._option_string_actions
-    return option in known or parser.allow_abbrev and any(each.startswith(option) for each in known)
-
-
 def _place(invocation: Invocation, words: Sequence[Pieces], complaint: str) -> Span:
     """The option or argument that the complaint names, or else the command's name."""
     unrecognized = complaint.removeprefix("unrecognized arguments: ")
@@ -111,6 +184,9 @@ def _place(invocation: Invocation, words: Sequence[Pieces], complaint: str) -> S
         for field in reversed(words):
             if shown_text(field).partition("=")[0] in names:
                 return span_of(field)
+    chosen = _CHOICE.search(complaint)
+    if chosen is not None:  # of a positional argument, or a subcommand
+        return next((span_of(field) for field in words if text_of(field) == chosen[1]), invocation.name_span)
     return invocation.name_span
 
 
