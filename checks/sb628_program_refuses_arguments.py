@@ -5,7 +5,9 @@ and nothing else reads the command line. An unknown option or subcommand, a miss
 not among the choices ends the program with `error: …` and status 2 before any work is done; the job waited in the queue
 for nothing. The same goes for an argument that `sys.argv` does not have or that is no number, and for a value that is
 missing in the table or in the chain of comparisons in which the program looks it up. Where neither the program nor its
-modules look at the arguments at all, the job computes something else than the script says.
+modules look at the arguments at all, the job computes something else than the script says. A shell script of the
+project that ends with an error for its arguments (too few of them, a value that it does not know) is reported where it
+is called.
 
 ## Fix
 
@@ -17,13 +19,16 @@ argparse; Python 3.11 to 3.14
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, is_open, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, shortened
 from sbatchlint.job.argv import variable_name
 from sbatchlint.job.launchers import python_of
+from sbatchlint.job.programs import by_program
 from sbatchlint.job.python.program import PythonProgram, python_programs
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Launchers
@@ -42,11 +47,19 @@ LAUNCHERS = ("torchrun", "accelerate")
 
 CARD = Card(
     "SB628", "program-refuses-arguments", severity="error", fix="never", since="0.1.0",
-    when=Commands("python*", "*.py") | Launchers(*LAUNCHERS),
+    when=Commands("python*", "*.py", "exit") | Launchers(*LAUNCHERS),
 )  # fmt: skip
 
 
+# In a shell script: an assignment, and a variable, of which `$1`, `$#` and `$@` are the arguments.
+_ASSIGNMENT = Regex(r"(?m)^[ \t]*(?:local[ \t]+|export[ \t]+|readonly[ \t]+)?([A-Za-z_]\w*)=([^\n]*)")
+_VARIABLE = Regex(r"\$\{?[#!]?([A-Za-z_]\w*|[1-9#@*])")
+_ARGUMENTS = frozenset("123456789#@*")
+_ROWS_BEFORE = 30  # in which the test stands that leads to an `exit`
+
+
 def check(job: Job) -> Iterator[Finding]:
+    yield from _of_scripts(job)
     found: dict[Span, list[Complaint | None]] = {}
     for command, program in python_programs(job):
         words = _words(job, command)
@@ -57,6 +70,50 @@ def check(job: Job) -> Iterator[Finding]:
     for complaints in found.values():
         if complaints[0] is not None and None not in complaints:  # whichever arguments it gets
             yield Finding(*complaints[0])
+
+
+def _of_scripts(job: Job) -> Iterator[Finding]:
+    """The findings on shell scripts of the project that certainly end with an error for the arguments that they get."""
+    seen: set[Span] = set()
+    for end in by_program(job).get("exit", ()):
+        start = end.context.parent
+        if start is None or start.text is None or start.alternatives > 1 or start.span in seen:
+            continue
+        if end.context.conditional or end.guards != start.guards or end.context.loops != start.context.loops:
+            continue
+        code = text_of(end.argv[1]) if len(end.argv) > 1 else None
+        source, base = job.source.part(end.span.start)
+        if code is None or not code.strip("0").isdigit() or source is job.source.part(start.span.start)[0]:
+            continue
+        inner = end.context.calls[len(start.context.calls) :]
+        calls = [each for each in start.children if each.index < end.index and inner and each.name == inner[0]]
+        place = (calls[-1] if calls else end).span.start - base
+        rows = source.text[:place].split("\n")[-_ROWS_BEFORE:]
+        rows.append(source.text[place:].partition("\n")[0])
+        if _from_arguments(source.text).isdisjoint(_VARIABLE.findall("\n".join(rows))):
+            continue
+        seen.add(start.span)
+        found = shell_arguments(start.argv) if start.name in SHELLS else ("script", 0)
+        if found is None or found[0] != "script":
+            continue
+        words = start.argv[found[1] + 1 :]
+        given = f"the arguments `{shortened(' '.join(map(_written, words)))}`" if words else "to run without arguments"
+        script = shown_text(start.argv[found[1]]).rpartition("/")[2]
+        yield Finding(
+            span_of(words[0]) if words else span_of(start.argv[found[1]]),
+            f"{script} refuses {given}: it ends with status {code} (line {job.line(end.span.start)}); correct the call",
+            "warning" if start.context.conditional else None,
+        )
+
+
+@lru_cache(maxsize=16)
+def _from_arguments(text: str) -> frozenset[str]:
+    """The variables of a shell script that get their values from its arguments, directly or not."""
+    found = set(_ARGUMENTS)
+    for name, value in _ASSIGNMENT.findall(text):
+        if not found.isdisjoint(_VARIABLE.findall(value)):
+            found.add(name)
+    return frozenset(found)
 
 
 def _words(job: Job, invocation: Invocation) -> Sequence[Pieces] | None:
