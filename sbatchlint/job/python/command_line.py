@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sbatchlint.job.python.flow import ENDING, Flow, is_main
 from sbatchlint.job.python.module import Module, constant
 from sbatchlint.job.python.program import PythonProgram
+from sbatchlint.source.numbers import parse_integer
 
 # Packages that look at no argument of the program when they are imported or used, but for the names below.
 _QUIET = frozenset({
@@ -120,7 +121,7 @@ class CommandLine:
 
 def _is_number(word: str | None, kind: str) -> bool:
     try:
-        return word is None or (int(word) if kind == "int" else float(word)) is not None
+        return word is None or (parse_integer(word.replace("_", "")) if kind == "int" else float(word)) is not None
     except ValueError:
         return False
 

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from sbatchlint.bash.values import UNKNOWN_CHARACTER
 from sbatchlint.job.python.flow import Flow
 from sbatchlint.job.python.module import Module, constant
+from sbatchlint.source.numbers import parse_integer
 
 # Methods of a parser that do not change what it accepts.
 _HARMLESS = frozenset({"error", "exit", "format_help", "format_usage", "print_help", "print_usage", "set_defaults"})
@@ -29,7 +30,7 @@ _ACTIONS = frozenset({
 
 
 def _int(string: str) -> object:
-    return string if UNKNOWN_CHARACTER in string else int(string)
+    return string if UNKNOWN_CHARACTER in string else parse_integer(string.replace("_", ""))
 
 
 def _float(string: str) -> object:
