@@ -26,16 +26,31 @@ purpose (`|| true`), or the script sources a file that cannot be read here and t
 Nothing is reported where a failure ends the script (`set -e`, `|| exit`, a trap for ERR), where the script keeps the
 status and uses it, or where it checks the results and ends with a status of its own. What runs in the background is the
 matter of [SB711](wait-discards-failure.md). Nor is `|| true` reported where the messages are thrown away, too
-(`2>/dev/null || true`), or a comment beside it says so ("best effort"). A script that sleeps up to its time limit, or
-loops without an end, has no exit status.
+(`2>/dev/null || true`), or a comment beside it says so ("best effort"). A script that sleeps up to its time limit,
+loops without an end, waits for a server or cancels itself does not end COMPLETED.
 
 ## Fix
 
-For a pipeline: `set -o pipefail` before the first command. Safe where no other pipeline's status matters and the filter
-reads to its end (a `grep` that finds nothing, or a `head` that stops early, would fail it too), unsafe otherwise. None
-where that alone changes nothing. For the end of the script: saves the status and exits with it. Unsafe, as a failed job
-may trigger other things. None where the next command removes data (`rm -r`): write `work && rm …`, which keeps the data
-of a failed run.
+The message names one of these, after how the script is built. Each leaves what runs today as it is, and makes the job
+end FAILED:
+
+- `work || rc=$?` on the line on which the command, its pipeline or its `&&` list ends, and `exit $rc` as the last line
+  (or in the place of an `exit` that is there). `exit` without a status, where nothing failed, keeps that of the last
+  command; under `set -u`, or where a sourced file may set it, `exit ${rc:-$?}` says the same.
+- `[ … ] && { work || rc=$?; }` where something stands before it in a list, which may fail by right.
+- `rc=$?` on a line below, where the next command prints `$?`.
+- `work || rc=$?` for `work || true`, and `work || { rc=$?; echo …; }` for a message alone.
+- `set -o pipefail` above a pipeline. Alone where its status is that of the script, or ends it (`set -e`).
+- `|| exit` in a subshell or in the text of another shell, whose end the script goes on after, and `|| rc=$?` after it.
+- `|| exit` where nothing but messages and `sbatch` follow; else, where a later line submits a job or marks the work as
+  done, `[ -z "$rc" ] || exit` above that line, `[ -z "$rc" ] &&` at its beginning, or `continue` in a loop.
+- `exit $failed` or `exit $((failed > 0))` where the script keeps or counts the failure already; `rc=1` in the branch
+  of a test that sees it; `|| status=$?` for `status=$?` in a loop; a trap that begins with `status=$?`.
+- `work && rm -r data` where data is removed next, and no `exit 0` right after the work.
+
+`--fix` writes `pipefail`: safe where no other pipeline's status matters and the filter reads to its end (a `grep` that
+finds nothing, or a `head` that stops early, would fail it too), unsafe otherwise. The first form, for a single command,
+is unsafe, as a failed job may trigger other things.
 
 ## References
 
@@ -43,20 +58,11 @@ bash(1), pipefail and PIPESTATUS; live runs on Slurm 22.05 to 26.05.
 https://github.com/NVIDIA/JAX-Toolbox/pull/554, https://github.com/nextflow-io/nextflow/issues/3522
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 
 from sbatchlint.analysis.expansion.sourced import may_set_errexit
-from sbatchlint.analysis.outcome.endings import (
-    cancels_itself,
-    cleans_up_after,
-    follows,
-    is_idle_wait,
-    may_fail_with,
-    needed_producers,
-    removes_data_after,
-    server_before,
-)
+from sbatchlint.analysis.outcome.endings import CANNOT_FAIL, cancels_itself, follows, removes_data_after, server_before
 from sbatchlint.analysis.outcome.loss_ranks import (
     DECEIVING,
     decides_later,
@@ -67,41 +73,44 @@ from sbatchlint.analysis.outcome.loss_ranks import (
 )
 from sbatchlint.analysis.outcome.lost_statuses import (
     LEAVING,
-    MAY_FAIL,
-    STRANGE,
-    and_others,
     exit_with_kept,
     has_pipefail,
     is_lost_with_pipefail,
     is_meant,
     is_pipefail_safe,
     keeping,
+    kept_name,
     lost_work,
-    name_of_status,
+    names_of,
     place_for_options,
     returning,
     without_line,
     word_of,
 )
 from sbatchlint.analysis.outcome.partial_results import read_partial
-from sbatchlint.analysis.outcome.state_readers import (
-    Reader,
-    state_reader,
+from sbatchlint.analysis.outcome.state_readers import Reader, state_reader
+from sbatchlint.analysis.script.appending import (
+    append,
+    end_of,
+    is_whole_substitution,
+    last_line,
+    where_to_append_all,
+    where_to_set,
 )
-from sbatchlint.analysis.script.appending import append, last_line, where_to_append, where_to_set
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.failure_counts import failure_counter
 from sbatchlint.analysis.script.giving_up import contradicts_itself, dead_ends, giving_up
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.traps import exiting_trap, status_before
-from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.bash.syntax.tree import AndOr, Group, Pipeline, Simple
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace, shortened
 from sbatchlint.job.programs import by_program
 from sbatchlint.programs import has_trait
-from sbatchlint.source.numbers import is_number
+from sbatchlint.source.numbers import is_number, listed
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
 
@@ -113,10 +122,7 @@ CARD = Card(
 # The ways to lose a status in a script that goes on after a failure.
 _ENDED_BY_ERREXIT = frozenset({"again", "iterations", "overwritten", "replaced", "zero"})
 _SHORT = 20  # code that a message quotes whole
-_BRINGING = frozenset({"cp", "mv", "rsync", "scp"})
 _MOST_PLACES = 12  # that a finding marks
-_FEW = 9  # commands to which something can be added by hand
-_PROGRAM_WORDS = 3  # of a command, that tell which program it is: `python -m train`
 # A line that is a syntax error only because of a placeholder.
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
 
@@ -126,6 +132,7 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or not all(map(_PLACEHOLDER.search, broken)):
         return
     found, lost = exit_statuses(job), [each for each in lost_work(job) if not is_meant(job, each)]
+    lost = [each for each in lost if each.how != "replaced" or not _ends_otherwise(job, found.last, each.command)]
     lost = [each for each in lost if each.how != "ignored"] or lost  # what is done about others does not fit these
     last = found.last
     if last is not None and last.name == "wait" and len(last.argv) == 2 and is_number(text_of(last.argv[1]) or ""):
@@ -139,6 +146,11 @@ def check(job: Job) -> Iterator[Finding]:
     else:
         yield from islice(giving_up, 1)
         yield from islice(_doing_nothing(job, found), 1)
+
+
+def _ends_otherwise(job: Job, last: Invocation | None, work: Invocation) -> bool:
+    """Whether the job ends neither COMPLETED nor FAILED: it cancels itself, or waits for a server (SB821)."""
+    return last is not None and (cancels_itself(last) or server_before(job, last, work) is not None)
 
 
 def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
@@ -157,8 +169,6 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     message, fix = _advice(job, found, main, [*others.values()], reader, source)
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
-    if main.how == "replaced" and found.last is not None and cancels_itself(found.last):
-        place, by, label = found.last.name_span, place, "this status is lost"
     replaced = main.how == "replaced" or main.how == "pipeline" and is_lost_with_pipefail(job, main)
     if replaced and main.how == "pipeline":
         label = "the pipeline returns this status"
@@ -261,17 +271,14 @@ def _advice(
 
     A message that is too long leaves out what its labels say: the reason, at last also where the others are.
     """
-    told = (_told(job, found, loss, same, reader, brief) for brief in range(4))
-    shortest = None
-    for message, fix in told:
-        if source is not None:
-            message = _unless_set(job, source, message)
-        if len(message) <= MOST:
-            return message, fix
-        if shortest is None or len(message) < len(shortest[0]):
-            shortest = message, fix
-    assert shortest is not None
-    return shortest
+    outcome = reader.possible if may_fail_at_end(job, found, loss) else reader.outcome
+    advice, fix = _to_write(job, found, loss, same, reader)
+    messages = [
+        f"{happens if source is None else _unless_set(job, source, happens)}; {advice}"
+        for work in names_of(job, loss, same)
+        for happens in _happens(job, found, loss, same, work, outcome)
+    ]
+    return next((each for each in messages if len(each) <= MOST), min(messages, key=len)), fix
 
 
 def _unless_set(job: Job, source: Invocation, message: str) -> str:
@@ -287,276 +294,258 @@ def _unless_set(job: Job, source: Invocation, message: str) -> str:
     return message
 
 
-def _told(
-    job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader: Reader, brief: int
-) -> tuple[str, Fix | None]:
-    """The message and the fix; `brief`: how much is left out, from 0 to 3."""
-    others = len(same)
-    outcome = reader.possible if may_fail_at_end(job, found, loss) else reader.outcome
-    word = shortened(job.source.slice(word_of(job, loss)), 20)
-    strange = STRANGE.search(word) is not None
-    name = f"the command on line {job.line(loss.command.span.start)}" if strange else f"`{word}`"
-    many = and_others(job, loss, same)
-    reason = min(brief, 2)
-    if brief > 2 and others:
-        many = " or another command"
-    many_places = "to each that matters" if others > _FEW else "to each" if others > 1 else "to both" if others else ""
-
-    def after(written: str) -> str:
-        return f"append `{written}` {many_places}" if others else where_to_append(job, written, loss.command)
-
-    fails = f"if {name}{many} fails, {outcome}"
-    top = where_to_set(job, [each.command for each in (loss, *same)])
-    leave = [after("|| exit") if found.risky or _expects_failures(job) else f"add `set -e` {top}"]
-    run = next(iter(runs_of(job, loss.command)), None)
-    in_shell = not (loss.command if run is None else run).context.shell.depth  # where `rc=1` counts
-    # an iteration needs no other, but what follows may take each for done
-    goes_on = bool(loss.command.context.loops) and in_shell and "line " not in outcome
-    # what a failed run has written is still put where its owner looks for it
-    after_it = job.invocations[loss.command.index + 1 :] if not others and loss.how == "replaced" else []
-    brings_back = "line " not in outcome and any(each.name in _BRINGING for each in after_it)
-    sweep = bool(loss.command.context.loops) or others and _are_independent(found)
-    if sweep and reader.place is not None and "line " in outcome and in_shell:
-        leave = _after_sweep(job, loss, reader.place, after)
-    elif others and _are_independent(found) or cleans_up_after(job, loss.command) or goes_on or brings_back:
-        leave = [after("|| rc=1"), _exit_kept(job, found, loss)]
-        if others > _FEW and has_pipefail(job) and not loss.command.context.depth:
-            leave[0] = f"add `trap 'rc=1' ERR` {top}"
-    if loss.how != "pipeline" and any(each.how == "pipeline" for each in same) and has_pipefail(job):
-        # in a pipeline what is appended would see the status of its last command
-        only = leave[0].startswith("add `set -e`")
-        leave = [f"add `set -eo pipefail` {top}"] if only else _with_pipefail(leave, top)
-    if loss.how == "pipeline":
-        return _of_pipeline(job, found, loss, same, f"{name}{many}", leave, top, reader, brief)
-    advice = _joined(leave)
+def _happens(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], work: str, outcome: str) -> Iterator[str]:
+    """What happens though the work fails, and which command's status the script returns instead: the longest first."""
+    fails, ignored = f"if {work} fails, {outcome}", f"a failure of {work} is ignored"
+    by = job.source.slice(loss.by).strip()
     if loss.how == "ignored":
-        ignoring = f"`|| {job.source.slice(loss.by).strip()}`"
-        so = "" if brief or outcome.startswith("line ") else f", and {outcome}"
-        instead = "in place of each" if others else "in its place"
-        kept = (
-            f"write `|| rc=1` {instead} and {_exit_kept(job, found, loss)}"
-            if in_shell
-            else f"write `|| exit` {instead}"
-        )
-        return f"{ignoring} hides a failure of {name}{many}{so}; {kept}", None
-    if loss.how == "overwritten":
-        text = job.source.slice(loss.by).strip()
-        happens = f"`{text}` in the loop keeps only the last iteration's status"
-        return f"{happens}; write `{word} … || {text.partition('=')[0]}=$?`", None
-    if loss.how == "again":
-        text = f"`{job.source.slice(loss.by).strip()}`"
-        happens = f"{text} on line {job.line(loss.by.start)} overwrites the status of {name} before anything reads it"
-        return f"{happens}; write `|| {text[1:]} after both", None
-    if loss.how == "iterations":
-        return f"a failure of {name}{many} in any but the last iteration is ignored; {advice}", None
-    if loss.how == "trap":
+        hides = f"`|| {by}` hides a failure of {work}"
+        yield from (f"{hides}, and {outcome}", hides)
+    elif loss.how == "overwritten":
+        yield f"`{by}` in the loop keeps only the last iteration's status"
+    elif loss.how == "again":
+        yield f"`{by}` on line {job.line(loss.by.start)} overwrites the status of {work} before anything reads it"
+    elif loss.how == "iterations":
+        yield f"a failure of {work} in any but the last iteration is ignored"
+    elif loss.how == "trap":
         exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
-        ends = "the trap ends with 0"
-        if before is not None:
-            ends = f"the trap ends with the status of `{before.name}`"
+        yield f"{fails}: the trap ends with {'0' if before is None else f'the status of `{before.name}`'}"
+    elif outcome.startswith("line "):  # as if the work had succeeded, before the script ends
+        yield fails
+    elif loss.how == "tested":
+        counter, kept = _counter(job, loss, same), _kept(job, loss)[1]
+        if counter is not None:
+            yield f"a failure of {work} is counted in `{counter}`, but {outcome}"
+        else:
+            yield f"{fails}, although {f'`{kept}` holds its status' if kept else 'the script tests the status'}"
+            yield fails
+    elif loss.how == "pipeline" and not is_lost_with_pipefail(job, loss):
+        name = f"`{loss.filter.name}`" if loss.filter is not None else "its last command"
+        yield f"{ignored}: only the status of {name} counts"
+        yield f"{ignored}: only {name} counts"
+    else:
+        last = _deciding(job, found, loss, same)
+        if last is not None:
+            yield from (f"{ignored}: only {last} sets the job's exit status", f"{ignored}: only {last} counts", ignored)
+            return
+        if found.last is not None and not same and removes_data_after(loss.command, found.last):
+            happens = f"`rm` on line {job.line(found.last.span.start)} still runs, and {outcome.replace('still ', '')}"
+            yield f"if {work} fails, {happens}"
+            return
+        for sets in _last_line(job, found, loss):
+            yield f"{fails}: {sets}"
+        yield fails
+
+
+def _deciding(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss]) -> str | None:
+    """The later work whose failure the job reports, unlike that of the lost one."""
+    later = decides_later(job, loss)
+    if later is None:
+        return None
+    line = job.line(later.span.start)
+    there = [each for each in same if job.line(each.command.span.start) == line]
+    if any(each.command.context.loops for each in there):
+        return f"the last iteration of line {line}"
+    inner = list(later.descendants())
+    if any(each.command in inner for each in same) and inner[-1].name:  # lost in the text that this one runs
+        return f"`{shortened(inner[-1].name)}` on line {job.line(inner[-1].span.start)}"
+    return f"`{shortened(later.name)}` on line {line}" if there and later.name else f"line {line}"
+
+
+def _to_write(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader: Reader) -> tuple[str, Fix | None]:
+    """The advice, and a fix. Each form keeps all that runs today, but for what starts or marks success after it."""
+    if loss.how == "trap":
+        exits = exiting_trap(job)
         setting = exits if exits is None or exits.name == "trap" else exits.parent
         in_double_quotes = setting is not None and '"' in job.source.slice(setting.span)[: len('trap "')]
         dollar = "\\$" if in_double_quotes else "$"  # else expanded when the trap is set
-        advice = f"begin the trap with `status={dollar}?`, and end it with `exit {dollar}status`"
-        return f"{fails}: {ends}; {advice}", None
-    if loss.how == "tested":
-        counter = failure_counter(job, loss.by) if in_shell and not loss.command.context.calls else None
-        if counter is not None and not others:
-            leaving = f"end the script with `exit $(({counter} > 0))`"
-            return f"a failure of {name} is counted in `{counter}`, but {outcome}; {leaving}", None
-        kept, equals, _ = job.source.slice(loss.by).strip().partition("=$?")
-        if equals:
-            local, _, kept = kept.rpartition(" ")  # of a function
-            if local not in ("", "export") and not others:
-                advice = f"write `{kept}=$?` without `{local}`, and end with `exit ${kept}`"
-                return f"{fails}, although `{kept}` holds its status; {advice}", None  # it is unset at the end
-            advice = advice if others else f"end with `exit ${kept}`"
-            return f"{fails}, although `{kept}` holds its status; {advice}", returning(job, found, kept)
-        if job.source.text[: loss.by.start].rstrip().endswith("||"):  # a message alone: `work || echo "it failed"`
-            said = f"{job.source.slice(loss.by).split()[0]} …"
-            fails_so = fails if brief else f"{fails}, as `{said}` after `||` succeeds"
-            if loss.command.context.loops:
-                return (
-                    f"{fails_so}; write `|| {{ {said}; rc=1; }}` and end with `{exit_with_kept(job, loss.command)}`",
-                    None,
-                )
-            return f"{fails_so}; write `|| {{ {said}; exit 1; }}`", None
-        return f"{fails}, although the script tests the status; put `exit 1` in the failure branch", None
-    if loss.command.context.parent is not None:
-        why = "" if brief else ": a later command in the same shell sets the exit status"
-        return f"{fails}{why}; {after('|| exit')}", None
-    if cancels_itself(found.last):
-        return f"if {name}{many} fails, the job still cancels itself, so it does not end as FAILED; {advice}", None
-    later = decides_later(job, loss)
-    if later is not None:
-        line = job.line(later.span.start)
-        if any(each.command.context.loops and job.line(each.command.span.start) == line for each in same):
-            why = (f": only the last iteration of line {line} counts", ": only the last iteration counts", "")[reason]
-            return f"a failure of {name}{many} is ignored{why}; {advice}", None
-        begin = f"a failure of {name}{many} is ignored: only line {line}"
-        # a pipeline there may have lost a status, too
-        if later.name is not None and any(job.line(each.command.span.start) == line for each in same):
-            return f"{begin.removesuffix(f'line {line}')}the status of `{later.name}` counts; {advice}", None
-        inner = list(later.descendants())
-        if any(each.command in inner for each in same) and inner[-1].name:  # lost in the text that this one runs
-            where = f"`{shortened(inner[-1].name)}` on line {job.line(inner[-1].span.start)}"
-            begin = begin.replace(f"line {line}", where)
-        if reason > 1:
-            begin = begin.partition(":")[0]
-        decides = ("sets the job's exit status", "counts", "")[reason]
-        return f"{begin} {decides}".rstrip() + f"; {advice}", None
-    last = found.last if not others and not found.decisive else None
-    if last is not None and removes_data_after(loss.command, last):
-        rest, so = " …" if len(loss.command.argv) > 1 else "", outcome.replace("still ", "")
-        begin = f"if {name} fails, `rm` on line {job.line(last.span.start)} still runs, and {so}"
-        return f"{begin}; write `{word}{rest} && rm …`", None
-    if last is not None and loss.how == "replaced" and is_idle_wait(job, last, loss.command):
-        sets = f"`wait` on line {job.line(last.span.start)} sets the exit status"
-        return f"{fails}: {sets}; remove it (nothing runs in the background)", without_line(job, last)
-    server = server_before(job, last, loss.command) if last is not None and loss.how == "replaced" else None
-    if server is not None and last is not None:
-        waits = f"`wait` on line {job.line(last.span.start)} waits for `{server}`, maybe up to the time limit"
-        return f"if {name}{many} fails, {waits}; {after('|| exit')}", append(job, "|| exit", loss.command)
-    goes_on = outcome.startswith("line ")  # as if the work had succeeded, before the script ends
-    fix = None if last is None else keeping(job, loss.command, last)
-    if fix is not None and last is not None:
-        end, ends_with_zero = job.line(last.span.start), job.source.slice(last.span) == "exit 0"
-        without = without_line(job, last) if ends_with_zero and follows(loss.command, last) and not goes_on else None
-        if without is not None:
-            return f"{fails} because of `exit 0` on line {end}; remove that line", without
-        if goes_on or _may_fail_too(job, found, loss, last):
-            fix, advice = append(job, "|| exit", loss.command), after("|| exit")
+        return f"begin the trap with `status={dollar}?`, and end it with `exit {dollar}status`", None
+    by, word = job.source.slice(loss.by).strip(), shortened(job.source.slice(word_of(job, loss)), _SHORT)
+    if loss.how == "overwritten":
+        return f"write `{word} … || {by.partition('=')[0]}=$?`", None
+    if loss.how == "again":
+        return f"write `|| {by}` after both", None
+    losses, rc = [loss, *same], kept_name(job)
+    run = next(iter(runs_of(job, loss.command)), None)
+    context = loss.command.context if run is None else run.context
+    in_shell = context.shell.depth <= is_whole_substitution(job, loss.command) and loss.command.context.parent is None
+    leaving = f"end with `{exit_with_kept(job, loss.command, rc)}`"
+    last, keep = found.last, f"|| {rc}=$?"
+    if last is not None and last.name == "exit" and last.span.end <= len(job.source.own.text):
+        leaving = f"on line {job.line(last.span.start)} write{leaving.removeprefix('end with')}"
+        value = job.source.slice(last.span).removeprefix("exit").strip().strip('"')
+        if value.startswith("$"):  # a status that the script keeps itself
+            leaving = f"{leaving.partition('`')[0]}`exit ${{{rc}:-{value}}}`"
+    if loss.how == "ignored":
+        place = "in place of each" if same else "in its place"
+        return f"write `{keep}` {place} and {leaving}" if in_shell else f"write `|| exit` {place}", None
+    if loss.how == "tested" and (told := _of_test(job, found, loss, same, leaving)) is not None:
+        return told
+    options = []
+    if any(each.how == "pipeline" for each in losses):
+        if not has_pipefail(job):
+            options = ["run the script with bash", "add `set -o pipefail`"]
         else:
-            kept = name_of_status(job)
-            where = f"on line {end} write" if ends_with_zero else "end with"
-            advice = f"add `{kept}=$?` below line {last_line(job, loss.command)} and {where} `exit ${kept}`"
-    begins = [fails]
-    if found.last is not None and id(loss.command) in needed_producers(job):
-        begins.insert(0, f"if {name}{many} fails after writing what `{found.last.name}` needs, {reader.outcome}")
-    reasons = [""] if goes_on or brief else [f": {reason}" for reason in _last_line(job, found, loss)]
-    messages = [f"{begin}{reason}; {advice}" for begin in begins for reason in reasons]
-    return next((each for each in messages if len(each) <= MOST), messages[-1]), fix
+            in_other = loss.command.context.parent is not None  # another shell has its own options
+            top = "in the shell of the pipeline" if in_other else where_to_set(job, [each.command for each in losses])
+            options = [f"add `set -o pipefail` {top}"]
+        if loss.how == "pipeline" and not is_lost_with_pipefail(job, loss):
+            return listed(options), _pipefail(job, found) if has_pipefail(job) else None
+    commands = [each.command for each in losses]
+    if not in_shell:
+        inside = _of_subshell(job, commands, keep, leaving) or [where_to_append_all(job, "|| exit", commands)]
+        return listed([*options, *inside]), None
+    if reader.place is not None and reader.outcome.startswith("line "):
+        if any(each.contains(reader.place) for each in loss.command.context.loops):
+            keep = f"|| {{ {rc}=$?; continue; }}"
+        elif not same and not loss.command.context.loops and _only_prints_after(job, loss.command):
+            fix = append(job, "|| exit", loss.command) if not options else None
+            return listed([*options, where_to_append_all(job, "|| exit", commands)]), fix
+        elif _begins_line(job, reader.place):
+            row, value = job.line(reader.place.start), f"${{{rc}-}}" if ":-" in leaving else f"${rc}"
+            test = f'[ -z "{value}" ]'
+            if all(map(_only_prints, (each for each in job.invocations if each.span > reader.place))):
+                leaving = f"add `{test} || exit` above line {row}"
+            else:
+                options.append(f"begin line {row} with `{test} &&`")
+        return listed([*options, where_to_append_all(job, keep, commands), leaving]), None
+    plain = None if same or options else last  # what a fix may go by
+    if plain is not None:
+        if removes_data_after(loss.command, plain):
+            return f"write `{word}{' …' if len(loss.command.argv) > 1 else ''} && rm …`", None
+        ends_with_zero = job.source.slice(plain.span) == "exit 0" and follows(loss.command, plain)
+        if ends_with_zero and (fix := without_line(job, plain)) is not None:
+            return "remove that line", fix
+    fixed = None if plain is None else keeping(job, loss.command, plain)
+    if fixed is not None and fixed[0]:  # a `$?` that `|| rc=$?` would change
+        below, read = last_line(job, loss.command), job.line(fixed[0][0].start)
+        return f"add `{rc}=$?` below line {below}, write `${rc}` for `$?` on line {read} and {leaving}", fixed[1]
+    actions = [*options, where_to_append_all(job, keep, commands), leaving]
+    return listed(actions), None if fixed is None else fixed[1]
 
 
-def _exit_kept(job: Job, found: ExitStatuses, loss: Loss) -> str:
-    """How the script ends with the status that is kept: in the place of an `exit 0` at its end, else below all."""
-    kept, last = exit_with_kept(job, loss.command), found.last
-    if last is None or last.span.end > len(job.source.own.text) or job.source.slice(last.span) != "exit 0":
-        return f"end with `{kept}`"
-    return f"on line {job.line(last.span.start)} write `{kept}`"
+def _of_subshell(job: Job, commands: list[Invocation], keep: str, leaving: str) -> list[str]:
+    """The advice for work in one `( … )` or group before a pipe: what ends that shell, and what keeps its status.
+
+    Nothing for other shells.
+    """
+    runs = [run for each in commands for run in runs_of(job, each)[:1]]
+    shells = {run.context.shell for run in runs}
+    shell = shells.pop() if len(shells) == 1 else None
+    text = job.source.own.text
+    if shell is None or shell.kind not in ("subshell", "pipeline") or shell.span.end > len(text):
+        return []
+    outer = shell.parent
+    if shell.depth > 1 and not (shell.depth == 2 and outer is not None and outer.kind == "pipeline"):
+        return []
+    inner, end = commands, shell.span.end
+    for group in nodes_of(job.program, Group):
+        span, last = job.span(group.start, group.end), group.body[-1] if group.body else None
+        if last is not None and span.start <= shell.span.start and shell.span.end <= span.end:
+            end = max(end, span.end)
+            if isinstance(last, Simple | Pipeline | AndOr):
+                inner = [each for each in inner if end_of(job, each) != job.span(last.start, last.end).end]
+    before = []
+    for run in job.pipelines:
+        if len(run.elements) > 1 and run.span.contains(shell.span):
+            end = max(end, run.span.end)
+            if run.pipefail is not True and commands[0] not in run.elements[-1]:
+                before = [f"add `set -o pipefail` {where_to_set(job, commands)}"]
+    statement, after = job.program.statements[-1], []
+    if job.span(statement.start, statement.end).end != end or isinstance(statement, AndOr):
+        rest = text[end : job.source.line_of(end - 1).end].strip()
+        plain = not rest or rest[0] == "#"
+        after = [f"append `{keep}` to line {job.line(end - 1)}" if plain else f"add `{keep}` after the `)`", leaving]
+    if inner:
+        before.append(where_to_append_all(job, "|| exit", inner))
+        after[:1] = [each.removeprefix("append ") for each in after[:1]]
+    return [*before, *after]
 
 
-def _joined(actions: list[str]) -> str:
-    """What to do, one thing after the other: `add …, append … and end with …`."""
-    *before, last = actions
-    return f"{', '.join(before)} and {last}" if before else last
+def _only_prints_after(job: Job, work: Invocation) -> bool:
+    """Whether nothing but submitting a job and what cannot fail follows work, so that the script may end before it."""
+    piped = {each.index for run in runs_of(job, work) for element in run.elements for each in element}
+    last = max({work.index + len(list(work.descendants()))} | piped)
+    return all(map(_only_prints, job.invocations[last + 1 :]))
 
 
-def _after_sweep(job: Job, loss: Loss, place: Span, after: Callable[[str], str]) -> list[str]:
-    """The advice for runs that need no other, where a line after them takes all of them for done."""
-    if any(each.contains(place) for each in loss.command.context.loops):
-        return [after("|| { rc=1; continue; }"), f"end with `{exit_with_kept(job, loss.command)}`"]
-    kept = "${rc-}" if ":-" in exit_with_kept(job, loss.command) else "$rc"  # under `set -u`
-    check = f'[ -z "{kept}" ] || exit'
-    return [after("|| rc=1"), f"add `{check}` above line {job.line(place.start)}"]
+def _only_prints(command: Invocation) -> bool:
+    return command.calls_function or command.name == "sbatch" or command.name in CANNOT_FAIL
 
 
-def _may_fail_too(job: Job, found: ExitStatuses, loss: Loss, last: Invocation) -> bool:
-    """Whether the last command may fail, and the job with it, which an `exit $status` of the work would hide: it moves
-    the results, or is work itself."""
-    if has_trait(last.name, "places") and id(loss.command) in needed_producers(job):
-        return True
-    brings = last.name in _BRINGING or may_fail_with(last)
-    return found.end is None and not brings and weight(job, last) > Weight.NONE
+def _begins_line(job: Job, place: Span) -> bool:
+    """Whether something can be written before a command at the beginning of its line."""
+    source = job.source.own
+    if place.end > len(source.text):
+        return False
+    start = source.line_of(place.start).start
+    return not source.text[start : place.start].strip() and not source.text[:start].endswith(("\\\n", "&&\n", "|\n"))
 
 
-def _expects_failures(job: Job) -> bool:
-    """Whether a comment says that a command may fail, which `set -e` would not let it."""
-    return MAY_FAIL.search(job.source.own.text) is not None
+def _counter(job: Job, loss: Loss, same: list[Loss]) -> str | None:
+    """The variable of the script that counts the failures."""
+    alone = not loss.command.context.shell.depth and not loss.command.context.calls and not same
+    return failure_counter(job, loss.by) if alone else None
 
 
-def _are_independent(found: ExitStatuses) -> bool:
-    """Whether the script runs the same program again and again, so that one failure should not end the others."""
-    # what is fetched from somewhere is one thing after the other, too
-    fetched = [has_trait(each.command.name, "connects") for each in found.lost]
-    programs = [
-        tuple(each.command.words[: 1 if connects else 2 if "." in "".join(each.command.words[1:2]) else _PROGRAM_WORDS])
-        for each, connects in zip(found.lost, fetched, strict=True)
-    ]
-    return len(programs) > 2 * len(set(programs))
+def _kept(job: Job, loss: Loss) -> tuple[str, str]:
+    """The word before the assignment of a status to a variable, as `local`, and its name; empty without one."""
+    kept, equals, _ = job.source.slice(loss.by).strip().partition("=$?")
+    before, _, name = kept.rpartition(" ")
+    return (before, name) if equals else ("", "")
 
 
-def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> list[str]:
+def _of_test(
+    job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], leaving: str
+) -> tuple[str, Fix | None] | None:
+    """The advice for a status that the script looks at; None where it is like that for others."""
+    counter, (before, kept) = _counter(job, loss, same), _kept(job, loss)
+    if counter is not None:
+        return f"end the script with `exit $(({counter} > 0))`", None
+    if kept:
+        if same:
+            return None
+        if before not in ("", "export"):  # it is unset at the end of the function
+            return f"write `{kept}=$?` without `{before}`, and end with `exit ${kept}`", None
+        return f"end with `exit ${kept}`", returning(job, found, kept)
+    rc = kept_name(job)
+    if job.source.text[: loss.by.start].rstrip().endswith("||"):  # a message alone: `work || echo "it failed"`
+        return f"write `|| {{ {rc}=$?; {job.source.slice(loss.by).split()[0]} …; }}` and {leaving}", None
+    return f"set `{rc}=1` in the failure branch and {leaving}", None
+
+
+def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> Iterator[str]:
     """Clauses that say which command gives the script's status instead, the most telling one first."""
     last = found.last
     if last is None or found.end is not None or last.index <= loss.command.index:
         end = found.end or loss.by
-        by = ending_command(job, found)
+        row, what, by = job.line(end.start), "", ending_command(job, found)
         if end == found.end:
             text = job.source.slice(end)
-            begin = "the `if` on " if text.startswith("if") else ""
-            begin = f"`{text}` on " if len(text) <= _SHORT and "`" not in text and "\n" not in text else begin
+            what = "the `if`" if text.startswith("if") else ""
+            what = f"`{text}`" if len(text) <= _SHORT and "`" not in text and "\n" not in text else what
             if by is not None and by.name is not None:
                 tests = by.name in ("[", "[[", "test")
-                begin = "the test on " if tests else f"`{shortened(by.name)}` on " if by.name not in LEAVING else ""
-            row = job.line(end.start)
-            if row == job.line(loss.command.span.start) and begin and end.start >= loss.command.span.end:
-                setter = begin.removesuffix(" on ").removeprefix("the ")
-                return [f"the {setter} after it sets the exit status", f"only the {setter} after it counts"]
-            return [f"{each}line {row} sets the exit status" for each in dict.fromkeys((begin, ""))]
-        return [f"line {job.line(max(end.start, loss.by.start))} sets the exit status"]
-    line = job.line(last.span.start)
-    if last.context.background is not None and last.context.parent is None:
-        return [f"line {line} starts a background command, whose status is 0", f"the `&` of line {line} gives 0"]
-    name = last.name and shortened(job.source.slice(last.span) if last.name == "exit" else last.name)
-    if has_trait(last.name, "container"):
-        name = " ".join(last.words[:2])
-    what = [] if name is None else ["the test on "] if name in ("[", "[[") else [f"`{name}` on "]
-    return [f"{each}line {line} sets the exit status" for each in (*what, "")]
-
-
-def _of_pipeline(
-    job: Job,
-    found: ExitStatuses,
-    loss: Loss,
-    same: list[Loss],
-    work: str,
-    leave: list[str],
-    top: str,
-    reader: Reader,
-    brief: int,
-) -> tuple[str, Fix | None]:
-    """The message and fix for a status lost in a pipeline; pipefail alone helps only where the status is used."""
-    filter_name = loss.filter.name if loss.filter is not None else "its last command"
-    lost_anyway = is_lost_with_pipefail(job, loss)
-    begin = f"a failure of {work} is ignored: only the status of `{filter_name}` counts"
-    if not has_pipefail(job):
-        return f"{begin}; run the script with bash and `set -{'e' * lost_anyway}o pipefail`", None
-    first = job.line(loss.by.start)
-    above = "above" if first == job.line(_place(job, loss).start) else f"above line {first}"
-    if loss.command.context.parent is not None:  # another shell has its own options
-        above = "in the shell of the pipeline"
-    if not lost_anyway:
-        return f"{begin}; add `set -o pipefail` {above}", _pipefail(job, found)
-    reasons = [f": the pipeline returns the status of `{filter_name}`", f": only `{filter_name}` counts", ""]
-    if any(each.how == "replaced" for each in same):  # which no pipeline loses
-        sets = _last_line(job, found, same[-1])[-1]
-        short = f"only {sets}" if sets.startswith("line ") and "&" not in sets else sets
-        reasons[:2] = [f": {sets}", f": {short.replace(' sets the exit status', ' counts')}"]
-    begin = f"a failure of {work} is ignored{reasons[min(brief, 2)]}"
-    if reader.outcome.startswith("line "):
-        begin = f"if {work} fails, {reader.outcome}"
-    if not found.risky and not _expects_failures(job) and len(leave) == 1:
-        return f"{begin}; add `set -eo pipefail` {top}", None
-    return f"{begin}; {_joined(_with_pipefail(leave, top))}", None
-
-
-def _with_pipefail(leave: list[str], top: str) -> list[str]:
-    """What to do, and `set -o pipefail` before it."""
-    if leave[0].startswith("add `trap"):  # on the same line
-        return [leave[0].replace("add `", "add `set -o pipefail; ", 1), *leave[1:]]
-    return [f"add `set -o pipefail` {top}", *leave]
+                what = "the test" if tests else f"`{shortened(by.name)}`" if by.name not in LEAVING else ""
+            if row == job.line(loss.command.span.start) and what and end.start >= loss.command.span.end:
+                what = what.removeprefix("the ")
+                yield from (f"the {what} after it sets the exit status", f"only the {what} after it counts")
+                return
+        else:
+            row = job.line(max(end.start, loss.by.start))
+    else:
+        row = job.line(last.span.start)
+        if last.context.background is not None and last.context.parent is None:
+            yield from (f"line {row} starts a background command, whose status is 0", f"the `&` of line {row} gives 0")
+            return
+        name = last.name and shortened(job.source.slice(last.span) if last.name == "exit" else last.name)
+        if has_trait(last.name, "container"):
+            name = " ".join(last.words[:2])
+        what = "" if name is None else "the test" if name in ("[", "[[") else f"`{name}`"
+    if what:
+        yield from (f"{what} on line {row} sets the exit status", f"{what} on line {row} sets its status")
+    yield f"line {row} sets the exit status"
 
 
 def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:
@@ -602,10 +591,7 @@ CASES = [
         tar -czf out.tgz out
         echo done
         """,
-        unsafe_fixed={
-            "tar -czf out.tgz out": "status=$?\ntar -czf out.tgz out",
-            "echo done": 'echo done\nexit "$status"',
-        },
+        unsafe_fixed={"python train.py": "python train.py || rc=$?", "echo done": "echo done\nexit $rc"},
         severity="info",
     ),
     Bad(
@@ -620,10 +606,9 @@ CASES = [
         #!/bin/bash
         #SBATCH --nodes=2
         #SBATCH --mail-type=END,FAIL
-        srun ./solver
-        status=$?
+        srun ./solver || rc=$?
         echo "finished at $(date)"
-        exit "$status"
+        exit $rc
         """,
         title="mail would tell of it",
     ),

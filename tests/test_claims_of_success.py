@@ -80,20 +80,23 @@ def test_what_holds_after_a_failure_too(text: str) -> None:
     [
         (
             'for s in 1 2; do\n    python train.py $s\ndone\necho "All runs completed"\n',
-            'append `|| rc=1` to line 4 and add `[ -z "$rc" ] || exit` above line 6',
+            'append `|| rc=$?` to line 4 and add `[ -z "$rc" ] || exit` above line 6',
         ),
         (
             'for s in 1 2; do\n    python train.py $s\n    echo "run completed successfully"\ndone\n',
-            "append `|| { rc=1; continue; }` to line 4 and end with `exit $rc`",
+            "append `|| { rc=$?; continue; }` to line 4 and end with `exit $rc`",
         ),
         (
             'set -u\nfor s in 1 2; do\n    python train.py $s\ndone\necho "All runs completed"\n',
-            'append `|| rc=1` to line 5 and add `[ -z "${rc-}" ] || exit` above line 7',
+            'append `|| rc=$?` to line 5 and add `[ -z "${rc-}" ] || exit` above line 7',
         ),
-        ('python train.py | tee log\necho "Training succeeded"\n', "add `set -eo pipefail` above line 3"),
+        (
+            'python train.py | tee log\necho "Training succeeded"\n',
+            "add `set -o pipefail` above line 3 and append `|| exit` to line 3",
+        ),
         (
             "for s in 1 2; do\n    srun ./a $s\ndone\nexit 0\n",
-            "append `|| rc=1` to line 4 and on line 6 write `exit $rc`",
+            "append `|| rc=$?` to line 4 and on line 6 write `exit $rc`",
         ),
     ],
 )

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from sbatchlint.check import Bad
 from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import lint_source
 from sbatchlint.source.text import Source
+from test_claims_of_success import INFO
 from test_fix_properties import settings_for
 
 pytestmark = pytest.mark.slow
@@ -36,10 +38,20 @@ _WRAPPER = (
 )
 _RELATIVE = re.compile(r"(?:^|[\s;&|(\"])((?:\./|\.\./)?[\w.-]+(?:/[\w.-]+)+|\./[\w.-]+)")
 _OUTSIDE = re.compile(r">>?\s*\"?\$?\{?/|#!.*(?:csh|zsh)")
-_END = re.compile(r"(?:and )?end with `(exit [^`]+)`$")
-_OPTION = re.compile(r"add `(set [^`]+|trap 'rc=1' ERR)` above(?: line (\d+))?(?:,? and |, )?(.*)$")
-_APPEND = re.compile(r"append `([^`]+)` to (?:line (\d+)|each|both)")
-_BELOW = re.compile(r"add `((?:status|rc)=\$\?)` below line (\d+)")
+_ADVICE = re.compile(r"; (?=(?:add|append|begin|end|on line|put|remove|replace|run|set|write)\b)")
+# Each form of advice: what it says, and how a reader changes the lines of the script.
+_STEP = re.compile(
+    r"add `(?P<option>set [^`]+|\[ -z [^`]+)` above"
+    r" line (?P<above>\d+)|begin line (?P<begun>\d+) with `(?P<guard>[^`]+)`"
+    r"|(?:append )?`(?P<appended>[^`]+)` to (?:lines? (?P<rows>[\d, and-]*\d)|each(?: that matters)?|both)"
+    r"|add `(?P<inserted>[^`]+)` before the (?:comment on|`;` that ends) line (?P<before>\d+)"
+    r"|replace the `\\` that ends line (?P<cut>\d+) with `(?P<instead>[^`]+)`"
+    r"|add `(?P<kept>\w+=\$\?)` below line (?P<below>\d+)|write `(?P<name>\$\w+)` for `\$\?` on line (?P<read>\d+)"
+    r"|write `(?P<ignoring>\|\|[^`…]+)` in (?:its place|place of each)"
+    r"|write `\{ … (?P<grouped>\|\|[^`]+); \}` for what follows the `&&`|write `\|\| \{ (?P<said>\w+=\$\?); \w+ …; \}`"
+    r"|write `[^`]+ && rm …`(?P<joined>)"
+    r"|(?:end(?: the script)?|on line (?P<last>\d+)) (?:with|write) `(?P<exit>exit[^`]*)`|(?P<removed>remove that line)"
+)
 
 
 def ends(text: str, fails: int, folder: Path) -> tuple[int, bool]:
@@ -73,30 +85,62 @@ def ends(text: str, fails: int, folder: Path) -> tuple[int, bool]:
     return done.returncode, (folder / "ran").exists()
 
 
-def advised(text: str, message: str, rows: list[int]) -> str | None:
-    """The script of a reader who does what the message says; None where that is not mechanical."""
-    lines = text.rstrip("\n").split("\n")
-    at = max(message.rfind("; add "), message.rfind("; append "))
-    advice, last, inserted = message[at + 2 :], None, []
-    if end := _END.search(advice):
-        last, advice = end[1], re.sub(r",?(?: and)?\s*$", "", advice[: end.start()])
-    if option := _OPTION.match(advice):
-        inserted.append((int(option[2] or rows[0]) - 1, option[1]))
-        advice = option[3]
-    if append := _APPEND.fullmatch(advice):
-        for row in [int(append[2])] if append[2] else rows:
-            lines[row - 1] += f" {append[1]}"
-    elif below := _BELOW.fullmatch(advice):
-        inserted.append((int(below[2]), below[1]))
-    elif advice or at < 0:
-        return None
-    if last is not None:
-        if lines[-1].lstrip().startswith("exit"):
-            del lines[-1]
-        lines.append(last)
-    for row, line in sorted(inserted, reverse=True):
-        lines.insert(row, line)
-    return "\n".join(lines) + "\n"
+def advised(text: str, message: str, rows: list[int]) -> tuple[str, list[str]] | None:
+    """The script of a reader who does what the message says, and the kinds of steps; None where one is not mechanical.
+
+    The lines keep their numbers: what is added above or below one goes into its string.
+    """
+    lines, parts = text.rstrip("\n").split("\n"), _ADVICE.split(message, maxsplit=1)
+    at, last, kinds = 0, "", []
+    while len(parts) == 2 and at < len(parts[1]):
+        step = _STEP.match(parts[1], at)
+        if step is None:
+            return None
+        found = {kind: value for kind, value in step.groupdict().items() if value is not None}
+        kinds += found
+        if "option" in found:
+            lines[int(found["above"]) - 1] = f"{found['option']}\n{lines[int(found['above']) - 1]}"
+        elif "guard" in found:
+            row = int(found["begun"]) - 1
+            lines[row] = f"{found['guard']} {lines[row]}"
+        elif "appended" in found:
+            for row in _rows(found["rows"]) if "rows" in found else rows:
+                while lines[row - 1].endswith("\\") and "rows" not in found:
+                    row += 1
+                lines[row - 1] += f" {found['appended']}"
+        elif "inserted" in found:
+            row = int(found["before"]) - 1
+            lines[row] = re.sub(r"\s*(?=;|#.*$)", f" {found['inserted']} ", lines[row], count=1)
+        elif "cut" in found:
+            lines[int(found["cut"]) - 1] = f"{lines[int(found['cut']) - 1].rstrip(chr(92))} {found['instead']}"
+        elif "kept" in found:
+            lines[int(found["below"]) - 1] += f"\n{found['kept']}"
+        elif "name" in found:
+            lines[int(found["read"]) - 1] = lines[int(found["read"]) - 1].replace("$?", found["name"])
+        elif "ignoring" in found:
+            for row in rows:
+                lines[row - 1] = re.sub(r"\|\|\s*(?:true|:)", found["ignoring"], lines[row - 1])
+        elif "grouped" in found:
+            lines[rows[0] - 1] = re.sub(r"__work.*", rf"{{ \g<0> {found['grouped']}; }}", lines[rows[0] - 1])
+        elif "said" in found:
+            row = rows[0] - 1 + ("||" not in lines[rows[0] - 1])
+            lines[row] = re.sub(r"\|\|\s*(.*)", rf"|| {{ {found['said']}; \1; }}", lines[row])
+        elif "joined" in found:
+            lines[rows[0] - 1 : rows[0] + 1] = [" && ".join(lines[rows[0] - 1 : rows[0] + 1])]
+        elif "removed" in found:
+            lines[int(re.findall(r"on line (\d+) sets", parts[0])[-1]) - 1] = ""
+        elif "last" in found:
+            lines[int(found["last"]) - 1] = found["exit"]
+        else:
+            last = found["exit"]
+        at = step.end() + len(re.match(r"(?:, | and |, and )?", parts[1][step.end() :])[0])
+    return ("\n".join([*lines, last]) + "\n", kinds) if kinds else None
+
+
+def _rows(written: str) -> list[int]:
+    """The numbers of `4`, `4 and 6`, `4, 6-8 and 9`."""
+    ranges = [each.split("-") for each in re.split(r", | and ", written)]
+    return [row for each in ranges for row in range(int(each[0]), int(each[-1]) + 1)]
 
 
 def works(found: Diagnostic) -> list[tuple[int, int]]:
@@ -106,9 +150,103 @@ def works(found: Diagnostic) -> list[tuple[int, int]]:
     return [(each.start, each.end) for each in instead or [found.span, *also]]
 
 
+# Shapes of scripts, after the directives; each command that is not of the system is a stub.
+SHAPES = [
+    "./solve a\ndate\n",
+    "./solve a # the work\ndate\n",
+    "./solve a;\ndate\n",
+    "./solve \\\n  --a 1 \\\n  --b 2\ndate\n",
+    "./solve \\\n  --a 1 \\\n\ndate\n",
+    "./solve a\nexit 0\n",
+    "./solve a\ndate\nexit 0\n",
+    "./solve a\ndate\nexit\n",
+    "./solve a\necho status $?\ndate\n",
+    "set -u\n./solve a\ndate\n",
+    "./solve a\n./more b\nrc=$?\ndate\nexit $rc\n",
+    "rc=0\nif [ -d run ]; then rc=2; fi\necho $rc\n./solve a\ndate\n",
+    "source slurm/env.sh\n./solve a\ndate\n",
+    "[ -d /tmp ] && ./solve a\ndate\n",
+    "[ -d /missing ] || ./solve a\ndate\n",
+    "./solve a && ./more b\ndate\n",
+    "./solve a && echo good\ndate\n",
+    "./solve a || true\ndate\n",
+    "./solve a || echo it failed\ndate\n",
+    "./solve a \\\n  || echo it failed\ndate\n",
+    "./solve a\n./more b\n./most c\ndate\n",
+    "./solve a \\\n  --b\n./more b\ndate\n",
+    "./solve a\n./more b\n",
+    "for i in 1 2; do\n    ./solve $i\n    date\ndone\n",
+    "for i in 1 2; do\n    ./solve $i\ndone\n./more a\n",
+    "for i in 1 2; do ./solve $i; date; done\n",
+    "if [ -d /tmp ]; then\n    ./solve a\nfi\ndate\n",
+    "run() {\n    ./solve $1\n    date\n}\nrun a\ndate\n",
+    "(cd /tmp && ./solve a)\ndate\n",
+    "{\n    ./solve a\n    date\n} > log\ndate\n",
+    "(\n    ./solve a\n    date\n)\n",
+    "(\n    ./solve a\n    date\n)\ndate\n",
+    "./solve a | tee log\n",
+    "./solve a | tee log\ndate\n",
+    "set -e\n./solve a | tee log\ndate\n",
+    "./solve a 2>&1 |\n  tee log\n./more a\ndate\n",
+    "(./solve a; date) | tee log\n",
+    "(\n    ./solve a\n    date\n) | tee log\n",
+    "(\n    ./solve a\n    date\n) | tee log\ndate\n",
+    "{\n    ./solve a\n    date\n} 2>&1 | tee log\n",
+    "{\n    date\n    ./solve a\n} 2>&1 | tee log\n",
+    "for i in 1 2; do\n    ./solve $i\n    date\ndone | tee log\ndate\n",
+    "x=$(./solve a; date)\ndate\n",
+    "x=$(./solve a)\ndate\n",
+    "./solve a <<END\ntext\nEND\ndate\n",
+    "./solve a\ncp result /tmp/result\nrm -rf work\n",
+    "./solve a\nrm -r data\n",
+    "./solve a\nsbatch next.sh\n",
+    "./solve a\nsbatch next.sh\nmv a b\n",
+    "./solve a\n./more a\nsbatch next.sh\n",
+    "for i in 1 2; do\n    ./solve $i\n    echo finished successfully\ndone\n",
+    "./solve a | tee log\necho Training succeeded\n",
+    "time ./solve a\ndate\n",
+    "case $1 in\n*) ./solve a ;;\nesac\ndate\n",
+]
+
+
+def tried(text: str, findings: list[Diagnostic], folder: Path) -> tuple[list[str], int, Counter[str]]:
+    """What does not hold of the findings, and how many of them bash shows, with the kinds of advice that help."""
+    wrong: list[str] = []
+    shown, helped = 0, Counter[str]()
+    for found in findings:
+        says = found.message
+        if not says.startswith(("if ", "a failure", "`||")) or "branch matches" in says or "in the shell" in says:
+            continue
+        places = works(found)
+        rows = sorted({text.count("\n", 0, start) + 1 for start, _ in places})
+        for start, end in places:
+            script = f"{text[:start]}__work{text[end:]}"
+            if ends(script, 0, folder) != (0, True):
+                continue  # with these stubs another thing fails, or the work is not reached
+            status, _ = ends(script, 3, folder)
+            shown += status == 0
+            if status != 0 and " still ends COMPLETED" in says:
+                wrong.append(f"ends with {status}: {says}")
+            followed = advised(script, says, rows)
+            if followed is None:
+                continue
+            good, bad = ends(followed[0], 0, folder)[0], ends(followed[0], 3, folder)[0]
+            if good != 0 or bad == 0:
+                wrong.append(f"as advised it ends with {good} and, where it fails, {bad}: {says}\n{followed[0]}")
+            again = advised(text, says, rows)
+            stays = [] if again is None else lint_source(Source(again[0], "job.sh"), INFO)
+            wrong += [
+                f"as advised: {each.message}\n{again}"
+                for each in stays
+                if each.code == "SB710" and each.message[0] == says[0]
+            ]
+            helped.update(followed[1])
+    return wrong, shown, helped
+
+
 def test_bash_ends_as_said_and_as_advised(tmp_path: Path) -> None:
     wrong: list[str] = []
-    shown = helped = 0
+    shown, helped = 0, Counter[str]()
     entry = next(each for each in ENTRIES if each.code == "SB710")
     for case in cases_of(entry):
         text = case.case.example.text
@@ -116,27 +254,38 @@ def test_bash_ends_as_said_and_as_advised(tmp_path: Path) -> None:
             continue
         with in_its_folder(case):
             everything = lint_source(Source(text, "job.sh"), settings_for(case))
-        findings = [each for each in everything if each.code == "SB710"]
-        for found in findings:
-            says = found.message
-            if not says.startswith(("if ", "a failure")) or "branch matches" in says or "in the shell" in says:
-                continue
-            places = works(found)
-            rows = sorted({text.count("\n", 0, start) + 1 for start, _ in places})
-            for start, end in places:
-                tried = f"{text[:start]}__work{text[end:]}"
-                if ends(tried, 0, tmp_path / "job") != (0, True):
-                    continue  # with these stubs another thing fails, or the work is not reached
-                status, _ = ends(tried, 3, tmp_path / "job")
-                shown += status == 0
-                if status != 0 and " still ends COMPLETED" in says:
-                    wrong.append(f"{case.label}: ends with {status}: {says}")
-                followed = advised(tried, says, rows)
-                if followed is None:
-                    continue
-                good, bad = ends(followed, 0, tmp_path / "job")[0], ends(followed, 3, tmp_path / "job")[0]
-                helped += good == 0 != bad
-                if good != 0 or bad == 0:
-                    wrong.append(f"{case.label}: as advised it ends with {good} and, where it fails, {bad}: {says}")
+        faults, number, kinds = tried(text, [each for each in everything if each.code == "SB710"], tmp_path / "job")
+        wrong += [f"{case.label}: {each}" for each in faults]
+        shown += number
+        helped += kinds
     assert not wrong, "\n".join(wrong)
-    assert shown > 90 and helped > 75, (shown, helped)
+    assert shown > 90 and helped["appended"] > 75, (shown, helped)
+
+
+def test_each_form_of_advice_helps_in_bash(tmp_path: Path) -> None:
+    wrong: list[str] = []
+    helped, silent = Counter[str](), []
+    for shape in SHAPES:
+        text = f"#!/bin/bash\n#SBATCH --ntasks=1\n{shape}"
+        findings = [each for each in lint_source(Source(text, "job.sh"), INFO) if each.code == "SB710"]
+        faults, _, kinds = tried(text, findings, tmp_path / "job")
+        wrong += [f"{shape}: {each}" for each in faults]
+        helped += kinds
+        if not kinds:
+            silent.append((shape, [each.message for each in findings]))
+    assert not wrong, "\n".join(wrong)
+    forms = {
+        "option",
+        "guard",
+        "appended",
+        "inserted",
+        "instead",
+        "kept",
+        "ignoring",
+        "grouped",
+        "said",
+        "joined",
+        "exit",
+        "removed",
+    }
+    assert not forms - helped.keys(), (helped, silent)

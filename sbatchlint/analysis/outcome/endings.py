@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sbatchlint.analysis.expansion.sourced import is_unclear_source
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.servers import server_name
@@ -42,24 +41,9 @@ _NEEDS_FILES = frozenset(
         *("sort", "stat", "tail", "tar", "test", "unzip", "wc", "zcat", "zip"),
     )
 )
-_CLEANING = Regex(
-    r"(?i)(?:^|[-_.])clean-?up|tear-?down|post-?run|finali[sz]e|^(?:kill|stop)[-_]|^(?:rm(?:dir)?|remove)[-_](?:scratch|te?mp)"
-)
-_ENDING_CONTAINERS = frozenset({"kill", "rm", "stop"})  # `docker stop NAME`
 _TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
 _RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
 _FORCED = Regex(r"-\w*f\w*|--force")
-_STARTS_UNSEEN = Regex(r"[<>]\(|\bcoproc\b")  # what runs beside the script without an `&`
-
-
-def cleans_up_after(job: Job, work: Invocation) -> bool:
-    """Whether a program that cleans up follows the work, and would not run if the script ended before it."""
-    return any(map(_cleans_up, job.invocations[work.index + 1 :]))
-
-
-def _cleans_up(command: Invocation) -> bool:
-    ends = has_trait(command.name, "container") and not _ENDING_CONTAINERS.isdisjoint(command.words[1:2])
-    return ends or _CLEANING.search(command.name or "") is not None
 
 
 def may_fail_with(last: Invocation) -> bool:
@@ -77,29 +61,12 @@ def removes_data_after(work: Invocation, last: Invocation) -> bool:
     return last.name == "rm" and follows(work, last) and many and not any(map(_TEMPORARY.search, words))
 
 
-def is_idle_wait(job: Job, last: Invocation, work: Invocation) -> bool:
-    """Whether `last` is a bare `wait` on a line of its own, right after the work, with nothing to wait for."""
-    if last.words != ["wait"] or last.redirects or last.context.depth or last.context.conditional:
-        return False
-    if not follows(work, last) or work.context.depth or work.context.loops or last.span.end > len(job.source.own.text):
-        return False
-    return job.source.slice(job.source.line_of(last.span.start)).strip() == "wait" and not _runs_in_background(job)
-
-
 def cancels_itself(last: Invocation | None) -> bool:
     """Whether the last command cancels its own job, or the array that the job belongs to."""
     if last is None or last.name != "scancel":
         return False
     names = {each.name for field in last.argv[1:] for each in expansions(field)}
     return bool(names & {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
-
-
-@once
-def _runs_in_background(job: Job) -> bool:
-    """Whether anything may run beside the script, as far as that can be seen."""
-    if _STARTS_UNSEEN.search(job.source.text):
-        return True
-    return any(each.context.background is not None or is_unclear_source(each) for each in job.invocations)
 
 
 def server_before(job: Job, last: Invocation, work: Invocation) -> str | None:

@@ -3,6 +3,7 @@
 With `pipefail`, the status of a pipeline is that of the last of its commands that failed (bash(1), "Pipelines").
 """
 
+import re
 from collections.abc import Sequence
 
 from sbatchlint.analysis.expansion.sourced import unclear_sources
@@ -24,7 +25,6 @@ from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.edits import Edit, insert, remove, replace
 from sbatchlint.source.numbers import at_lines
-from sbatchlint.source.numbers import others as other_things
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import shortened
 from sbatchlint.source.text import Span
@@ -79,30 +79,35 @@ def _unwrapped(command: Invocation) -> Invocation:
     return command
 
 
-def and_others(job: Job, loss: Loss, same: list[Loss]) -> str:
-    """The other commands that a message is about: one by its name, few by their lines, many by their number and the
-    first and the last line."""
+def names_of(job: Job, loss: Loss, same: list[Loss]) -> list[str]:
+    """How a message names the work, the longest first: one by its word, few by their lines, many by their number."""
+    words = [shortened(job.source.slice(word_of(job, each)), 20) for each in (loss, *same)]
+    rows = [job.line(word_of(job, each).start) for each in (loss, *same)]
+    word = f"the command on line {rows[0]}" if STRANGE.search(words[0]) else f"`{words[0]}`"
     if not same:
-        return ""
-    here, *lines = [job.line(each.command.span.start) for each in (loss, *same)]
-    shown = _ranges(sorted({*lines}))
-    if len(shown) > _FEW_LINES:
-        return f" (or one of {len(lines)} others, lines {min(lines)}-{max(lines)})"
-    if len({here, *lines}) <= len(lines):  # several on one line
-        return f" (or {other_things(len(lines), 'command')} on {at_lines(shown, 'and')})"
-    if len(shown) < len(lines):
-        return f" or a command on {at_lines(shown, 'or')}"
-    first, *words = [shortened(job.source.slice(word_of(job, each)), 20) for each in (loss, *same)]
-    if STRANGE.search(first):
-        return "".join(f", {each}" for each in lines[:-1]) + f" or {lines[-1]}"
-    if {*words} == {first}:
-        *those, last = sorted((here, *lines))
-        return f" on line {', '.join(map(str, those))} or {last}"
-    if len(words) == 1:
-        short = len(words[0]) <= _SHORT and STRANGE.search(words[0]) is None
-        return f" or `{words[0]}` (line {lines[0]})" if short else f" or the command on line {lines[0]}"
-    *those, last = sorted(lines)
-    return f" or a command on line {', '.join(map(str, those))} or {last}"
+        return [word]
+    shown, one_line = _ranges(sorted({*rows[1:]})), len({*rows}) < len(rows)
+    if {*words} == {words[0]} and word[0] == "`":
+        told = _ranges(sorted({*rows}))
+        if len(rows) <= _FEW_LINES and not one_line:
+            named = f"{word} on {at_lines(told, 'or')}"
+        elif len({*rows}) == 1:
+            named = f"one of the {len(rows)} runs of {word}"
+        else:
+            named = f"one of the {len(rows)} runs of {word} (lines {min(rows)}-{max(rows)})"
+    elif len(shown) > _FEW_LINES or one_line:
+        first, last = min(rows[1:]), max(rows[1:])
+        where = f"lines {first}-{last}" if last > first else f"line {first}"
+        named = f"{word} or {_one_of(len(same))} ({where})"
+    elif len(words) == 2 and len(words[1]) <= _SHORT and STRANGE.search(words[1]) is None:
+        named = f"{word} or `{words[1]}` (line {rows[1]})"
+    else:
+        named = f"{word} or {'the' if len(same) == 1 else 'a'} command on {at_lines(shown, 'or')}"
+    return [named, f"{word} or {_one_of(len(same))}", f"{word} or another command"]
+
+
+def _one_of(number: int) -> str:
+    return "another command" if number == 1 else f"one of {number} other commands"
 
 
 def _ranges(rows: Sequence[int]) -> list[str]:
@@ -161,29 +166,39 @@ def name_of_status(job: Job) -> str:
     return "rc" if job.interpreter_line[0] == "zsh" else "status"
 
 
-def keeping(job: Job, work: Invocation, last: Invocation) -> Fix | None:
-    """The fix that keeps the status on a line after the work, and ends the script with it."""
-    source = job.source.own
+@once
+def kept_name(job: Job) -> str:
+    """A name for a variable that keeps a failure up to the end of the script, which does not use it otherwise."""
+    text = job.source.text
+    return next((each for each in ("rc", "failed", "work_rc") if not re.search(rf"\b{each}\b", text)), "job_rc")
+
+
+def keeping(job: Job, work: Invocation, last: Invocation) -> tuple[list[Span], Fix] | None:
+    """The fix that keeps the status of work which has lines of its own, and ends the script with it.
+
+    Also each `$?` of the next command: for those the status is kept on a line after the work.
+    """
+    source, name = job.source.own, kept_name(job)
     run = next(iter(runs_of(job, work)), None)
-    if run is None or run.span.end > len(source.text):
-        return None  # in a sourced file
-    name = next((each for each in (name_of_status(job), "rc", "srun_status") if each not in source.text), None)
-    if name is None or not _is_alone(job, run, work, last):
+    if run is None or run.span.end > len(source.text) or not _is_alone(job, run, work, last):
         return None
-    start = source.line_of(run.span.start).start
-    indent = source.text[start : run.span.start]
-    line = source.line_of(run.span.end)
     reads = _read_next(job, run)
     if reads is None:
         return None
-    edits: list[Edit] = [insert(line.end, f"\n{indent}{name}=$?"), *(replace(each, f"${name}") for each in reads)]
+    if reads:
+        start, line = source.line_of(run.span.start).start, source.line_of(run.span.end)
+        edits: list[Edit] = [insert(line.end, f"\n{source.text[start : run.span.start]}{name}=$?")]
+        edits += [replace(each, f"${name}") for each in reads]
+    else:
+        edits = [insert(run.span.end, f" || {name}=$?")]
+    leaving = exit_with_kept(job, work, name)
     if last.name == "exit":
         if source.slice(last.span) != "exit 0":
             return None
-        edits.append(replace(last.span, f'exit "${name}"'))
+        edits.append(replace(last.span, leaving))
     else:
-        edits.append(_exit_at_end(job, name))
-    return Fix("keep the status and exit with it", edits)
+        edits.append(_at_end(job, leaving))
+    return reads, Fix("keep the status and exit with it", edits)
 
 
 def returning(job: Job, found: ExitStatuses, name: str) -> Fix | None:
@@ -192,7 +207,7 @@ def returning(job: Job, found: ExitStatuses, name: str) -> Fix | None:
     one = len({each.index for each in found.kept.get(name, ())}) == 1
     if not one or last is None or last.name == "exit" or last.context.depth or last.span.end > len(job.source.own.text):
         return None
-    return Fix("exit with the kept status", [_exit_at_end(job, name)])
+    return Fix("exit with the kept status", [_at_end(job, f'exit "${name}"')])
 
 
 def without_line(job: Job, command: Invocation) -> Fix | None:
@@ -204,9 +219,9 @@ def without_line(job: Job, command: Invocation) -> Fix | None:
     return Fix(f"remove `{written}`", [remove(Span(row.start, min(row.end + 1, len(source.text))))], safe=False)
 
 
-def _exit_at_end(job: Job, name: str) -> Edit:
+def _at_end(job: Job, line: str) -> Edit:
     newline = "" if job.source.own.text.endswith("\n") else "\n"
-    return insert(len(job.source.own.text), f'{newline}exit "${name}"\n')
+    return insert(len(job.source.own.text), f"{newline}{line}\n")
 
 
 def _read_next(job: Job, run: PipelineRun) -> list[Span] | None:
@@ -299,13 +314,13 @@ def place_for_options(job: Job) -> int | None:
     return at
 
 
-def exit_with_kept(job: Job, command: Invocation) -> str:
-    """The `exit` to write at the end for a status kept in `rc`.
+def exit_with_kept(job: Job, command: Invocation, name: str = "rc") -> str:
+    """The `exit` to write at the end for a status kept in a variable.
 
     Where that is not set, `exit` keeps the last status; `set -u`, which a sourced file may set, would refuse it.
     """
     plain = command.state.option("nounset") is False and not unclear_sources(job)
-    return "exit $rc" if plain else "exit ${rc:-0}"
+    return f"exit ${name}" if plain else f"exit ${{{name}:-$?}}"
 
 
 def is_meant(job: Job, loss: Loss) -> bool:

@@ -4,15 +4,18 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from sbatchlint.analysis.script.pipeline_runs import runs_of
+from sbatchlint.bash.syntax.tree import AndOr, Statement
+from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job
+from sbatchlint.job.once import once
 from sbatchlint.source.edits import insert
-from sbatchlint.source.regex import Regex
+from sbatchlint.source.numbers import at_lines
 from sbatchlint.source.text import Span
 
 _NEAR = 80
-_AFTER_TEST = Regex(r"(?:\s\]\]?|\)\))[ \t]*&&[ \t]*\Z")
+_FEW, _FEW_LINES = 9, 3  # commands to which something can be added by hand, and lines that a message names
 
 
 def where_to_append(job: Job, written: str, command: Invocation) -> str:
@@ -22,14 +25,14 @@ def where_to_append(job: Job, written: str, command: Invocation) -> str:
     """
     text = f"`{written}`"
     command = _started_by(command)
-    if command.context.captured:
+    if is_whole_substitution(job, command):
         return f"add {text} after the `)`"
-    end = end_of(job, command)
+    end, before = end_of(job, command), _operator_before(job, command)
+    if before:
+        return f"write `{{ … {written}; }}` for what follows the `{before}`"  # else it runs where the test fails, too
     if end is None:
         return f"add {text} after this command"
     source = job.source.own
-    if _AFTER_TEST.search(source.text, max(command.span.start - _NEAR, 0), command.span.start):
-        return f"write `{{ … {written}; }}` for what follows the `&&`"  # else it runs where the test fails, too
     rest = source.text[end : source.line_of(end).end].strip()
     place = f"line {job.line(end - 1)}"
     if rest == "\\":
@@ -39,6 +42,20 @@ def where_to_append(job: Job, written: str, command: Invocation) -> str:
     if rest and rest[0] == "#":
         return f"add {text} before the comment on {place}"
     return f"append {text} to {place}" if not rest else f"add {text} after this command"
+
+
+def where_to_append_all(job: Job, written: str, commands: list[Invocation]) -> str:
+    """The advice to append something to each of some commands, once for a pipeline or a list."""
+    plain = f"append `{written}` to line "
+    told = list(dict.fromkeys(where_to_append(job, written, each) for each in commands))
+    if len(told) == 1:
+        return told[0]
+    where = "both" if len(told) == 2 else "each" if len(told) <= _FEW else "each that matters"
+    rows = {int(each.rpartition(" ")[2]) for each in told if each.startswith(plain)}
+    ends_there = rows <= {job.line(_started_by(each).span.start) for each in commands}
+    if len(told) == len(rows) <= _FEW_LINES and not ends_there:
+        return f"append `{written}` to {at_lines(sorted(rows), 'and')}"
+    return f"append `{written}` to {where}"
 
 
 def where_to_set(job: Job, commands: Iterable[Invocation]) -> str:
@@ -54,7 +71,7 @@ def where_to_set(job: Job, commands: Iterable[Invocation]) -> str:
 
 def append(job: Job, written: str, command: Invocation) -> Fix | None:
     """The fix that appends something to a command at the end of its line; None where another thing follows it."""
-    end = end_of(job, _started_by(command))
+    end = None if _operator_before(job, command) else end_of(job, _started_by(command))
     source = job.source.own
     rest = "" if end is None else source.text[end : source.line_of(end).end].strip()
     return None if end is None or rest and rest[0] != "#" else Fix(f"append {written}", [insert(end, f" {written}")])
@@ -67,12 +84,46 @@ def last_line(job: Job, command: Invocation) -> int:
 
 
 def end_of(job: Job, command: Invocation) -> int | None:
-    """The offset after a command and the pipeline that it is in; None in a sourced file, a string or `$( … )`."""
+    """The offset after a command, the pipeline and the list it is in; None in a sourced file, a string or `$(…)`."""
     run = next(iter(runs_of(job, command)), None)
     if run is None or command.context.parent is not None or command.context.captured or job.is_embedded:
         return None
     span: Span = run.span
-    return span.end if span.end <= len(job.source.own.text) else None
+    _, end = _lists(job).get((span.start, span.end), ("", span.end))
+    return end if end <= len(job.source.own.text) else None
+
+
+def is_whole_substitution(job: Job, command: Invocation) -> bool:
+    """Whether a command ends a `$( … )`, whose status is its own."""
+    run = next(iter(runs_of(job, _started_by(command))), None)
+    if run is None or not run.context.captured or run.span.end >= len(job.source.own.text):
+        return False
+    return job.source.own.text[run.span.end : run.span.end + _NEAR].lstrip()[:1] == ")"
+
+
+def _operator_before(job: Job, command: Invocation) -> str:
+    """The operator before a command, or the pipeline that it is in, in a list; empty for the first one."""
+    run = next(iter(runs_of(job, _started_by(command))), None)
+    return "" if run is None else _lists(job).get((run.span.start, run.span.end), ("", 0))[0]
+
+
+@once
+def _lists(job: Job) -> dict[tuple[int, int], tuple[str, int]]:
+    """For the span of each pipeline in a list: the operator before it, and where the list ends."""
+    nodes = nodes_of(job.program, AndOr)
+    inner = {id(each.left) for each in nodes}
+    found = {}
+    for node in nodes:
+        if id(node) in inner:
+            continue
+        end = job.span(node.start, node.end).end
+        at: Statement = node
+        while isinstance(at, AndOr):
+            for operand, operator in ((at.right, at.operator), (at.left, "")):
+                span = job.span(operand.start, operand.end)
+                found[span.start, span.end] = operator, end
+            at = at.left
+    return found
 
 
 def _started_by(command: Invocation) -> Invocation:
