@@ -31,7 +31,9 @@ from sbatchlint.slurm.lines import TEMPLATED
 from sbatchlint.slurm.model import Setting
 from sbatchlint.slurm.rewriting import removal, replacement
 from sbatchlint.slurm.versions import is_before
+from sbatchlint.source.numbers import at_lines
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Written
 
 CARD = Card("SB116", "repeated-option", severity="warning", fix="sometimes", since="0.1.0", when=Written("again"))
@@ -134,7 +136,8 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
     fix: Fix | None = Fix(title, removal(block, [setting]))
     shown, kept = _as_it_stands(setting), _as_it_stands(last)
     if setting.name == "mail-type" and not all(_events(each) <= _events(last) for each in settings):
-        message, fix = _mail_types(block, settings, place)
+        rows = sorted({job.line(each.span.start) for each in settings[1:]})
+        message, fix = _mail_types(block, settings, f"on {at_lines(rows, 'and')}" if len(rows) > 1 else place)
         return Finding(setting.span, message, related=related, fix=fix)
     if setting.name == "mail-type" and any(_events(each) != _events(last) for each in settings):
         message = f"{shown} is redundant: {kept} {place} includes its events; remove it"
@@ -222,17 +225,19 @@ def _mail_types(block: Directives, settings: Sequence[Setting], place: str) -> t
     adding = [each for each in majors if is_before(each, "25.05")]
     message = f"--mail-type is set again {place}"
     if not adding:
-        message += ", and only the last counts; write one list"
+        message += ", and only the last counts"
     elif len(adding) == len(majors):
-        message += ", and Slurm 25.05 and later use only the last list; write one list"
+        message += ", and Slurm 25.05 and later use only the last"
     else:
-        message += ": Slurm before 25.05 merges the lists, later releases use only the last; write one list"
+        message += ": Slurm before 25.05 merges the lists, 25.05 and later use only the last"
     words: dict[str, str] = {}
     for setting in settings:
         for word in (setting.text or "").split(","):
             if not re.fullmatch(r"[A-Za-z0-9_]+", word) or word.upper() == "NONE":
-                return message, None
+                return f"{message}; write one list", None
             words.setdefault(word.upper(), word)
+    merged = f"--mail-type={','.join(words.values())}"
+    message += f"; write {merged}" if len(message) + len(merged) + 8 <= MOST else "; write one list"
     edits = [*removal(block, settings[:-1]), replacement(block, settings[-1], ",".join(words.values()))]
     # a comment beside the list would say less than the list
     return message, Fix("write one list", edits, safe=settings[-1].line.comment is None)

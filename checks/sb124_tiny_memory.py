@@ -55,7 +55,7 @@ def check(job: Job) -> Iterator[Finding]:
         evidence = _gigabytes_meant(setting, size, comment, request)
         if not evidence and (size > TOO_LITTLE or _is_test(request)):
             continue
-        message = f"memory without a unit is megabytes, so `{text}` is {size} MB"
+        message = f"memory without a unit is in megabytes, so `{text}` is only {size} MB"
         message = f"{message}, but {evidence}" if evidence else message
         # what docker runs, its daemon starts outside the job
         containers = [each.spawn.info for each in job.invocations if isinstance(each.spawn.info, Container)]
@@ -67,7 +67,8 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(setting.value_place, f"{message}; {instead}", severity)
         else:
             fix = Fix(f"write {size}G", [replacement(job.directives, setting, f"{size}G")])
-            yield Finding(setting.value_place, f"{message}; write {size}G", severity, fix=None if outside else fix)
+            message = f"{message}; for gigabytes write {size}G"
+            yield Finding(setting.value_place, message, severity, fix=None if outside else fix)
 
 
 def _gigabytes_meant(setting: Setting, size: int, comment: str, request: Request) -> str:

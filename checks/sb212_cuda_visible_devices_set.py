@@ -116,13 +116,14 @@ def check(job: Job) -> Iterator[Finding]:
             severity = "info" if is_beyond or _is_set_in_tasks(job, name) else None
         elif is_beyond:
             beyond = [each for each in ids if each >= available]
+            also = "also " if len(beyond) < len(ids) else ""
             named = f"GPU {beyond[0]}" if len(beyond) == 1 else f"GPUs {_enumerated(beyond)}"
             gpus = "only GPU 0" if available == 1 else f"GPUs 0 {'and' if available == 2 else 'to'} {available - 1}"
             # CUDA stops at the first that does not exist
             at = ids.index(beyond[0])
             visible = "no GPU" if at == 0 else "one GPU" if at == 1 else f"only {at} GPUs"
             message = (
-                f"the job has {gpus}, but {name} names {named}: programs find {visible}, or use another job's; "
+                f"the job has {gpus}, but {name} {also}names {named}: programs find {visible}, or use another job's; "
                 "remove this assignment"
             )
         elif several or context.may_repeat or background or name != "CUDA_VISIBLE_DEVICES":

@@ -118,7 +118,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(settings[0].span, message, later, related=[(held.span, "the command")])
             return
         request = f"`{settings[0].as_written}`" if len(settings) == 1 else "the request"
-        advice = f"add the command that uses {'it' if one else 'them'}, or remove {request}"
+        advice = f"run the program, or remove {request}"
         if _OF_GPUS.search(job.request.partition or "") is not None:
             advice += " and choose a partition without GPUs"
         yield Finding(settings[0].span, f"{message}; {advice}", later, related=[(prepares, "the script ends here")])

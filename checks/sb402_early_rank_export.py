@@ -105,10 +105,12 @@ def check(job: Job) -> Iterator[Finding]:
     for use in worst_by_place(use for use in exports if use.step.tasks == use.step.nodes == 1):
         of_node = use.expansion.name in _SAME_RANK[2]  # which all tasks of a node share
         condition = "uses one node" if of_node else "has one task"
+        name = use.expansion.name
         yield Finding(
             place_of(job, use.expansion),
-            f"${use.expansion.name} is {value_in_batch(use.expansion.name)} in the batch shell, which is right only "
-            f"while the srun on line {job.line(use.step.span.start)} {condition}; set the rank in the task",
+            f"${name} is {value_in_batch(name)} in the batch shell, right only while line "
+            f"{job.line(use.step.span.start)} {condition}; for more, write "
+            f"`srun bash -c '{_rank(job, use)}=${name} exec …'`",
             "info",
             related=[(use.step.invocation.name_span, "the task starts here")],
         )

@@ -100,7 +100,7 @@ def check(job: Job) -> Iterator[Finding]:
             if user is not None:
                 shown = shown_text(target)
                 shown = shown if len(shown) < 60 else f"…/{shown.rpartition('/')[2]}"
-                happens = f"every job of this script writes {shown}, so jobs running at the same time overwrite it"
+                happens = f"every job of this script writes {shown}, so jobs that run at once overwrite it"
                 if job.request.has_option("array"):
                     happens = f"every task of the array writes {shown}, so they overwrite it for each other"
                 if redirect.operator == ">>":

@@ -240,7 +240,7 @@ def _is_unread(job: Job, assigned: VariableAssignment) -> bool:
     name = assigned.name
     if assigned.exported or find(name) is not None or name in ENVIRONMENT_NAMES or READ_ANYWAY.fullmatch(name):
         return False
-    if is_for_programs(name) or any(each.index >= assigned.order for each in unclear_sources(job)):
+    if is_for_programs(name) or unclear_sources(job):
         return False
     return mentions(job)[name] == 1
 

@@ -61,7 +61,7 @@ def check(job: Job) -> Iterator[Finding]:
     else:
         happens, severity = "the whole script runs in this container, without the host's programs", "info"
     option = job.source.slice(named[0].span)
-    advice = f"write `srun {option if len(option) < _LONGEST else f'--{named[0].name}=…'} PROGRAM`"
+    advice = f"write `srun {option if len(option) < _LONGEST else f'--{named[0].name}=…'} PROGRAM` instead"
     if any(each.name == "srun" for each in job.invocations):
         advice = "move this option to the srun"
     elif severity == "info":

@@ -37,11 +37,13 @@ CARD = Card(
     "SB605", "deprecated-cache-variable", severity="info", fix="sometimes", since="0.1.0", when=Variables(*RENAMED),
 )  # fmt: skip
 
+_FORMER = "HUGGINGFACE_HUB_CACHE"  # which huggingface_hub still reads where HF_HUB_CACHE is not set
+
 
 def check(job: Job) -> Iterator[Finding]:
     names = {each.name for each in job.assignments}
     own: dict[tuple[str, str], list[int]] = {}  # where the script sets a new name, by its value
-    new_names = set(RENAMED.values())
+    new_names = {*RENAMED.values(), _FORMER}
     for span, name in sorted({(each.span, each.name) for each in job.assignments if each.name in new_names}):
         own.setdefault((name, _value(job, span)), []).append(span.start)
     for assignment in job.assignments:
@@ -52,21 +54,26 @@ def check(job: Job) -> Iterator[Finding]:
             message = f"`{old}` is the deprecated name of `{new}`; use `{new}`"
         else:
             advice = f"use `{new}`, or `HF_HOME` for all such caches"
-            if "HF_HOME" in names:
-                advice = f"to keep this folder and not `$HF_HOME/hub`, write `{new}`"
+            if "HF_HOME" in names or "HF_HOME" in _value(job, assignment.span):
+                advice = f"to keep this folder rather than `$HF_HOME/hub`, write `{new}`"
             message = f"`{old}` is ignored by Transformers 5 and later; {advice}"
-        same = own.get((new, _value(job, assignment.span)), [])
-        if same:
-            at = same[min(bisect_left(same, assignment.span.start), len(same) - 1)]
-            message = f"{message.partition('; ')[0]}; line {job.line(at)} already sets `{new}`, so this line can go"
+        for name in (new, _FORMER) if old != _FORMER and new == RENAMED[_FORMER] else (new,):
+            same = own.get((name, _value(job, assignment.span)), [])
+            if same:
+                at = same[min(bisect_left(same, assignment.span.start), len(same) - 1)]
+                goes = f"line {job.line(at)} already sets `{name}`, so this line can go"
+                message = f"{message.partition('; ')[0]}; {goes}"
+                break
         # another variable of the script may already have the new name, or would get it too
         taken = new in names or any(RENAMED.get(name) == new for name in names - {old})
         yield Finding(assignment.name_span, message, fix=None if taken else partial(_renamed, job, old, new))
 
 
 def _value(job: Job, span: Span) -> str:
-    """The value of an assignment as written."""
-    return job.source.slice(span).partition("=")[2].strip("\"'")
+    """The value of an assignment as written, or the default for one that is set already."""
+    name, _, value = job.source.slice(span).partition("=")
+    value = value.strip("\"'")
+    return value[len(name) + 4 : -1] if value.startswith(f"${{{name}:-") else value
 
 
 @once

@@ -41,10 +41,10 @@ def check(job: Job) -> Iterator[Finding]:
         return
     first = next((each for each in found if not _is_conda(each)), found[0])
     places = [each for each in dict.fromkeys(each.span for each in found) if each != first.span]
-    what = "conda's activation scripts read" if _is_conda(first) else "start files of shells often read"
+    what = "conda's activation scripts read" if _is_conda(first) else "shell startup files often read"
     yield Finding(
         first.span,
-        f"`set -u` ends the job at an unset variable, and {what} some; write `set +u` above, and `set -u` below",
+        f"`set -u` ends the job at an unset variable, and {what} unset ones; write `set +u` above, and `set -u` below",
         "info" if _is_conda(first) else None,
         related=[(each, "here too") for each in places[:3]],
         fix=_without_nounset(job, found),

@@ -35,6 +35,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.near_misses import is_turned_off
+from sbatchlint.analysis.expansion.array_elements import several_elements
 from sbatchlint.analysis.expansion.reads import (
     TESTS,
     Use,
@@ -350,10 +351,15 @@ def _by_count(job: Job) -> Iterator[Finding]:
         if held is not None and all(use_of(job, each).kind in _HARMLESS for each in uses):
             continue
         if not any(each.start <= read.span.start < each.end for each in tests):
+            array = several_elements(job)
+            some, number = "7,9", "the number itself"
+            if array is not None:
+                some = f"{array.minimum},{array.maximum}" if array.tasks > 2 else f"{array.maximum}"
+                number = f"{array.tasks}"
             yield Finding(
                 read.span,
-                "if only some tasks are resubmitted (`--array=7,9`), SLURM_ARRAY_TASK_COUNT changes and splits "
-                "the work differently; write the number itself",
+                f"if only some tasks are resubmitted (`--array={some}`), SLURM_ARRAY_TASK_COUNT changes and the work "
+                f"is split differently; write {number} instead",
                 "info",
             )
             return

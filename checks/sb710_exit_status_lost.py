@@ -181,9 +181,10 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     # where a test looks at the status, what runs after it sets another
     if end is not None and (replaced or main.how == "tested") and end != by:
         one_line = job.line(end.start) == job.line(by.start)  # two labels would say the same
-        # which is among the others: their label says enough
+        # what is among the others: their label says enough
         again = any(job.line(each.start) == job.line(by.start) for each in others)
-        related[:1] = [*([] if one_line or again else related[:1]), (end, "the script ends with this status")]
+        ends = [] if end in others else [(end, "the script ends with this status")]
+        related[:1] = [*([] if one_line or again else related[:1]), *ends]
     if reader.place is not None:
         related.insert(1, (reader.place, reader.label))
     if source is not None:

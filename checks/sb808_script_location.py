@@ -68,7 +68,8 @@ _RUN_WITHOUT = Regex(
 )
 # A folder beside that of the script, or beside one above it.
 _BESIDE = Regex(r"/\.\./+[^./\s]")
-_WRITES = "writes to that folder"
+_WRITES, _CHANGES = "writes to that folder", "changes to that folder"
+_BESIDE_IT = {_WRITES: "writes beside that folder", _CHANGES: "changes to the folder above it"}
 _OPERATOR = Regex(r"\$\{(?:0|BASH_SOURCE(?:\[[0@*]\])?)(?:%|:|/)")
 
 
@@ -106,8 +107,8 @@ def check(job: Job) -> Iterator[Finding]:
                     # there is no such folder, so the job stays in that of the submission, which may be the right one
                     what, certain = "fails", certain and command.state.option("errexit") is not False
                 leaves = _leaves(job, field, read)
-                if leaves and what == _WRITES:
-                    what = "writes beside that folder"
+                if leaves:
+                    what = _BESIDE_IT.get(what, what)
                 uses.setdefault(read, []).append(Use(command, what, certain, leaves))
         for name, field in command.variables:
             for read in _located(job, field, reads, chosen):
@@ -117,8 +118,8 @@ def check(job: Job) -> Iterator[Finding]:
             uses.setdefault(read, []).append(Use(command, "gets a wrong PYTHONPATH", False, True))
     for read, found in uses.items():
         use = next((each for each in found if each.certain), found[0])
-        other = is_submitted_from_elsewhere(job) or any(each.leaves for each in found)
         words = _folder_around(job, read)
+        other = words is None or is_submitted_from_elsewhere(job) or any(each.leaves for each in found)
         folder = _submission_folder(job, words)
         edits = [] if words is None or other else [replace(words, folder)]
         advice = "build the path from `$SLURM_SUBMIT_DIR`" if other else f"write `{folder}`"
@@ -225,7 +226,7 @@ def _leaves(job: Job, field: Pieces, read: Span) -> bool:
 def _what(command: Invocation, field: Pieces) -> str:
     """What becomes of a command with a path in the wrong folder, as the end of a sentence."""
     if command.name in ("cd", "pushd"):
-        return "changes to that folder"
+        return _CHANGES
     if command.name in ("mkdir", "touch", "tee"):
         return _WRITES
     rest = shown_text(field).rpartition(UNKNOWN_CHARACTER)[2]

@@ -118,7 +118,9 @@ def _submits(job: Job, command: Invocation, loops: tuple[Span, ...]) -> str:
         return ""  # the jobs may differ
     if expansions(command.argv[parsed.rest + 1]):
         return ""
-    return "each iteration submits a separate job; submit one array instead (`--array=…`)"
+    message = "each iteration submits a separate job; submit one array instead (`--array=…`)"
+    chosen = ", and choose the arguments by `$SLURM_ARRAY_TASK_ID`" if parsed.rest + 1 < len(words) else ""
+    return f"{message}{chosen}"
 
 
 CASES = [

@@ -77,10 +77,14 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     written = shown_text(word) if opening.fullmatch(options[found][0]) else options[found][1]
     turned_off = f"an empty `{option}`" if equals and name.startswith("jupyter") else f"`{written}`"
     what = "this Jupyter server" if name.startswith("jupyter") else f"this {name}"
-    message = f"with {turned_off}, anyone who reaches the node can use {what} as you"
+    message = f"with {turned_off}, anyone who can reach the node can use {what} as you"
     saved = name.startswith("jupyter") and not any(map(_NO_PASSWORD.fullmatch, words))
     severity = "warning" if saved or name in _DATABASES else "error"
-    yield Finding(span_of(word), f"{message}; remove the option, or set a password", severity)
+    advice = "remove the option, or set a password"
+    if name == "redis-server":  # without a password, the clients on other nodes need this option
+        advice = "set one with `--requirepass`"
+        message += " without a password"
+    yield Finding(span_of(word), f"{message}; {advice}", severity)
 
 
 def _of_dask(command: Invocation) -> Iterator[Finding]:
@@ -90,7 +94,7 @@ def _of_dask(command: Invocation) -> Iterator[Finding]:
         return
     if any(each.startswith(("--tls", "--preload", "--help", "--version")) for each in words) or _LOCAL & set(words):
         return
-    message = "anyone who reaches the node can run code as you through this Dask scheduler; give it --tls-ca-file"
+    message = "anyone who can reach the node can run code as you through this Dask scheduler; give it --tls-ca-file"
     yield Finding(command.name_span, f"{message}, --tls-cert and --tls-key", "info")
 
 

@@ -31,6 +31,7 @@ from sbatchlint.source.text import Span
 
 # Wrappers that start many commands, and return a status of their own.
 _REPEATERS = programs_with("repeats")
+_SHELLS = frozenset({"bash", "sh"})
 LEAVING = ("break", "continue", "exit", "return")
 _VARIABLE = Regex(r"\$\{?(\w+)")
 _FEW_LINES = 3  # that a message names
@@ -75,6 +76,8 @@ def _unwrapped(command: Invocation) -> Invocation:
     while command.name in WRAPPERS - _REPEATERS and len(command.children) == 1 and command.children[0].argv:
         if (command.children[0].name or "").startswith("-"):
             break  # an option of what an image runs by itself
+        if command.children[0].name in _SHELLS and "-c" in command.children[0].words[1:2]:
+            break  # the message would seem to speak of the script's own shell
         command = command.children[0]
     return command
 

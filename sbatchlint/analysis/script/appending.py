@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.bash.syntax.tree import AndOr, Statement
 from sbatchlint.bash.syntax.walk import nodes_of
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
@@ -31,7 +31,8 @@ def where_to_append(job: Job, written: str, command: Invocation) -> str:
     if before:
         return f"write `{{ … {written}; }}` for what follows the `{before}`"  # else it runs where the test fails, too
     if end is None:
-        return f"add {text} after this command"
+        run = _run_of(job, command)
+        return f"add {text} after {'this command' if run is None or len(run.elements) == 1 else 'the pipeline'}"
     source = job.source.own
     rest = source.text[end : source.line_of(end).end].strip()
     place = f"line {job.line(end - 1)}"
@@ -47,7 +48,11 @@ def where_to_append(job: Job, written: str, command: Invocation) -> str:
 def where_to_append_all(job: Job, written: str, commands: list[Invocation]) -> str:
     """The advice to append something to each of some commands, once for a pipeline or a list."""
     plain = f"append `{written}` to line "
-    told = list(dict.fromkeys(where_to_append(job, written, each) for each in commands))
+    places: dict[object, Invocation] = {}
+    for each in commands:
+        run = _run_of(job, _started_by(each))
+        places.setdefault(id(each) if run is None else end_of(job, each) or run.span, each)
+    told = [where_to_append(job, written, each) for each in places.values()]
     if len(told) == 1:
         return told[0]
     where = "both" if len(told) == 2 else "each" if len(told) <= _FEW else "each that matters"
@@ -85,7 +90,7 @@ def last_line(job: Job, command: Invocation) -> int:
 
 def end_of(job: Job, command: Invocation) -> int | None:
     """The offset after a command, the pipeline and the list it is in; None in a sourced file, a string or `$(…)`."""
-    run = next(iter(runs_of(job, command)), None)
+    run = _run_of(job, command)
     if run is None or command.context.parent is not None or command.context.captured or job.is_embedded:
         return None
     span: Span = run.span
@@ -95,7 +100,7 @@ def end_of(job: Job, command: Invocation) -> int | None:
 
 def is_whole_substitution(job: Job, command: Invocation) -> bool:
     """Whether a command ends a `$( … )`, whose status is its own."""
-    run = next(iter(runs_of(job, _started_by(command))), None)
+    run = _run_of(job, _started_by(command))
     if run is None or not run.context.captured or run.span.end >= len(job.source.own.text):
         return False
     return job.source.own.text[run.span.end : run.span.end + _NEAR].lstrip()[:1] == ")"
@@ -103,7 +108,7 @@ def is_whole_substitution(job: Job, command: Invocation) -> bool:
 
 def _operator_before(job: Job, command: Invocation) -> str:
     """The operator before a command, or the pipeline that it is in, in a list; empty for the first one."""
-    run = next(iter(runs_of(job, _started_by(command))), None)
+    run = _run_of(job, _started_by(command))
     return "" if run is None else _lists(job).get((run.span.start, run.span.end), ("", 0))[0]
 
 
@@ -131,3 +136,10 @@ def _started_by(command: Invocation) -> Invocation:
     while command.context.parent is not None and command.context.parent.text is None:
         command = command.context.parent
     return command
+
+
+def _run_of(job: Job, command: Invocation) -> PipelineRun | None:
+    """The run of the pipeline that a command is in, or the one that starts it: the container of a program."""
+    while not runs_of(job, command) and command.parent is not None:
+        command = command.parent
+    return next(iter(runs_of(job, command)), None)
