@@ -56,7 +56,7 @@ def where_to_append_all(job: Job, written: str, commands: list[Invocation]) -> s
     if len(told) == 1:
         return told[0]
     where = "both" if len(told) == 2 else "each" if len(told) <= _FEW else "each that matters"
-    rows = {int(each.rpartition(" ")[2]) for each in told if each.startswith(plain)}
+    rows = {last_line(job, each) for each, it in zip(places.values(), told, strict=True) if it.startswith(plain)}
     ends_there = rows <= {job.line(_started_by(each).span.start) for each in commands}
     if len(told) == len(rows) <= _FEW_LINES and not ends_there:
         return f"append `{written}` to {at_lines(sorted(rows), 'and')}"
