@@ -83,6 +83,34 @@ PROGRAMS: dict[str, str] = {
     't=%s; ((j |= (1 && t))); show $?; v=3; ((v /= 0)); show $?; ((0 && (1 2))); show $?; ((1 / 0 * v)); show $?': (
         "1|1|1|1"
     ),
+    # arithmetic that fails if a variable is not set leaves the variable that it is assigned to as it was
+    'A=(1 2); A+=($((2 * $u1)) 4); show ${#A[@]} "${A[1]}"; A[$((2 * $u1))]=5; show ${#A[@]}': "?|?|?",
+    's=a$(($u1 + 1)); show "${s+set}1" $((2 + u1))': "set1|?",
+    # a variable whose name is not known, or that a name leads to
+    'a=x; r=$u1; read -r "$r" <<< y; show $a; a=x; printf -v "$r" y; show $a; a=x; mapfile -t "$r" <<< q; show $a': (
+        "?|?|?"
+    ),
+    "declare -a 'A=(pq)'; show \"${A[@]}\"; declare 'b=(pq)'; show $b": "?|(pq)",
+    # `NAME=value` before a command sees those before it, and appends
+    'a=o; a= b=$a eval "c=$a\\$a\\$b"; show "$c"; a=1 a+=2 eval "c=\\$a"; show $c; a+=2 eval "c=\\$a"; show $c $a': (
+        "o|12|o2|o"
+    ),
+    'f() { show $a; a=9; }; a=0; a+=1 f; show $a': "01|0",
+    # numbers of `${X:a:b}` are not read where X is not set, or does not reach so far
+    'unset b j; : ${b: -2:j=1}; show "${j-u}"; b=a; : ${b: -2:j=2}; show "${j-u}"; : ${b:0:j=3}; show $j': "u|u|3",
+    "show {+1..3} {-1..+1} {a..e..+2} {+01..2}": "1|2|3|-1|0|1|a|c|e|1|2",
+    "show $'a\\0b'c $'\\cAb' \"${#x}\" $'\\x41\\101\\u0042'; show $'\\xc3\\xa9' $'\\377'": "ac|\1b|0|AAB|?|?",
+    "printf -v x '\\303'; show \"$x\"; x=$(echo -e '\\xc3\\xa9'); show \"$x\"; x='\\377'; show \"${x@E}\"": "?|?|?",
+    "printf -v x 'a\\0b'; show \"$x\"; x=$(printf -- -n; printf -n; echo a); show $x; printf -n; show $?": "?|-na|2",
+    "declare -c n=xyz; show $n; n=ab; show $n": "?|?",
+    'declare -A M=([x]=p); M+=([x]+=9); show "${M[x]}"; A=(a b); A+=([0]+=c); show "${A[@]}"': "?|?",
+    "readonly R=1; unset R; show $? $R; set -e ''; show $# \"$1\"; set -u '' b; show $#": "1|1|1||2",
+    "shopt -s failglob; A=q\nA=(*.none)\nshow $? .": "?|.",
+    ": <none; show $?; { a=1; } <none; show $?; : </dev/null; show $?": "?|?|0",
+    "shopt -s expand_aliases\nalias al='c=1; :'\nc=2\nal\nshow $c": "?",
+    "shopt -s extglob\ncase a in @()a) show 1 ;; *) show 2 ;; esac; x=ab; show \"${x#@()a}\"": "1|b",
+    "f@() { show f; }; f@": "f",
+    'B=(${c=st}${?:-}); show "${B[*]}"': "st0",
     "show {a,b}{1..2} x{,y}z {01..03} {a..e..2} {a} '{a,b}' \\{a,b} {a,{b,c}}": (
         "a1|a2|b1|b2|xz|xyz|01|02|03|a|c|e|{a}|{a,b}|{a,b}|a|b|c"
     ),
@@ -207,6 +235,49 @@ def test_values(program: str, tmp_path: Path) -> None:
     assert shown_here(program) == expected
     if "?" not in expected.split("|"):
         assert shown_by_bash(program, tmp_path) == expected
+
+
+# Programs whose last `show` prints what is not known here, or one of several values.
+OPEN = (
+    # arithmetic that fails if a variable is not set leaves the variable that it is assigned to as it was
+    'B=("$((k * $u1))" x); show "${B[*]+set}1"',
+    's="x$((k * $u1))"; show "${s+set}1"',
+    'declare t="x$((2 * $u1))"; show "${t+set}1"',
+    'n="2 3"; declare -i n+=1\nshow ".$n"',
+    # a variable whose name is not known, or to which a value leads
+    'a=x; r=$u1; declare "$r=y"; show $a',
+    'a=x; r=$u1; getopts x "$r" -x; show $a',
+    'a=x; r=$u1; unset "$r"; show "${a-u}"',
+    'a=x; r=$u1; wait -p "$r"; show $a',
+    'b=x; wait -p b; show "${b-u}"',
+    "exec {a}</dev/null; show $a",
+    'a=x; eval "$u1=y"; show $a',
+    'ab=x; eval "a${u1}=y"; show $ab',
+    'eval "c=$u1; d=5"; show "$d"',
+    'unset a b; r=a; : "${!r:=z}"; show "${a-u}"',
+    'unset a; r=$u1; : "${!r:=z}"; show "${a-u}"',
+    'r=\'A[1]\'; declare "$r=v"; show "${A[@]}"',
+    'a=1; declare "a+=2"; show $a',
+    "n=2; source <(echo '((n++))'); show $n",
+    "unset n; n=; source <(echo '((n++))'); show $n",
+    "shopt -s expand_aliases\nalias al='c=1; :'\nc=2\nal\nshow $c",
+    # a local variable begins with the value that it hides
+    "f() { local a; show $a; }; a=1; shopt -s localvar_inherit; f",
+    "f() { local -I a; show $a; }; a=1; f",
+    "f() { local -I a+=1; show $a; }; a=1; f",
+    'f() { show "${a[@]}"; }; a=(1 2); a+=3 f',
+    # what could not be parsed may set what it names
+    "a=1\n) a=2\nshow $a",
+)
+
+
+@pytest.mark.parametrize("program", OPEN)
+def test_what_may_be_otherwise_is_not_known(program: str) -> None:
+    interpreter = ScriptInterpreter(Alone())
+    interpreter.run(Text.of_file(program), parse(program), Phase.BATCH)
+    shown = [each for each in interpreter.trace.invocations if each.name == "show"]
+    last = [each for each in shown if each.span == shown[-1].span]
+    assert len(last) > 1 or any(text_of(field) is None for field in last[0].argv)
 
 
 # Loops, and the words of each `show` that runs in an iteration.

@@ -130,7 +130,7 @@ class State:
         """The state of a program that this shell starts: only what is exported; files stay."""
         new = State()
         kept = [item for item in self.variables.items() if item[1].exported or not item[1].alternatives]
-        new.variables = Variables({name: _handed_on(each) if each.flags else each for name, each in kept})
+        new.variables = Variables({name: _handed_on(each) if each.flags or each.array else each for name, each in kept})
         new.functions = LayeredDict({name: each for name, each in self.functions.items() if each.exported})
         new.files = self.files
         new.positional = ()
@@ -206,7 +206,12 @@ def _unchanged(
 
 
 def _handed_on(variable: Variable) -> Variable:
-    """An exported variable as a new process has it."""
+    """An exported variable as a new process has it: an array is not handed on."""
+    if variable.array:
+        return Variable((), span=variable.span)
+    if PARTLY_ARRAY in variable.flags:
+        alternatives = tuple([each._replace(fields=None) for each in variable.alternatives])
+        return variable._replace(alternatives=alternatives)
     if PARTLY_EXPORTED not in variable.flags:
         return variable
     flags = variable.flags.replace(PARTLY_EXPORTED, "")

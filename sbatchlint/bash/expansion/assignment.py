@@ -90,6 +90,8 @@ def _array(
                 continue
             additions = list(choices[0][0])
         else:
+            if scope.text.string.endswith("+=", 0, word.start):
+                is_known = False
             if "A" not in flags and (has_braces(word.parts) or has_other_braces(word, scope)):
                 is_known = False  # the words that they make are elements as they are, with `[1]=`
             values = expander.assignment_value(word, inner)
@@ -194,6 +196,17 @@ def right_side(
     expander: Expander, node: Assignment, scope: Scope, local: bool = False, flags: str = ""
 ) -> list[Alternative]:
     """The alternatives of the value on the right side, with what `+=` appends an array to."""
+    fragile = expander.fragile
+    values = _right_side(expander, node, scope, local, flags)
+    if expander.fragile == fragile:
+        return values
+    # `X=$((2 * $Y))` may fail: then X is what it was
+    inputs = flattened(each for value in values for field in value.fields or () for each in expansions(field))
+    is_array = isinstance(node.value, ArrayLiteral)
+    return [Alternative((scope.unknown(node.name, scope.span(node), inputs, is_array),))]
+
+
+def _right_side(expander: Expander, node: Assignment, scope: Scope, local: bool, flags: str) -> list[Alternative]:
     if not isinstance(node.value, ArrayLiteral):
         return expand_assignment(expander, node, scope)
     name, old, fresh = _assigned(node.name, local, flags, scope.state)
@@ -403,7 +416,10 @@ def _concatenated(expander: Expander, first: Pieces, second: Pieces, flags: str,
     source = (second or first or (Piece("", 0, 0),))[0]
     number = None
     if left is not None and right is not None:
-        number = expander.integer_of(f"({left or 0})+({right or 0})", scope)
+        number, wrong = expander.number_of(f"({left or 0})+({right or 0})", scope, {})
+        scope.state.guessed = scope.state.guessed or wrong is None
+        if wrong:
+            expander.substituter.abandon(scope)
     else:
         scope.state.doubtful = True
     if PARTLY_CHANGING in flags:

@@ -20,7 +20,7 @@ MOST_OPENED = 150
 MOST_SEARCHED = 1_000_000
 EMPTY_QUOTES = Regex(r"\"\"|''")
 _SEVERAL = Regex(r",|\.\.")
-SEQUENCE = Regex(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
+SEQUENCE = Regex(r"([-+]?\d+)\.\.([-+]?\d+)(?:\.\.([-+]?\d+))?|([A-Za-z])\.\.([A-Za-z])(?:\.\.([-+]?\d+))?", re.ASCII)
 
 
 def sequence(string: str) -> list[str] | None:

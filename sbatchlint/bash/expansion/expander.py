@@ -7,10 +7,12 @@ from sbatchlint.bash.expansion import arithmetic
 from sbatchlint.bash.expansion.arithmetic_variables import ShellVariables
 from sbatchlint.bash.expansion.assignment import widen_all, widen_one
 from sbatchlint.bash.expansion.field_splitting import Segments, joined, segments_of
+from sbatchlint.bash.expansion.lookup import elements
 from sbatchlint.bash.expansion.parameters import expand_parameter
 from sbatchlint.bash.expansion.protocol import Choice, Scope
 from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.limits import MOST_NOTED
+from sbatchlint.bash.state import NAME
 from sbatchlint.bash.syntax.characters import backquote_escape, quoted_backquote_escape
 from sbatchlint.bash.syntax.tree import (
     Arithmetic,
@@ -31,11 +33,37 @@ from sbatchlint.source.text import Span
 
 # Names of variables that arithmetic reads.
 NAMES = Regex(r"(?<![\w#])[A-Za-z_]\w*(?!\w|\s*=[^=]|\s*\[)")
+_INDIRECT_DEFAULT = Regex(r"\$\{!([A-Za-z_]\w*):?=", re.ASCII)
 # What stands in an expression for a text that is not known.
 _UNKNOWN = " sbatchlint_unknown "
 # Whether such a text is, or ends, the name of what is assigned.
 _SETTING = Regex(r"sbatchlint_unknown\s*(?:\[[^]]{0,200}\]\s*)?(?:[-+*/%&|^]|<<|>>)?=(?!=)")
 CHANGING = Regex(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")
+
+
+class _Nothing:
+    """Variables none of which is known."""
+
+    def text(self, name: str, index: int | str | None) -> None:
+        return None
+
+    def assign(self, name: str, index: int | str | None, value: int | None) -> None:
+        pass
+
+    def may_fail(self) -> None:
+        pass
+
+    def key(self, name: str, subscript: str) -> None:
+        return None
+
+
+def _is_invalid(expression: str) -> bool:
+    """Whether an expression is none, whatever its variables are."""
+    try:
+        arithmetic.evaluate(expression, _Nothing())
+    except arithmetic.NotUnderstood:
+        return True
+    return False
 
 
 class ScriptExpander(Expander):
@@ -62,9 +90,21 @@ class ScriptExpander(Expander):
             return [((((Piece(None, *span, expansion),), False),), NO_GUARDS)]
         if isinstance(part, Broken):
             self.substituter.abandon(scope)
+            match = _INDIRECT_DEFAULT.match(scope.written(part))
+            if match is not None:
+                self._widen_indirect(match[1], span, scope)
             # also what is valid but not read, such as `"${!P#x}"` where P is `A[@]`
             return [(segments_of(scope.unknown("", span, is_open=split), splitting), NO_GUARDS)]
         raise AssertionError(part)
+
+    def _widen_indirect(self, reference: str, span: Span, scope: Scope) -> None:
+        """What `${!X:=y}` may set is unknown."""
+        found = elements(self.substituter.environment, reference, None, scope, span)
+        target = text_of(found[0][0][0]) if len(found) == 1 and found[0][0] else None
+        if target is None or not NAME.fullmatch(target):
+            widen_all(self, span, scope)
+        else:
+            widen_one(scope.state.target(target), span, scope, is_unset=True)
 
     def _substitution(self, part: CommandSubstitution, scope: Scope, span: Span, splitting: bool) -> list[Choice]:
         inputs: list[Expansion] = []
@@ -127,10 +167,12 @@ class ScriptExpander(Expander):
         """The value of an expression, its inputs, and whether it is invalid, as in `number_of`."""
         inputs: dict[Expansion, None] = {}
         expression = ""
+        bare = ""  # the same where what may not be set is not
         known = True
         for part in word.parts:
             if isinstance(part, Literal):
                 expression += part.text.replace('"', "")
+                bare += part.text.replace('"', "")
                 known = known and UNKNOWN_CHARACTER not in part.text
                 continue
             choices = self.part(part, scope, split=False)
@@ -141,9 +183,21 @@ class ScriptExpander(Expander):
             text = text_of(tuple(pieces)) if len(choices) == 1 else None
             known = known and text is not None
             expression += _UNKNOWN if text is None else text
+            bare += text if text is not None else "" if self._may_be_unset(part, scope) else _UNKNOWN
+        if bare != expression and _is_invalid(bare):
+            self.fragile += 1
         found, wrong = self.number_of(expression, scope, inputs)
         # an unknown text may change how the whole is parsed
         return (found, flattened(inputs), wrong) if known else (None, flattened(inputs), None)
+
+    def _may_be_unset(self, part: Part, scope: Scope) -> bool:
+        """Whether a part is `$X` where nothing in the script sets X for certain, and no job has it."""
+        if not isinstance(part, Parameter) or part.operator or part.index is not None or not NAME.fullmatch(part.name):
+            return False
+        found = scope.state.variables.get(scope.state.target(part.name))
+        if found is not None and found.alternatives and all(each.fields is not None for each in found.alternatives):
+            return False
+        return self.substituter.environment.lookup(part.name, scope.context) is None
 
     @staticmethod
     def _expression(start: int, end: int, scope: Scope) -> tuple[Word, Scope]:

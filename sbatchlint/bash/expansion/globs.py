@@ -46,8 +46,6 @@ def matched(field: Pieces, state: State) -> Pieces:
     stays = state.option("nullglob") is False and state.option("failglob") is False
     if stays and _UNLIKELY.match(field[0].text or ""):
         return tuple([piece.replace(open=False) if piece.text else piece for piece in field])
-    if state.option("failglob") is not False:
-        state.doubtful = True  # where no file matches, bash abandons the line
     is_extended = any(piece.open and piece.text == "(" for piece in field)  # of `@(a|b)`
     return field if stays and not is_extended else _opened(field)
 

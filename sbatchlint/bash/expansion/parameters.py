@@ -225,7 +225,9 @@ class ParameterExpansion:
             return (state.zero,)
         if name == "0":  # recorded, as scripts that look for their own folder read it
             self._record(name, "")
-        return self._unknown(name) if name in ("?", "-", "$", "!", "_", "0", "#") else False
+        if name in ("?", "$", "0", "#"):
+            return ((self.scope.expanded(None, name, self.span).replace(filled=True),),)
+        return self._unknown(name) if name in ("-", "!", "_") else False
 
     def _values(self, subject: Subject) -> list[ValueChoice]:
         """The fields before the operator is applied."""
@@ -356,7 +358,8 @@ class ParameterExpansion:
         """Sets the variable of `${X:=y}`."""
         if subject.several or not NAME.fullmatch(subject.name) or subject.element == "":
             self.expander.substituter.abandon(self.scope)
-            return
+            if subject.several or not NAME.fullmatch(subject.name):
+                return
         values = []
         for segments, guards in results:
             pieces = tuple([piece.replace(open=False) for piece in joined(segments) if piece.text != ""])

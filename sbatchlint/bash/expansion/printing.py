@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.arithmetic import parse_number
 from sbatchlint.bash.expansion.globs import printed
-from sbatchlint.bash.syntax.characters import ansi_escape, unescape
+from sbatchlint.bash.syntax.characters import NOT_KNOWN, ansi_escape, unescape
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, cut, flattened, span_of, text_of
 from sbatchlint.bash.values import expansions as expansions_of
 from sbatchlint.source.numbers import parse_integer
@@ -106,7 +106,7 @@ def echo_output(arguments: Sequence[Pieces], end: int) -> Pieces | None:
                 return None
         elif "\\" in whole:
             text, stopped = unescaped(whole, ECHO_ESCAPE)
-            if "\0" in text:
+            if "\0" in text or NOT_KNOWN in text:
                 return None
             written = (computed(text, written, "echo"),)
             newline = newline and not stopped
@@ -142,6 +142,8 @@ def printf_output(pattern: Pieces, arguments: Sequence[Pieces]) -> Pieces | None
                 continue
             if character == "\\" or match[0] == "%%":
                 character = "%" if match[0] == "%%" else unescaped(match[0], ESCAPE)[0]
+                if character in (NOT_KNOWN, "\0"):
+                    return None
                 out.append(Piece(character, place.start, place.start + 2))
             elif match[4] == "%":
                 return None
@@ -176,7 +178,9 @@ def _conversion(match: re.Match[str], argument: Pieces | None, place: Piece) -> 
             text = printf_quoted(text)
         elif letter == "c":
             text = text[:1] or "\0"  # printf writes NUL, which no variable can hold
-        if "\0" in text or (width or precision is not None or letter == "c") and not text.isascii():
+        if "\0" in text or NOT_KNOWN in text:
+            return None
+        if (width or precision is not None or letter == "c") and not text.isascii():
             return None
         if precision is not None:
             text = text[: parse_integer(precision or "0")]

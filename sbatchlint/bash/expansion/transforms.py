@@ -11,6 +11,7 @@ from sbatchlint.bash.expansion.printing import ansi_unquoted, quoted_as_input
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.expansion.words import Expander, begins_with_folder
 from sbatchlint.bash.limits import MOST_OPERATED, Limits
+from sbatchlint.bash.syntax.characters import NOT_KNOWN
 from sbatchlint.bash.syntax.tree import Literal, Parameter, Word
 from sbatchlint.bash.values import Expansion, Piece, Pieces, cut, expansions, flattened, shown_text, text_of
 from sbatchlint.bash.variables import Fields
@@ -179,7 +180,8 @@ def _at_transformed(string: str, name: str) -> str | None:
         case "Q":
             return quoted_as_input(string)
         case "E":
-            return ansi_unquoted(string)
+            found = ansi_unquoted(string)
+            return None if NOT_KNOWN in found or "\0" in found else found
         case "U" | "L" | "u" if string.isascii():
             return string.upper() if name == "U" else string.lower() if name == "L" else string[:1].upper() + string[1:]
     return None
@@ -193,9 +195,14 @@ def substring(
 
     `several`: X may have any number of fields; `is_scalar`: but is no array, so that it is cut like a text.
     """
-    bounds: list[int | None] = [expander.number(word.start, word.end, scope)[0] for word in part.arguments]
-    if fields is None or is_scalar and not fields:
+    if fields is None or is_scalar and not fields:  # then the shell does not look at the numbers
         return fields
+    bounds: list[int | None] = []
+    for word in part.arguments:
+        whole = text_of(fields[0]) if fields and not several else None
+        if bounds and whole is not None and not -len(whole) <= (bounds[0] or 0) <= len(whole):
+            break
+        bounds.append(expander.number(word.start, word.end, scope)[0])
     inputs = flattened(each for field in fields for each in expansions(field))
     unknown = scope.expanded(None, part.name, span, inputs, is_open=several)
     if any(bound is None for bound in bounds) or not bounds:

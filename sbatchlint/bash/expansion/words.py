@@ -92,6 +92,7 @@ class Expander:
 
     def __init__(self, substituter: Substituter) -> None:
         self.substituter = substituter
+        self.fragile = 0  # how often an expression was met that is invalid if a variable is not set
 
     def part(self, part: Part, scope: Scope, split: bool = True) -> list[Choice]:
         """The alternatives of a part other than literal text."""
@@ -126,7 +127,7 @@ class Expander:
             if part.quoted or "~" not in part.text and "{" not in part.text:
                 pieces = self.literal(part, scope)
                 if is_wild(part):
-                    pieces = matched(opened(pieces, scope.state), scope.state)
+                    pieces = self._matched(opened(pieces, scope.state), scope)
                 return [((pieces,), NO_GUARDS)]
         if not parts:
             span = scope.span(word)
@@ -157,9 +158,15 @@ class Expander:
         """The fields of the parts of a word, without brace expansion."""
         found = self.segments(parts, scope, tilde="argument")
         return [
-            (tuple([matched(field, scope.state) for field in split_fields(segments, scope.state)]), guards)
+            (tuple([self._matched(field, scope) for field in split_fields(segments, scope.state)]), guards)
             for segments, guards in found
         ]
+
+    def _matched(self, field: Pieces, scope: Scope) -> Pieces:
+        found = matched(field, scope.state)
+        if "failglob" in scope.state.options and is_open(found) and scope.state.option("failglob") is not False:
+            self.substituter.abandon(scope)  # where no file matches
+        return found
 
     def value(self, word: Word | None, scope: Scope) -> list[tuple[Pieces, Guards]]:
         """The value of a word that is not split: of a redirect, a `case`, a condition."""
@@ -277,6 +284,8 @@ class Expander:
         span = text.span(start, end)
         inside = text.pieces(start, end)
         expansion = next((piece.expansion for piece in inside if piece.expansion is not None), None)
+        if part.text == UNKNOWN_CHARACTER:  # an escape
+            return (Piece(None, span.start, span.end, expansion),)
         return (Piece(part.text, span.start, span.end, expansion),)
 
     def _tilde(self, part: Literal, scope: Scope, first: bool, last: bool, tilde: str) -> Pieces:

@@ -9,7 +9,7 @@ from sbatchlint.bash.case_arms import Patterns
 from sbatchlint.bash.expansion.expander import ScriptExpander
 from sbatchlint.bash.expansion.protocol import Environment, Scope, Substituter
 from sbatchlint.bash.interpreter.decisions import Decisions, place_in, places_in
-from sbatchlint.bash.interpreter.redirects import ONLY_OUTPUT, captured_by, expand_redirects
+from sbatchlint.bash.interpreter.redirects import ONLY_OUTPUT, captured_by, expand_redirects, note_opened
 from sbatchlint.bash.limits import (
     MOST_PARTS,
     MOST_WORK,
@@ -429,6 +429,7 @@ class Interpreter(Substituter):
             scope.state.stdin = stdin.field
         marks = self.marks()
         end = self.with_output_to(found, scope, walk)
+        note_opened(found, end)
         self.redirected = found
         for state in self._ends(end, marks):
             state.stdin = outer

@@ -1,11 +1,12 @@
 """Built-in commands, with the effects that later commands can see."""
 
+import re
 from collections.abc import Callable
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from sbatchlint.bash.expansion.arithmetic import status_of
 from sbatchlint.bash.expansion.arrays import is_open
-from sbatchlint.bash.expansion.assignment import widen_one
+from sbatchlint.bash.expansion.assignment import widen_all, widen_one
 from sbatchlint.bash.expansion.printing import echo_output, join_fields, printf_output
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import programs, reading
@@ -15,9 +16,10 @@ from sbatchlint.bash.interpreter.declarations import declare_words, unset
 from sbatchlint.bash.interpreter.double_brackets import holds
 from sbatchlint.bash.interpreter.redirects import OUTPUTS
 from sbatchlint.bash.interpreter.traps import trap
-from sbatchlint.bash.state import STDOUT, UNHEEDED, UNKNOWN_OUTPUT, State
+from sbatchlint.bash.state import NAME, STDOUT, UNHEEDED, UNKNOWN_OUTPUT, State
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Text, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, shown_text, text_of
+from sbatchlint.bash.variables import changed_names
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 
@@ -154,10 +156,22 @@ def eval_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
         return _after_unknown_program(interpreter, scope)
     invocation.text = text
     context = scope.context.replace(parent=invocation)
-    return interpreter.program(text, Scope(scope.state, text, context))
+    for prefix in _BEGUN.findall(text.string):  # `eval "$NAME=1"`
+        for name in [each for each in scope.state.variables if NAME.fullmatch(each) and each.startswith(prefix)]:
+            widen_one(name, invocation.span, scope)
+    before = scope.state.variables.copy()
+    end = interpreter.program(text, Scope(scope.state, text, context))
+    if end is not None and any(piece.text is None for piece in text.field):
+        # what is not known may make it another program, or none
+        for name in changed_names(before, [end.variables]):
+            widen_one(name, invocation.span, Scope(end, scope.text, scope.context), is_unset=name not in before)
+    return end
 
 
+# The known beginning of a name that is assigned.
+_BEGUN = Regex(rf"(?<![\w$])(?<!\$\{{)(\w{{0,99}}){UNKNOWN_CHARACTER}[\w{UNKNOWN_CHARACTER}]{{0,99}}\+?=")
 _STANDARD_INPUT = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+_NAMED = Regex(r"[A-Za-z_]\w{0,99}", re.ASCII)
 _SETTING = Regex(r"(?<!\w)([A-Za-z_]\w{0,99})(?:\[[^\]\n]{0,99}\])?\+?=")
 
 
@@ -169,10 +183,12 @@ def source(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
     is_input = text_of(file) in _STANDARD_INPUT
     text = invocation.stdin if is_input else programs.find_file(interpreter, scope.state, invocation, 1)
     if text is None:
-        # `source <(echo N=2)`: what is written there as a setting is one
+        # `source <(echo N=2)`: what is written there as a setting is one; what it names may be changed
         printed = [piece.expansion.name for piece in file if piece.expansion is not None]
-        for name in dict.fromkeys(_SETTING.findall(" ".join(each for each in printed if each.startswith("<(")))):
-            widen_one(name, invocation.span, scope)
+        written = " ".join(each for each in printed if each.startswith("<("))
+        named = [name for name in _NAMED.findall(written) if name in scope.state.variables]
+        for name in dict.fromkeys([*_SETTING.findall(written), *named]):
+            widen_one(scope.state.target(name), invocation.span, scope, is_unset=name in named)
         return _after_unknown_program(interpreter, scope)
     context = scope.context.replace(parent=invocation)
     state, arguments = scope.state, invocation.argv[2:]
@@ -207,7 +223,7 @@ def set_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
             scope.state.positional = tuple(words[at:])
             scope.state.has_set_positional = True
             return scope.state
-        if word in ("--", "-") or word[:1] not in "-+":
+        if word in ("", "--", "-") or word[0] not in "-+":
             scope.state.positional = tuple(words[at + 1 if word in ("--", "-") else at :])
             scope.state.has_set_positional = True
             return scope.state
@@ -230,6 +246,8 @@ def set_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
 
 # The option of a state in which there may be aliases, which `shopt -s expand_aliases` makes count later, too.
 ALIASED = "an alias"
+# Words of an alias that only start a program.
+_PLAIN = Regex(r"[\w./ -]+", re.ASCII)
 
 
 def shopt(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
@@ -306,9 +324,17 @@ def printf(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
     if len(words) > 2 and text_of(words[0]) == "-v":
         name = text_of(words[1])
         words = words[2:]
-        scope.state.guessed = scope.state.guessed or name is None
-    if words and text_of(words[0]) == "--":
+        if name is None:
+            widen_all(interpreter.expander, invocation.span, scope)
+    first = (text_of(words[0]) or "") if words else ""
+    if first == "--":
         words = words[1:]
+    elif name is None and len(first) > 1 and first[0] == "-":  # no such option, or `-vNAME`
+        if first[1] == "v":
+            widen_one(scope.state.target(first[2:].partition("[")[0]), invocation.span, scope)
+        scope.state.status = None if first[1] == "v" else 2
+        interpreter.emit((), scope)
+        return scope.state
     if not words:
         scope.state.status = None
         return scope.state
@@ -349,9 +375,25 @@ def alias(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     interpreter.emit(None, scope)
     if len(invocation.argv) > 1:
         scope.state.set_option(ALIASED, True)
+        for field in invocation.argv[1:]:
+            name, equals, value = shown_text(field).partition("=")
+            words = value.split()
+            if equals and not (_PLAIN.fullmatch(value) and words and words[0] not in BUILTINS):
+                scope.state.set_option(f"{ALIASED} {name}", True)
         if scope.state.option("expand_aliases") is not False:
             scope.state.doubtful = True
     return scope.state
+
+
+def note_waited(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> None:
+    """Sets the variable of `wait -p`."""
+    for option, field in pairwise(invocation.argv[1:]):
+        if (text_of(option) or "").startswith("-") and (text_of(option) or "").endswith("p"):
+            name = text_of(field)
+            if name is None:
+                widen_all(interpreter.expander, invocation.span, scope)
+            else:
+                widen_one(scope.state.target(name.partition("[")[0]), invocation.span, scope, is_unset=True)
 
 
 def enable(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:

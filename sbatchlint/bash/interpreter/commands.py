@@ -4,17 +4,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
-from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment
+from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment, widen_all
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import builtins, programs
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.declarations import declare, revealed
 from sbatchlint.bash.interpreter.double_brackets import BracketCondition
-from sbatchlint.bash.interpreter.redirects import expand_redirects
+from sbatchlint.bash.interpreter.redirects import expand_redirects, note_opened
 from sbatchlint.bash.interpreter.traps import TRAPPED
 from sbatchlint.bash.limits import WORDS_OF_A_STATEMENT
 from sbatchlint.bash.state import STDOUT, ShellFunction, State, join
-from sbatchlint.bash.syntax.tree import Literal, Simple, Statement, TestCommand, Word
+from sbatchlint.bash.syntax.tree import ArrayLiteral, Literal, Simple, Statement, TestCommand, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, Redirection
 from sbatchlint.bash.values import Piece, Pieces, Text, expansions, is_open, text_of
@@ -57,8 +57,9 @@ def run_simple(
         interpreter.substituted = 0
         for assignment in node.assignments:
             assign(interpreter.expander, assignment, scope)
-        expand_redirects(interpreter.expander, node.redirects, scope)
+        redirects, _ = expand_redirects(interpreter.expander, node.redirects, scope)
         scope.state.status = interpreter.substituted
+        note_opened(redirects, scope.state)
         return [], scope.state
     words = cast(Sequence[Word], node.words)  # only declarations take assignments as arguments
     if scope.written(words[0]) in builtins.DECLARATIONS:
@@ -100,6 +101,8 @@ def run_simple(
         interpreter.trace.record(invocation)
         walk = partial(run, interpreter, invocation, own_scope)
         ends.append((interpreter.with_output_to(redirects, own_scope, walk), guards))
+        if redirects:
+            note_opened(redirects, ends[-1][0])
         if number == 0 and redirects:
             programs.record_files(interpreter, invocation, scope)
     interpreter.outcomes = ()
@@ -128,14 +131,34 @@ def _assume(state: State, before: Variables, guards: Guards) -> None:
 def _variables_before(interpreter: Interpreter, node: Simple, scope: Scope) -> tuple[tuple[str, Pieces], ...]:
     """The `NAME=value` before the words of a command."""
     variables: list[tuple[str, Pieces]] = []
+    state, hidden = scope.state, []
     for assignment in node.assignments:
         values = expand_assignment(interpreter.expander, assignment, scope)
         unknown = scope.unknown(assignment.name, scope.span(assignment))
         field = values[0].fields[0] if len(values) == 1 and values[0].fields else unknown
+        if isinstance(assignment.value, ArrayLiteral):  # bash hands on the text of the parentheses
+            field = unknown
+        elif assignment.append:
+            before = _one_value(assignment.name, scope)
+            field = unknown if before is None else before + field
         variables.append((assignment.name, field))
         place = scope.span(assignment)
         record_assignment(interpreter.expander, assignment, tuple(values), True, place, scope)
+        if len(node.assignments) > 1:  # those behind it see it
+            hidden.append((assignment.name, state.variables.get(assignment.name)))
+            state.variables[assignment.name] = Variable((Alternative((field,)),), exported=True)
+    for name, old in reversed(hidden):
+        state.variables.restore(name, old)
     return tuple(variables)
+
+
+def _one_value(name: str, scope: Scope) -> Pieces | None:
+    """The value of a plain variable that has just one; None for any other."""
+    found = scope.state.variables.get(scope.state.target(name))
+    if found is None or found.array or found.flags or len(found.alternatives) != 1:
+        return None
+    fields = found.alternatives[0].fields
+    return fields[0] if fields else None
 
 
 def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> int | None:
@@ -179,6 +202,9 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
     name = text_of(invocation.argv[0])
     state = scope.state
     if name is not None:
+        if builtins.ALIASED in state.options and state.option(f"{builtins.ALIASED} {name}") is not False:
+            if state.option("expand_aliases") is not False:  # what it stands for may set variables
+                widen_all(interpreter.expander, invocation.span, scope)
         if not invocation.kind or invocation.kind in ("command", "builtin", "exec"):
             function = state.functions.get(name) if invocation.kind != "builtin" else None
             if function is not None and invocation.kind != "command":
@@ -198,6 +224,8 @@ def run(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State
             interpreter.emit(programs.output_of(invocation), scope)
         if state.status is not None:
             return state
+        if name == "wait":
+            builtins.note_waited(interpreter, invocation, scope)
         if name == "kill" and _kills_itself(invocation, scope):
             interpreter.exit_states.append(state.copy())
             return None
@@ -261,7 +289,11 @@ def with_variables(invocation: Invocation, scope: Scope, walk: Callable[[], Stat
     before = {name: state.variables.get(name) for name, _ in invocation.variables}
     for name, field in invocation.variables:
         old = before[name]
-        if old is None or not old.array:
+        if old is not None and old.array:
+            state.variables[name] = old._replace(
+                alternatives=(Alternative((scope.unknown(name, old.span, (), True),)),)
+            )
+        else:
             state.variables[name] = Variable((Alternative((field,)),), exported=True, flags=old.flags if old else "")
     end = walk()
     if end is not None:

@@ -10,6 +10,7 @@ from sbatchlint.bash.expansion.assignment import (
     right_side,
     unset_element,
     volatile,
+    widen_all,
     widen_elements,
     widen_one,
     widen_targets,
@@ -34,7 +35,7 @@ from sbatchlint.bash.variables import (
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
-OPTIONS = Regex(r"[-+][aAfFgiIlnprtuxX]+")
+OPTIONS = Regex(r"[-+][aAcfFgiIlnprtuxX]+")
 ELEMENT = Regex(r"([A-Za-z_]\w*)\[(.*)\]", re.ASCII | re.DOTALL)
 SOME_ELEMENT = Regex(r"([A-Za-z_]\w*)\[", re.ASCII)
 
@@ -52,6 +53,8 @@ class Declared:
         self.exported = (command == "export" or "x" in on) and not self.unexported
         self.local = command in ("local", "declare", "typeset") and "g" not in on and in_function
         self.flags = "".join([each for each in "Ailnru" if each in on and command != "export"])
+        if "c" in on and command != "export":  # `Capitals`: what is stored is not known
+            self.flags += VOLATILE
         if "l" in on and "u" in on:  # the last of a word counts for neither
             self.flags = self.flags.replace("l", "").replace("u", "")
         if command == "readonly" and not self.functions and "r" not in self.flags:
@@ -97,8 +100,8 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
             expanded.append((word, [], expander.fields(word, scope)))
     state.status = None if declared.prints and expanded else 0
     local, flags = declared.local, declared.flags
-    if local and (declared.inherits or state.option("localvar_inherit") is not False):
-        state.doubtful = True  # it begins with the value and the attributes of the variable that it hides
+    # it begins with the value and the attributes of the variable that it hides
+    inherits = local and (declared.inherits or state.option("localvar_inherit") is not False)
     for word, values, choices in expanded:
         if isinstance(word, Assignment):
             if declared.is_global and _is_hidden(word.name, state):
@@ -108,11 +111,15 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
                 continue
             _note_outer(declared, word.name, state)
             assign(expander, word, scope, declared.exported, local, flags, declared.array, values)
+            if inherits:
+                widen_one(word.name, scope.span(word), scope, True)
         elif len(choices) != 1:
-            state.doubtful = True
+            widen_all(expander, scope.span(word), scope)
         else:
             for field in choices[0][0]:
                 _declare_field(interpreter, declared, field, scope.span(word), scope)
+                if inherits:
+                    widen_one(known_prefix(field).partition("=")[0], scope.span(word), scope, True, True)
     if declared.functions or declared.prints or len(node.words) == 1:
         interpreter.emit(_printed_functions(node, scope), scope)
 
@@ -158,7 +165,7 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     append = bool(equals) and name.endswith("+")
     name = name[:-1] if append else name
     if not NAME.fullmatch(name) or not equals and text_of(field) is None or append:
-        state.doubtful = True
+        _declare_some(interpreter, field, span, scope)
         return
     if declared.functions:
         function = state.functions.get(name)
@@ -202,6 +209,8 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
         value = cut(field, len(name) + 1, len(shown_text(field)))
         if array:
             state.doubtful = True
+            if (text_of(value) or "(")[0] == "(":  # it may be several elements
+                value = scope.unknown(name, span, is_open=True)
         pieces = tuple(
             [
                 piece if piece.expansion is not None or piece.text is None else scope.expanded(piece.text, name, span)
@@ -229,6 +238,16 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     elif declared.local and name in state.mixed:  # where it is local already, it stays; elsewhere it is a new one
         alternatives = (*alternatives, Alternative(None))
     state.variables[name] = Variable(alternatives, array, exported, span, flags)
+
+
+def _declare_some(interpreter: Interpreter, field: Pieces, span: Span, scope: Scope) -> None:
+    """What is left after a declaration of an element (`"A[1]=x"`), of `"NAME+=x"`, or of an unknown name."""
+    scope.state.doubtful = True
+    match = NAME.match(known_prefix(field))
+    if match is not None and known_prefix(field)[match.end() :][:1] in ("[", "+"):
+        widen_one(scope.state.target(match[0]), span, scope, "[" in known_prefix(field), True)
+    elif text_of(field) is None and "=" not in known_prefix(field):
+        widen_all(interpreter.expander, span, scope)
 
 
 def _is_hidden(name: str, state: State) -> bool:
@@ -311,7 +330,7 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
                 widen_targets(interpreter.expander, name, invocation.span, scope, is_unset=True)
                 continue
             if old is not None and "r" in old.flags:
-                state.doubtful = True
+                state.doubtful, state.status = True, 1
                 continue
             if (
                 name in state.outer
@@ -336,6 +355,10 @@ def _unset_some(field: Pieces, span: Span, scope: Scope) -> None:
     state = scope.state
     state.doubtful = True
     match = SOME_ELEMENT.match(known_prefix(field))
+    if match is None:
+        names = [name for name in state.variables if NAME.fullmatch(name) and name.startswith(known_prefix(field))]
+        for name in names:
+            widen_one(name, span, scope, is_unset=True)
     name = state.target(match[1]) if match is not None else ""
     old = state.variables.get(name)
     if old is not None and old.array:

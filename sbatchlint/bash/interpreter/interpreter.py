@@ -5,10 +5,12 @@ and joined (see state.py). Loops are recorded once (see loops.py). Cost is bound
 values are followed `DEEPEST` levels down.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from sbatchlint.bash.expansion.assignment import widen_one
 from sbatchlint.bash.expansion.expander import ScriptExpander
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import commands, programs
@@ -40,7 +42,10 @@ from sbatchlint.bash.syntax.tree import (
 from sbatchlint.bash.trace import Context, Invocation, PipelineRun
 from sbatchlint.bash.values import Expansion, Phase, Pieces, Text, expansions, text_of
 from sbatchlint.bash.variables import Guards, merge_guards
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
+
+_NAMED = Regex(r"(?<![\w$])(?<!\$\{)[A-Za-z_]\w{0,99}(?!\w)", re.ASCII)
 
 
 class ScriptInterpreter(Interpreter):
@@ -320,6 +325,9 @@ class ScriptInterpreter(Interpreter):
         scope.state.sourced = True
         scope.state.status = None
         self.emit(None, scope)
+        for name in dict.fromkeys(_NAMED.findall(scope.text.string, node.start, node.end)):
+            if name in scope.state.variables:
+                widen_one(scope.state.target(name), scope.span(node), scope, is_unset=True)
         return scope.state
 
     def on_compound(self, node: If | Case | For | ArithmeticFor | While, scope: Scope) -> State | None:

@@ -1,6 +1,6 @@
 """`read`, `mapfile` and `getopts`: variables set from standard input, or from the arguments."""
 
-from sbatchlint.bash.expansion.assignment import set_fields, set_variable
+from sbatchlint.bash.expansion.assignment import set_fields, set_variable, widen_all
 from sbatchlint.bash.expansion.field_splitting import WHITESPACE, separators_of
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
@@ -17,7 +17,7 @@ class ReadOptions:
 
     def __init__(self, invocation: Invocation) -> None:
         self.names: list[str] = []
-        self.raw = self.unclear = False
+        self.raw = self.unclear = self.unnamed = False
         self.array: str | None = None
         self.delimiter = "\n"
         self.count: int | None = None
@@ -27,7 +27,7 @@ class ReadOptions:
             word = text_of(argv[at])
             at += 1
             if word is None:
-                self.unclear = True
+                self.unclear = self.unnamed = True
                 continue
             if not word.startswith("-") or word == "-" or self.names:
                 self.names.append(word)
@@ -72,6 +72,8 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
     text = None if stdin is None else text_of(stdin)
     separators = separators_of(state)
     names = options.names or ["REPLY"]
+    if options.unnamed:
+        widen_all(interpreter.expander, span, scope)
     if not all(NAME.fullmatch(name.partition("[")[0]) for name in names):
         state.doubtful = True
         return state
@@ -234,6 +236,8 @@ def mapfile(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> S
     if not NAME.fullmatch(name):
         scope.state.doubtful = True
         return scope.state
+    if words and words[-1] is None:
+        widen_all(interpreter.expander, span, scope)
     if text is not None and stdin is not None and words[:-1] in ([], ["-t"]):
         keep = "-t" not in words
         fields: list[Pieces] = []
@@ -264,6 +268,8 @@ def getopts(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> S
     scope.state.status = None
     if len(invocation.argv) > 2:
         for name in (text_of(invocation.argv[2]), "OPTARG", "OPTIND"):
-            if name:
+            if name is None:
+                widen_all(interpreter.expander, invocation.span, scope)
+            elif name:
                 set_named(interpreter, name, None, scope, invocation.span)
     return scope.state

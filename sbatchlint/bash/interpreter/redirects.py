@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+from sbatchlint.bash.expansion.assignment import widen_one
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.expansion.words import Expander
+from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.tree import Heredoc, Part, Redirect, Word
 from sbatchlint.bash.trace import Redirection
 from sbatchlint.bash.values import Piece, Pieces, Text, shown_text, text_of
@@ -50,6 +52,9 @@ def expand_redirects(
     stdin: Text | None = None
     for node in redirects:
         span = scope.span(node)
+        if node.fd is not None and node.fd.startswith("{"):  # gets the number of the descriptor
+            name = node.fd[1:-1].partition("[")[0]
+            widen_one(scope.state.target(name), span, scope, "[" in node.fd, True)
         if node.heredoc is not None:
             stdin = Text(heredoc_value(expander, node.heredoc, scope))
             found.append(Redirection(node.operator, node.fd, None, span))
@@ -60,6 +65,17 @@ def expand_redirects(
             stdin = Text((*target, Piece("\n", end, end + 1)))
         found.append(Redirection(node.operator, node.fd, target, span))
     return tuple(found), stdin
+
+
+_THERE = frozenset({"/dev/null", "/dev/stdin", "/dev/zero", "/dev/urandom", "/dev/tty"})
+
+
+def note_opened(redirects: Sequence[Redirection], state: State | None) -> None:
+    """The status of a command is not known where the file that it reads may not be there."""
+    for each in redirects if state is not None else ():
+        name = text_of(each.target) if each.operator == "<" and each.target is not None else ""
+        if state is not None and name != "" and name not in _THERE and (name is None or name not in state.files):
+            state.status = None
 
 
 def heredoc_value(expander: Expander, heredoc: Heredoc, scope: Scope) -> Pieces:

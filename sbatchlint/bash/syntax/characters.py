@@ -7,6 +7,7 @@ import re
 
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.text import SLOT
 
 END = "\0"
 
@@ -72,6 +73,15 @@ class ShellSyntaxError(Exception):
         self.kind = kind
 
 
+# What stands for a part of a text that is not known, as in `sbatchlint.bash.values`.
+NOT_KNOWN = SLOT
+
+
+def _byte(number: int) -> str:
+    """The character of a byte; not known where it may be a part of one of several bytes."""
+    return chr(number) if number < 128 else NOT_KNOWN
+
+
 def unescape(escape: str) -> str:
     """The characters of an escape in `$'…'`."""
     kind = escape[1]
@@ -79,11 +89,12 @@ def unescape(escape: str) -> str:
         return ansi_characters[kind]
     try:
         if kind in "01234567":
-            return chr(parse_integer(escape[1:], 8) & 255)
+            return _byte(parse_integer(escape[1:], 8) & 255)
         if kind in "xuU" and len(escape) > 2:
-            return chr(parse_integer(escape[2:].strip("{}") or "0", 16))
+            number = parse_integer(escape[2:].strip("{}") or "0", 16)
+            return _byte(number & 255) if kind == "x" else NOT_KNOWN if 0xD800 <= number < 0xE000 else chr(number)
     except (ValueError, OverflowError):
-        return "\ue000"
+        return NOT_KNOWN
     if kind == "c" and len(escape) == 3:
         return chr(ord(escape[2]) & 31)
     return escape

@@ -44,6 +44,9 @@ from sbatchlint.bash.syntax.tree import (
     Word,
 )
 
+# What follows the parentheses of a function's name, `f@() {`; before anything else they are a pattern, `@()`.
+_BODIES = frozenset(" \t\r\n{(;#" + END)
+
 
 class WordLexer:
     """Reads words from a text; `Parser` adds commands."""
@@ -109,7 +112,9 @@ class WordLexer:
             elif character == "`":
                 at = self.backquotes(at, parts, False)
             elif character == "(" and (
-                depth or regex or (at > start and text[at - 1] in "?*+@!" and text[at + 1] != ")")
+                depth
+                or regex
+                or (at > start and text[at - 1] in "?*+@!" and (text[at + 1] != ")" or text[at + 2] not in _BODIES))
             ):
                 # A part of a regex, or of an extended pattern such as `@(a|b)`.
                 depth += 1
@@ -208,8 +213,17 @@ class WordLexer:
             match = ansi_escape.match(text, at)
             if not match:
                 raise ShellSyntaxError(start, "end")
-            parts.append(Literal(unescape(match[0]), at, match.end(), True))
+            character = unescape(match[0])
             at = match.end()
+            if character == "\0":  # it ends the string
+                parts.append(Literal("", match.start(), match.start(), True))
+                while text[at] != "'":
+                    match = ansi_run(text, at) or ansi_escape.match(text, at)
+                    if not match:
+                        raise ShellSyntaxError(start, "end")
+                    at = match.end()
+                return at + 1
+            parts.append(Literal(character, match.start(), at, True))
 
     def dollar(self, at: int, parts: list[Part], quoted: bool) -> int:
         """Reads what `$` begins, or a literal `$`."""
