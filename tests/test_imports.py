@@ -57,6 +57,7 @@ LINT = VERSION | {
     "sbatchlint.source.records",
     "sbatchlint.source.regex",
     "sbatchlint.source.secret_addresses",
+    "sbatchlint.source.secret_commands",
     "sbatchlint.source.secret_fields",
     "sbatchlint.source.secret_flow",
     "sbatchlint.source.secret_forms",

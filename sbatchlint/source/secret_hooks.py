@@ -52,7 +52,11 @@ def in_hooks(string: str) -> Iterator[tuple[int, int]]:
         for match in pattern.finditer(string) if sign in lowered else ():
             if not _is_filled_in_later(match["value"]):
                 yield match.span("value")
-    if "hook" in lowered:
+
+
+def in_drawn_hooks(string: str) -> Iterator[tuple[int, int]]:
+    """The same of any host, where what it has was drawn."""
+    if "hook" in string.lower():
         for match in _ANY.finditer(string):
             yield match.span("value")
 

@@ -63,7 +63,7 @@ MORE_NAMES = Regex(
 # Words that end like a name of these, and mean something else.
 _OTHER_WORDS = Regex(
     r"(?:\w*_)?(?:by|(?:en)?com|tres|sur|over|under|high|low|band|all|first|second|last|one|two|multi|single|sub|pre|post"
-    r"|forward|backward|render|num|max|min|n)_?pass|(?:old|no)_?pwd|no_?passw(?:or)?d|\w*pull_?secrets",
+    r"|forward|backward|render|num|max|min|n|non|not)_?pass|(?:old|no)_?pwd|no_?passw(?:or)?d|\w*pull_?secrets",
     re.IGNORECASE,
 )
 # Names of which only what was drawn may be a secret: the key of some service, and none that is public or sorts.

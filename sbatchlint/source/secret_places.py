@@ -126,6 +126,8 @@ _IN_ARRAY = (
     r"(?i:tokens|keys|secrets|passw(?:or)?ds)=\((?:[ \t]*[^\s()]{1,200}[ \t]+){%d}[ \t]*['\"]?"
     r"(?P<value>(?=[\w+/=.-]{0,80}[0-9])(?=[\w+/=.-]{0,80}[a-z])(?=[\w+/=.-]{0,80}[A-Z])[\w+/=.-]{20,400})"
 )
+# Words before a secret which are as often words of a sentence.
+WORDS_OF_SENTENCES = frozenset({"bearer", "basic ", "token "})
 PLACES = tuple(
     (sign, Regex(pattern, re.IGNORECASE if fold else 0))
     for sign, pattern, fold in (

@@ -15,6 +15,8 @@ SHORT = Regex(r"(?=.?.?[0-9])(?=.?.?[A-Za-z])\S{2,3}|(?=.?.?[A-Za-z0-9])(?=.?.?[
 # Values that may be words, and short ones that are none.
 WORDLIKE = Regex(r"[A-Z]?[a-z]{1,15}|[A-Z]{1,15}")
 UNLIKE_WORDS = Regex(r"(?=.*[0-9])(?=.*[A-Za-z])[^\s]{6,}|.*[^\w\s./-].*|.*[a-z][A-Z].*")
+# The names of several files.
+_PATTERN = Regex(r"[\w./-]*[*?][\w./*?-]*")
 # No value has more characters that are compared.
 _LONGEST = 10_000
 # Of a value, as many characters as nothing else begins with by chance.
@@ -25,6 +27,14 @@ def is_looked_for(value: str) -> bool:
     """Whether a value stands in few texts by chance, so that it is redacted wherever it stands."""
     least = ENOUGH if WORDLIKE.fullmatch(value) is not None else LEAST
     return "\n" not in value and (len(value) >= least or SHORT.fullmatch(value) is not None)
+
+
+def is_expanded(value: str, span: tuple[int, int], string: str) -> bool:
+    """Whether a shell makes something else of a value where it stands."""
+    beside = string[span[0] - 1 : span[0]] + string[span[1] : span[1] + 1]
+    if "$" in value:
+        return "'" not in beside
+    return "'" not in beside and '"' not in beside and _PATTERN.fullmatch(value) is not None
 
 
 @lru_cache(maxsize=8)

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_addresses import LONG_USER, in_addresses
+from sbatchlint.source.secret_commands import reaching
 from sbatchlint.source.secret_fields import fields
-from sbatchlint.source.secret_flow import given_through_variables
 from sbatchlint.source.secret_forms import LOOSE_TOKENS, TOKENS
-from sbatchlint.source.secret_hooks import in_hooks
+from sbatchlint.source.secret_hooks import in_drawn_hooks, in_hooks
 from sbatchlint.source.secret_keys import private_keys
 from sbatchlint.source.secret_lines import PLACES_OF_LINES
 from sbatchlint.source.secret_names import (
@@ -30,9 +30,9 @@ from sbatchlint.source.secret_names import (
     may_name_secret,
     words_of_name,
 )
-from sbatchlint.source.secret_places import PLACES
+from sbatchlint.source.secret_places import PLACES, WORDS_OF_SENTENCES
 from sbatchlint.source.secret_restatements import addresses_decoded, readings, restated, unquoted
-from sbatchlint.source.secret_values import ENOUGH, SHORT, UNLIKE_WORDS, is_looked_for, known
+from sbatchlint.source.secret_values import ENOUGH, SHORT, UNLIKE_WORDS, is_expanded, is_looked_for, known
 from sbatchlint.source.secret_words import to_end_of_line, to_end_of_word, value_at
 from sbatchlint.source.text import Source, Span
 
@@ -182,7 +182,7 @@ _PREFIXED = Regex(
 )
 _LOOSE_NAME = Regex(r"-{0,2}[A-Za-z_][\w.-]*\Z")
 # The name of a variable, or a number: no value of a secret, where no name beside it tells that it is one.
-_NO_NAME = Regex(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[0-9]{1,5}|[0-9]*\.[0-9]+|[0-9:]+|.*[$*?].*")
+_NO_NAME = Regex(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[0-9]{1,5}|[0-9]*\.[0-9]+|[0-9:]+")
 # What is between a name and its value.
 _SIGN = Regex(
     # `*` and a backquote: `**name**: value` of Markdown; a type, as in `name: str = value`; what a parser calls wrong
@@ -267,6 +267,8 @@ _DRAWN_PART = Regex(r"(?=[\w+=-]{0,80}[0-9])(?=[\w+=-]{0,80}[A-Za-z])[\w+=-]{16,
 # The name of a user before a password, as chpasswd reads them.
 _OF_USER = Regex(r"[a-z_][\w.-]{0,31}:[^/].{7,}")
 _LONG = 200
+# The name of what takes a secret and has no name of its own.
+_PASSWORD = "password"
 
 
 @lru_cache(maxsize=32)
@@ -289,16 +291,26 @@ def _found(string: str) -> list[tuple[int, int]]:
 def _found_as_written(string: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = [secret.span for secret in secrets_in(string)]
     found += [line for key in private_keys(string) if not key.is_whole for line in key.lines]
-    found += in_hooks(string)
+    found += in_drawn_hooks(string)
     tokens = _matches(LOOSE_TOKENS, string)
     found += [match.span() for match in tokens if not _FILLED_IN_LATER.search(match[0]) and len(set(match[0])) > 8]
     if _LONG_WORD.search(string) is not None:
         found += [match.span() for match in _PREFIXED.finditer(string) if _is_drawn(match["drawn"])]
-    in_address = [each for each in in_addresses(string) if each.is_known and not _is_elsewhere(each.value)]
-    found += [each.span for each in in_address]
     if "://" in string:
         given = LONG_USER.finditer(string)
         found += [match.span("value") for match in given if _is_random(match["value"]) or _UUID.search(match["value"])]
+    found += [span for span, _ in _told_by_place(string)]
+    found += _reaching_places(string)
+    return found
+
+
+def _told_by_place(string: str) -> Iterator[tuple[tuple[int, int], str]]:
+    """What stands where a secret is taken, and the name of what takes it, `password` without one; '' in a sentence."""
+    for span in in_hooks(string):
+        yield span, _PASSWORD
+    for each in in_addresses(string):
+        if each.is_known and not _is_elsewhere(each.value):
+            yield each.span, _PASSWORD
     lowered = string.lower()
     for sign, pattern in (*PLACES, *PLACES_OF_LINES):
         done = 0
@@ -307,21 +319,23 @@ def _found_as_written(string: str) -> list[tuple[int, int]]:
             done = value[1][1] if value is not None and len(value[0]) > _LONG else done
             if value is not None and not _is_elsewhere(value[0]) and not _is_none(value[0]):
                 is_named = "value" in match.re.groupindex
-                found.append(value[1] if is_named else to_end_of_word(string, value[1]))
-    found += _named(string)
+                yield (
+                    value[1] if is_named else to_end_of_word(string, value[1]),
+                    "" if sign in WORDS_OF_SENTENCES else _PASSWORD,
+                )
+    yield from _named(string)
     for field in fields(string):
-        name = _name_of(field.name)
+        named = _name_of(field.name)
         if field.is_form:
-            is_one = name is not None and _may_be_secret(name, field.value, field.span, string)
+            is_one = named is not None and _may_be_secret(named, field.value, field.span, string)
         else:
             is_one = not _is_elsewhere(field.value) and not _is_none(field.value)
-        found += [field.span] if is_one else []
-    found += _given_through_variables(string)
-    return found
+        if is_one:
+            yield field.span, named or _PASSWORD
 
 
-def _named(string: str) -> Iterator[tuple[int, int]]:
-    """The values of variables, settings and options that are named like a secret."""
+def _named(string: str) -> Iterator[tuple[tuple[int, int], str]]:
+    """The values of variables, settings and options that are named like a secret, and the name."""
     done = 0
     for start, end in _ends_of_names(string):
         sign = _SIGN.match(string, end)
@@ -377,12 +391,12 @@ def _named(string: str) -> Iterator[tuple[int, int]]:
             if not line and sign[0].strip() in (":", "=") and sign[0][-1:] in " \t":
                 whole = to_end_of_line(string, whole)
             done = whole[1]
-            yield whole
+            yield whole, name
         elif given is not None and len(given[0]) > _LONG:
             done = given[1][1]  # no value is read again and again
 
 
-def _said(string: str, written: str, before: str, end: int, at: int) -> Iterator[tuple[int, int]]:
+def _said(string: str, written: str, before: str, end: int, at: int) -> Iterator[tuple[tuple[int, int], str]]:
     """The value after a name and blanks where a command sets it, as in `config set NAME VALUE`, or after `NAME is`."""
     line = before[before.rfind("\n") + 1 :]
     name = _name_of(written)
@@ -395,15 +409,20 @@ def _said(string: str, written: str, before: str, end: int, at: int) -> Iterator
         return
     found = _END_OF_COMMAND.match(string, given[1][1]) if is_set else UNLIKE_WORDS.fullmatch(given[0])
     if found is not None:
-        yield given[1]
+        yield given[1], name
 
 
-def _given_through_variables(string: str) -> Iterator[tuple[int, int]]:
-    """The values that reach the names of secrets in another way than beside them, unless they are as likely none."""
-    for name, value, span in given_through_variables(string, _name_of):
-        is_known = is_looked_for(value) and _NO_NAME.fullmatch(value) is None and _FILE.fullmatch(value) is None
-        if name and is_known and _is_likely(name, value) and _may_be_secret(name, value, span, string):
-            yield to_end_of_word(string, span)
+def _reaching_places(string: str) -> Iterator[tuple[int, int]]:
+    """The values that reach what takes a secret in another way than beside it, unless they are as likely none."""
+    for name, value, span in reaching(string, lambda text: (each for each in _told_by_place(text) if each[1])):
+        if name is None:
+            yield span
+            continue
+        read = re.sub("['\"]", "", value)
+        is_known = is_looked_for(read) and _NO_NAME.fullmatch(read) is None and _FILE.fullmatch(read) is None
+        if is_known and not is_expanded(value, span, string) and _is_likely(name, read):
+            if _may_be_secret(name, value, span, string):
+                yield to_end_of_word(string, span)
 
 
 def _name_of(written: str) -> str | None:
@@ -416,7 +435,7 @@ def _name_of(written: str) -> str | None:
     return None if is_none else name
 
 
-def _words_of(written: str, words: re.Match[str] | None) -> Iterator[tuple[int, int]]:
+def _words_of(written: str, words: re.Match[str] | None) -> Iterator[tuple[tuple[int, int], str]]:
     """Words that a variable is compared with, or takes one after the other, where its name and they tell a secret."""
     name = None if words is None else _name_of(written)
     if words is None or not name:
@@ -428,7 +447,7 @@ def _words_of(written: str, words: re.Match[str] | None) -> Iterator[tuple[int, 
         if is_word and not (len(value) >= 16 and _is_random(value)):
             continue
         if _is_likely(name, value) and _may_be_secret(name, value, match.span("value"), words.string):
-            yield match.span("value")
+            yield match.span("value"), name
 
 
 def _is_likely(name: str, value: str) -> bool:

@@ -48,8 +48,6 @@ class _Choices(list[object]):
         return isinstance(value, str) and UNKNOWN_CHARACTER in value or super().__contains__(value)
 
 
-
-
 class Refused(Exception):
     """The error message of a parser."""
 
