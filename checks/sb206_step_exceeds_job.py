@@ -86,7 +86,7 @@ def _too_many_nodes(job: Job, step: Step) -> Finding | None:
     if least <= available:
         return None
     message = f"srun refuses `{option.as_written}`: {_available_nodes(job, request, available)}"
-    return _node_finding(option.span, f"{message}; write #SBATCH --nodes={requested.minimum}", request)
+    return _node_finding(job, option.span, f"{message}; write #SBATCH --nodes={requested.minimum}", request)
 
 
 def _foreign_nodes(job: Job, step: Step) -> Finding | None:
@@ -149,7 +149,7 @@ def _too_many_components(job: Job, step: Step) -> Finding | None:
         f"srun refuses these {len(step.parts)} components: they need {requested} nodes, and {has}; write #SBATCH "
         f"--nodes={requested}, or start each with its own srun"
     )
-    return _node_finding(step.place, message, step.request)
+    return _node_finding(job, step.place, message, step.request)
 
 
 def _available_nodes(job: Job, request: Request, available: int) -> str:
@@ -158,12 +158,14 @@ def _available_nodes(job: Job, request: Request, available: int) -> str:
     return f"the job has {nodes}{source}"
 
 
-def _node_finding(span: Span, message: str, request: Request) -> Finding:
-    """The finding on too many nodes: a warning where the command line of sbatch may ask for more."""
+def _node_finding(job: Job, span: Span, message: str, request: Request) -> Finding:
+    """The finding on too many nodes: a warning where the command line of sbatch may ask for more, and advice where a
+    shell runs the script, in an allocation that it does not show."""
     setting = request.setting("nodes")
     if setting is None:
         return Finding(span, message, "warning")
-    return Finding(span, message, related=[(setting.span, "what the job has")])
+    severity = "info" if is_run_by_hand(job) else None
+    return Finding(span, message, severity, related=[(setting.span, "what the job has")])
 
 
 def _too_many_cpus(job: Job, step: Step) -> Finding | None:

@@ -34,7 +34,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB213", "cpus-not-requested", severity="warning", fix="never", since="0.1.0",
+    "SB213", "cpus-not-requested", severity="warning", fix="never", since="0.1.0", sized=True,
     when=Options("gres", "gpus", "gpus-per-node"), batch=True, certain=True, absent=True,
 )  # fmt: skip
 

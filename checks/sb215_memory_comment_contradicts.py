@@ -51,6 +51,10 @@ _AMOUNT = Regex(r"(?i)(?<![\w.])([0-9]{1,4})\s*(?:gb|gib|gigabytes?|gigs?|g)\b")
 _ANY_AMOUNT = Regex(r"(?i)(?<![\w.])([0-9]{1,7})\s*([mgt])(?:i?b|igabytes?|igs?)?\b")
 # Megabytes of a unit, in powers of two and of ten.
 _FACTORS = {"m": (1,), "g": (1024, 1000), "t": (1024 * 1024, 1000 * 1000)}
+# The memory of GPUs.
+_OF_GPU = Regex(
+    r"(?i)\b(?:gpus?|vram|hbm|[ahpv]100\w*|[hb]200|[al]40s?|a[13]0|[lt]4|rtx\w*|mi\d{3}\w*)\b"
+)
 # Comments about the node, or about another job.
 _BOUND = Regex(
     r"(?i)\b(?:max\w*|min\w*|up to|at (?:least|most)|limit\w*|default\w*|nodes?|has|have|available|was|were|old"
@@ -62,7 +66,8 @@ def check(job: Job) -> Iterator[Finding]:
     for setting, text in plain_limits(job, "mem", "mem-per-cpu"):
         size, comment = sizes.megabytes(text), comment_on(job, setting)
         if setting.name == "mem" and comment and size:
-            meant = _other_amount(comment, size)
+            nodes = request_of(job, setting).exact_nodes() or 1
+            meant = "" if nodes > 1 and _TOTAL.search(comment) else _other_amount(comment, size)
             if meant.endswith("GB") and is_number(text) and size < 1024:
                 continue  # tiny-memory says that the unit is missing
             if meant:
@@ -98,7 +103,7 @@ def check(job: Job) -> Iterator[Finding]:
 def _other_amount(comment: str, size: int) -> str:
     """The only amount of memory that a comment names, where it differs from this; "" otherwise."""
     found = _ANY_AMOUNT.findall(comment)
-    if len(found) != 1 or _OTHER.search(comment) or _PER_CPU.search(comment) or _BOUND.search(comment):
+    if len(found) != 1 or any(each.search(comment) for each in (_OTHER, _PER_CPU, _BOUND, _OF_GPU)):
         return ""
     number, unit = parse_integer(found[0][0]), found[0][1].lower()
     alike = any(abs(number * factor - size) <= 0.1 * size for factor in _FACTORS[unit])

@@ -38,8 +38,8 @@ from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB221", "nodes-not-used", severity="warning", fix="never", since="0.1.0", when=Options("nodes", "ntasks"),
-    batch=True, certain=True, homogeneous=True, whole_script=True, seen="sbatch(1)",
+    "SB221", "nodes-not-used", severity="warning", fix="never", since="0.1.0", sized=True,
+    when=Options("nodes", "ntasks"), batch=True, certain=True, homogeneous=True, whole_script=True, seen="sbatch(1)",
 )  # fmt: skip
 
 # Options with which all tasks are on one node, or which decide how many nodes there are.
@@ -92,6 +92,7 @@ def check(job: Job) -> Iterator[Finding]:
         if step is not None:
             unless = f"as `{name}` on line {line} runs on one; write {advice}, or let srun use all nodes"
         told = step is None and any(_is_told_tasks(job, each) for each in works)
+        told = told or all(each.name == "julia" for each in works)  # `addprocs(SlurmManager())` uses all tasks
         yield Finding(setting.span, f"{idle}, {unless}", "info" if told else None, related=related)
     elif tasks is not None and (number := whole(tasks.value)) is not None and number > 1:
         # all CPUs of the tasks, for one

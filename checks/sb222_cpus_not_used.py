@@ -58,7 +58,7 @@ from sbatchlint.slurm.model import Setting
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB222", "cpus-not-used", severity="warning", fix="never", since="0.1.0",
+    "SB222", "cpus-not-used", severity="warning", fix="never", since="0.1.0", sized=True,
     when=Options("cpus-per-task", "ntasks", "ntasks-per-node"),
     batch=True, certain=True, homogeneous=True, whole_script=True, seen="a review of public scripts",
     unseen="Nothing: CPUs stay idle, and count against the project's hours.",

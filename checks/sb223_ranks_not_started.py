@@ -31,7 +31,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Options
 
 CARD = Card(
-    "SB223", "ranks-not-started", severity="warning", fix="sometimes", since="0.1.0",
+    "SB223", "ranks-not-started", severity="warning", fix="sometimes", since="0.1.0", sized=True,
     when=Options("ntasks", "ntasks-per-node"), batch=True, certain=True, homogeneous=True, whole_script=True,
     seen="a review of public scripts",
     unseen="Nothing: one process does all of the work, as slowly as without the other tasks.",

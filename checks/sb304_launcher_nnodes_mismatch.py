@@ -48,7 +48,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands, Launchers
 
 CARD = Card(
-    "SB304", "launcher-nnodes-mismatch", severity="error", fix="sometimes", since="0.1.0",
+    "SB304", "launcher-nnodes-mismatch", severity="error", fix="sometimes", since="0.1.0", sized=True,
     when=Launchers(*WORLD_LAUNCHERS) | Commands("python*", "ipython*", "pypy*"),
 )  # fmt: skip
 

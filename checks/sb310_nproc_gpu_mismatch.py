@@ -35,7 +35,7 @@ from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Launchers
 
 CARD = Card(
-    "SB310", "nproc-gpu-mismatch", severity="error", fix="sometimes", since="0.1.0", homogeneous=True,
+    "SB310", "nproc-gpu-mismatch", severity="error", fix="sometimes", since="0.1.0", sized=True, homogeneous=True,
     when=Launchers(*programs_with("per-gpu", "by-variables")), seen="https://github.com/ACEsuit/mace/issues/435",
 )  # fmt: skip
 

@@ -72,6 +72,11 @@ _SPAWNING = Regex(
     r"(?i)(?:^|/)(?:R|Rscript|matlab|julia|octave|sh|bash|env|apptainer|singularity)(?:\s|$)|\.(?:sh|[rR])\b|mpi4py\.futures|spawn"
     r"|dask|manager|master|server|pool|emcee|hostfile|charm|namd|workers"
 )
+# A comment that says why a job has more CPUs than its program uses.
+_FOR_MEMORY = Regex(
+    r"(?im)^[ \t]*#(?!SBATCH)[^\n]{0,120}\b(?:cores?|cpus?|tasks?|processors?)\b[^\n]{0,60}"
+    r"\b(?:for|because of|due to|get)\b[^\n]{0,30}\b(?:memory|ram)\b"
+)
 _ASSIGNED = Regex(r"(?:^|[\s;])([A-Za-z_]\w*)=[\"']?$")
 # Names of variables that count processes.
 _OF_PROCESSES = Regex(r"(?i)proc|task|rank|core|cpu|mpi|(?:^|_)n?np(?:$|_)|^n$|^p$")
@@ -199,10 +204,18 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
         total.span,
         f"`{launcher.name}` starts {counted(number, 'process')} in a job of {_tasks(job, tasks, setting)}, so "
         "CPUs stay idle; write `-np $SLURM_NTASKS`, or request fewer tasks",
-        "info" if whole else "warning",
+        "info" if whole or _has_other_reason(job, number, tasks) else "warning",
         related=[(setting.span, "what the job requests")],
         fix=_from_slurm(job, launcher),
     )
+
+
+def _has_other_reason(job: Job, number: int, tasks: int) -> bool:
+    """Whether the tasks may be for something else: CPUs beside a process for each GPU, one that leads the others, or
+    memory, as a comment says."""
+    gpus, nodes = job.request.gpus_per_node(), job.request.exact_nodes() or 1
+    of_gpus = gpus is not None and gpus > 0 and number == gpus * nodes
+    return of_gpus or number > 1 and tasks - number == 1 or _FOR_MEMORY.search(job.source.own.text) is not None
 
 
 def _may_spawn(job: Job, launcher: Mpi) -> bool:

@@ -30,7 +30,7 @@ from sbatchlint.source.numbers import counted
 from sbatchlint.triggers import Steps
 
 CARD = Card(
-    "SB338", "more-ranks-than-gpus", severity="error", fix="never", since="0.1.0", when=Steps(),
+    "SB338", "more-ranks-than-gpus", severity="error", fix="never", since="0.1.0", sized=True, when=Steps(),
     seen="jax-ml/jax#29669", certain=True, homogeneous=True,
 )  # fmt: skip
 

@@ -221,6 +221,8 @@ def _for_programs(job: Job) -> Iterator[tuple[VariableAssignment, Invocation]]:
             variable = None if starter is None else starter.state.variables.get(candidate.name)
             if starter is None or variable is None or index < candidate.order or variable.span != candidate.span:
                 continue
+            if any(candidate.order <= each.index < index for each in unclear_sources(job)):
+                break  # a file that cannot be read here may export it
             if not variable.exported and all(way.fields for way in variable.alternatives):
                 # in a label it is only printed: a program gets its value
                 printed = sum(is_told_in_place(job, read) for read in reads_of(job).get(candidate.name, ()))

@@ -6,10 +6,10 @@ itself still has its value from outside, usually none; `$(hostname)` is the logi
 the wrapper. The job runs without an error, in a folder called `run-`, or on 0 steps.
 
 Variables that the wrapper sets are meant to be expanded there, and are not reported. Where the wrapper is a job itself,
-`$SLURM_JOB_ID` is that job's number, which may be meant: advice. A warning where an `echo` line is to print when the
-job starts or ends, and `$(date)` prints when it was submitted, and where only a line of a list lacks the value. Advice
-where only a message or a label of the job lacks it, where nothing reads the variable that gets it, and where the job
-leaves that folder at once for one with a whole path.
+`$SLURM_JOB_ID` is that job's number, which may be meant: advice. A warning where only a line of a list lacks the
+value. Advice where only a message or a label of the job lacks it, also where an `echo` line is to print when the job
+starts or ends and `$(date)` prints when it was submitted; where nothing reads the variable that gets it, and where the
+job leaves that folder at once for one with a whole path.
 All places of a variable that the job sets are one finding.
 
 ## Fix
@@ -113,8 +113,8 @@ def _all(job: Job) -> Iterator[tuple[str, Finding]]:
         is_message = _is_message(job, line, rest)
         # what is wrong misleads, and a list lacks a line; of a message that lacks a word nothing depends
         told = is_message and kind in ("slurm", "own") and ">>" not in line + rest
-        told = told or is_in_label(job, expansion.span, empty=True)
-        severity = "info" if told else "warning" if inside or is_message or kind in ("once", "time") else "error"
+        told = told or is_in_label(job, expansion.span, empty=True) or kind == "time"
+        severity = "info" if told else "warning" if inside or is_message or kind == "once" else "error"
         if inside and kind == "slurm":
             happens = f"the job that submits this one expands {_shown(cause)}, so it is that of the first job"
             in_array = outer.request.has_option("array") or not cause.name.startswith("SLURM_ARRAY")

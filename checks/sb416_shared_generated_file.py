@@ -66,6 +66,8 @@ _NODES_OPTION = Regex(r"(?i)-{1,2}(?:[a-z]+[-_])?(?:hosts?|machines?|nodes?)[-_]
 
 
 def check(job: Job) -> Iterator[Finding]:
+    if (job.request.value("dependency") or "").strip() == "singleton":
+        return  # one job of this name at a time
     seen: set[str] = set()
     moved = False
     for command in job.invocations:

@@ -107,6 +107,8 @@ def check(job: Job) -> Iterator[Finding]:
         lists = Nested((text.span(each.left.start, each.left.end), each) for each in nodes_of(program, AndOr))
         for finding in _in_program(job, text, program):
             severity, choices = finding.severity, list(conditions.around(finding.span))
+            if choices and _only_prints(text, choices[0][0]):
+                severity = "info"
             ends = _guards_an_end(choices, lists.around(finding.span))
             meant = not ends and _is_meant_anyway(job, finding)
             if severity is None and (meant or _matters_to_some(job, finding, choices)):
@@ -143,6 +145,13 @@ def _matters_to_some(job: Job, finding: Finding, choices: list[tuple[If, int]]) 
             # old files stay, or who submits the job wrongly gets no message
             return all(each in ("exit", "return", "rm", "rmdir") or has_trait(each, "tells") for each in names)
     return False
+
+
+def _only_prints(text: Text, choice: If) -> bool:
+    """Whether all that depends on a test is what the script prints."""
+    bodies = [*(body for _, body in choice.branches), choice.otherwise or ()]
+    nodes = [each for body in bodies for each in body]
+    return all(isinstance(each, Simple) and not each.redirects and has_trait(_name(each), "prints") for each in nodes)
 
 
 def _name(node: object) -> str | None:

@@ -40,6 +40,7 @@ from sbatchlint.bash.trace import Context, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
 from sbatchlint.bash.variables import is_loop
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
@@ -51,6 +52,8 @@ CARD = Card(
 
 _OPTION = Regex(r"(?:^|[ \t])--?[A-Za-z][\w-]*[ \t]+\Z")
 _NAME = Regex(r"\$\{?([A-Za-z_]\w*)")
+_GIVEN = Regex(r"(?m)^[ \t]*#[^\n]{0,200}?\bsbatch\b[^\n]{0,300}?--export[= ]([^\s]+)")
+_NAME_IN_COMMENT = Regex(r"[A-Za-z_]\w*")
 _INPUTS = 3  # variables that nothing sets; a script that reads more gets them from where it is submitted
 _NEXT_OPTION = Regex(r"[ \t]+(?:\\\n[ \t]*)?--?[A-Za-z]")
 
@@ -87,7 +90,7 @@ def check(job: Job) -> Iterator[Finding]:
         assignment = later[name]
         if assignment.span.start <= read.span.start or assignment.context.calls != read.context.calls:
             continue
-        if name in guarded_names(job) or _is_in_default(job, read):
+        if name in guarded_names(job) or name in _given_to_sbatch(job) or _is_in_default(job, read):
             continue
         kept = enclosing_assignment(job, read.span)
         if extends(job, assignment) or kept is not None and kept.name == name:
@@ -117,8 +120,10 @@ def check(job: Job) -> Iterator[Finding]:
 
 def _is_unread(job: Job, kept: VariableAssignment | None) -> bool:
     """Whether nothing reads what was made of the empty variable, or it is in any case assigned again before."""
-    if kept is None or kept.exported or kept.context.calls or kept.context.loops:
+    if kept is None or kept.context.calls or kept.context.loops:
         return False
+    if kept.exported and kept.name not in _read_in_comments(job):
+        return False  # by a program; but a command that was turned off shows what it is for
     start = kept.span.end
     others = (each for each in assignments_by_name(job)[kept.name] if each.span.start > start)
     again = next((each.span.start for each in others if _is_plain(each) and not extends(job, each)), None)
@@ -126,6 +131,22 @@ def _is_unread(job: Job, kept: VariableAssignment | None) -> bool:
     if again is None:
         return not reads and not is_common_name(kept.name)
     return not any(each < again for each in reads)
+
+
+@once
+def _given_to_sbatch(job: Job) -> frozenset[str]:
+    """The variables that a comment passes to the job: `# sbatch --export=SEED=3 job.sh`."""
+    listed = _GIVEN.findall(job.source.own.text)
+    return frozenset(each.partition("=")[0] for words in listed for each in words.strip("\"'").split(","))
+
+
+@once
+def _read_in_comments(job: Job) -> frozenset[str]:
+    """The variables that commands which were turned off have, in the script itself: `#srun -n $((N * RANKS)) …`."""
+    lines = (each.lstrip() for each in job.source.own.text.split("\n"))
+    return frozenset(
+        name for line in lines if line[:1] == "#" and line[:2] != "#!" for name in _NAME_IN_COMMENT.findall(line)
+    )
 
 
 def _needs_later(

@@ -106,7 +106,7 @@ def _of_several(job: Job, cd: Invocation, command: Invocation, place: Span, fold
         if _is_elsewhere(each) or each.span.start < cd.span.start:
             continue
         outer = next((field for field in each.argv[1:] if _is_outside(shown_text(field), folder)), None)
-        if outer is not None or _runs_relative(each) and _runs_relative(command):
+        if outer is not None or _runs_relative(job, each) and _runs_relative(job, command):
             first, wrong = each, each.span if outer is None else span_of(outer)
             break
     wrong = wrong if first.span.contains(wrong) else first.span
@@ -130,8 +130,11 @@ def _is_outside(path: str, folder: str) -> bool:
     return "/" in folder and path.removeprefix("./").startswith(first) and not path.removeprefix("./").startswith(inner)
 
 
-def _runs_relative(command: Invocation) -> bool:
-    """Whether a command runs a script of Python that it names by a relative path."""
+def _runs_relative(job: Job, command: Invocation) -> bool:
+    """Whether a command runs a script of Python that it names by a relative path, perhaps by a launcher."""
+    launcher = job.launcher_of(command)
+    if launcher is not None and launcher.program_certain and launcher.program is not None:
+        return launcher.program_kind == "script" and command.words[launcher.program][0] not in "/~$"
     python = python_of(command)
     return python is not None and python.kind == "script" and (python.text or "/")[0] not in "/~$"
 
@@ -173,7 +176,7 @@ def _temporary(job: Job, moves: list[Invocation]) -> Iterator[Finding]:
         after = next((each for each in moves if each.index >= assigned.order), None)
         if not prefix or prefix[0] in "/~$." or after is None or after.index + 1 >= len(job.invocations):
             continue
-        read_later = any(each.order >= after.index and each.name == assigned.name for each in job.trace.reads)
+        read_later = any(each.order > after.index and each.name == assigned.name for each in job.trace.reads)
         if not read_later and not _is_exported_here(job, assigned):
             continue  # no program is known to get it; the login shell may have exported it
         message = f"after `cd` on line {job.line(after.span.start)}, {assigned.name} names a folder that is not there"

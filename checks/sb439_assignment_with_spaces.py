@@ -30,6 +30,7 @@ from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, Function, Literal, Parameter, Simple, Word
 from sbatchlint.bash.syntax.walk import nodes_of, unquoted_text
+from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.once import once
@@ -75,8 +76,10 @@ def check(job: Job) -> Iterator[Finding]:
             kept = itself or same
             # a file that is sourced above may have set it
             sourced = any(each.span.end <= span.start for each in unclear_sources(job))
-            severity = "info" if same or itself else _severity(job, name, kept or sourced, exports)
-            if severity == "info" and not same and not itself and name in read_names(job) and "/" in (instead or ""):
+            again = _set_again(job, name, span)
+            idle = same or itself or again is not None
+            severity = "info" if idle else _severity(job, name, kept or sourced, exports)
+            if severity == "info" and not idle and name in read_names(job) and "/" in (instead or ""):
                 severity = "warning"  # a path is for more than the message that shows it
             fix = None if instead is None else Fix(f"write {instead}", [replace(span, instead)], safe=False)
             if runs == _BY_SET:
@@ -86,10 +89,12 @@ def check(job: Job) -> Iterator[Finding]:
                 sets = "`$1`" if len(words) == 1 else "`$1`, `$2` and `$3`"
                 yield Finding(span, f"in bash this sets {sets}, not {name}; write `{export}{name}={value}`", severity)
                 continue
-            if itself:
+            if itself or again is not None:
                 instead, fix = None, None
             advice = f"write `{instead}`" if instead is not None else f"write `{name}=…`, in quotes if it has spaces"
             advice = "remove this line" if itself else advice
+            if again is not None:
+                advice = f"remove this line, as line {job.line(again.span.start)} sets it"
             effect = f"{name} keeps its value" if kept else f"{name} is not set"
             effect = f"this does not set {name}" if sourced and not kept else effect
             yield Finding(span, f"{runs}, and {effect}; {advice}", severity, fix=fix)
@@ -119,6 +124,16 @@ def _same_before(job: Job, name: str, place: Span, instead: str | None) -> bool:
     between = Span(above[-1].span.end, place.start)
     changed = {each.name for each in job.assignments if between.contains(each.span)}
     return changed.isdisjoint(_NAME.findall(instead))
+
+
+def _set_again(job: Job, name: str, place: Span) -> VariableAssignment | None:
+    """The assignment below with which the script in any case sets the variable before it reads it."""
+    below = (each for each in job.assignments if each.name == name and each.span.start >= place.end)
+    first = next(below, None)
+    if first is None or first.context.conditional or first.context.loops or first.context.calls:
+        return None
+    read = any(each.name == name and place.end <= each.span.start < first.span.end for each in job.trace.reads)
+    return None if read else first
 
 
 def _apart(text: Text, command: Simple, functions: set[str]) -> tuple[str, str, str | None] | None:

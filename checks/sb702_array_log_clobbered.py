@@ -11,7 +11,8 @@ that is advice. `%b`, the index modulo 10, exists from
 
 ## Fix
 
-Puts `%A_%a` into the name, or `%a` where it already contains `%A`. Safe, unless the script names the log elsewhere.
+Puts `%A_%a` into the name, or `%a` where it already contains `%A`. None where the script names the log elsewhere, or
+makes a name of the job id: what moves or reads the log would no longer find it. Unsafe where it only reads the job id.
 
 ## References
 
@@ -28,6 +29,7 @@ from sbatchlint.analysis.script.submit_lines import shows_array
 from sbatchlint.analysis.storage.written_paths import WRITING
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, shortened
+from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
 from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.grammar import patterns
@@ -39,7 +41,7 @@ from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Options, Variables
 
 CARD = Card(
-    "SB702", "array-log-clobbered", severity="warning", fix="always", since="0.1.0",
+    "SB702", "array-log-clobbered", severity="warning", fix="sometimes", since="0.1.0",
     when=Options("array") | Variables("SLURM_ARRAY_TASK_ID"), seen="live runs of Slurm 22.05",
     batch=True, certain=True, homogeneous=True,
     unseen="A log with the lines of several tasks, or with those of the last one only.",
@@ -51,6 +53,9 @@ _ARRAY_ID = Regex(r"%[0-9]*A")
 _JOB_ID = Regex(r"%[0-9]*[jJ]")
 _PATTERN = Regex(r"%[0-9]*[A-Za-z]")
 _IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID"})
+
+# A word that has more than the number of the job: `${SLURM_JOB_NAME}.${SLURM_JOB_ID}`.
+_MADE_OF_ID = Regex(r"[\w.}-]\$\{?SLURM_JOB_?ID\b|\$SLURM_JOB_?ID[.-]|\$\{SLURM_JOB_?ID\}[\w.-]")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -135,20 +140,31 @@ def _with_index(path: str) -> str:
     return with_part(path, "%a" if _ARRAY_ID.search(folder) else "%A_%a", "_")
 
 
-def _fix(job: Job, settings: list[Setting], instead: list[str]) -> Fix:
+def _fix(job: Job, settings: list[Setting], instead: list[str]) -> Fix | None:
     edits = [replacement(job.directives, each, text) for each, text in zip(settings, instead, strict=True)]
     # What looks for a log by its old name would not find it.
     paths = [each.text or "" for each in settings]
-    elsewhere = any(_is_named_elsewhere(job, each, paths.count(each)) for each in paths)
+    elsewhere = any(_is_named_elsewhere(job, each) for each in paths)
     reads = any(_JOB_ID.search(each) for each in paths) and any(each.name in _IDS for each in job.trace.reads)
-    return Fix(f"write {instead[0]}", edits, safe=not elsewhere and not reads)
+    if elsewhere or reads and _MADE_OF_ID.search(job.source.text) is not None:
+        return None
+    return Fix(f"write {instead[0]}", edits, safe=not reads)
 
 
-def _is_named_elsewhere(job: Job, path: str, times: int) -> bool:
+def _is_named_elsewhere(job: Job, path: str) -> bool:
+    """Whether another place than an option of the job has the name of a log."""
     parts = _PATTERN.split(posixpath.basename(path))
     longest = max(parts, key=len)
-    words = re.split(r"[\s/\"']+", job.source.text)
-    return sum(_is_name(word, parts) for word in words if longest in word) > times
+    return any(_is_name(word, parts) for word in _words(job) if longest in word)
+
+
+@once
+def _words(job: Job) -> list[str]:
+    text, parts, at = job.source.text, [], 0
+    for setting in sorted(job.directives.every_setting, key=lambda each: each.span.start):
+        parts.append(text[at : max(setting.span.start, at)])
+        at = max(setting.span.end, at)
+    return re.split(r"[\s/\"']+", " ".join((*parts, text[at:])))
 
 
 def _is_name(word: str, parts: list[str]) -> bool:

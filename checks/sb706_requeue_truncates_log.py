@@ -6,9 +6,9 @@ preempted or requeued itself, not even the reason why it ended. Sites may set th
 
 Reported where the script itself requests requeueing: by `--requeue` or, as advice, by `scontrol requeue`. Advice, too,
 for a session that somebody works in, such as Jupyter, whose log only holds its address; and for a program that starts
-over and writes its whole log again: without GPUs, and without a word of checkpoints or restarts, or in a job of a few
-minutes. Not reported where `--open-mode` is set, or where the name of the log contains the number of restarts (`%r`,
-from 25.11 on).
+over and writes its whole log again: without GPUs, and without a word of checkpoints or restarts, in a job of a few
+minutes, or where a comment says that it does not resume. Not reported where `--open-mode` is set, or where the name of
+the log contains the number of restarts (`%r`, from 25.11 on).
 
 ## Fix
 
@@ -40,6 +40,10 @@ CARD = Card(
 
 # Words of a script whose program goes on where it was; training does so, too.
 _CONTINUING = Regex(r"(?i)check[-_]?point|resum|(?<![a-z])(?:ckpt|restart|continue[-_]from)")
+# A comment that says what is left of a run that is requeued: nothing.
+_STARTING_OVER = Regex(
+    r"(?im)^[ \t]*#[^\n]{0,200}?\b(?:restarts? (?:over|from (?:scratch|the (?:start|beginning)))|(?:not|no) resum)"
+)
 _SHORT = 15  # minutes, after which a run that starts over has lost nothing
 _OWN = frozenset({"SLURM_JOB_ID", "SLURM_JOBID"})
 
@@ -65,6 +69,7 @@ def check(job: Job) -> Iterator[Finding]:
     is_short = limit is not None and limit <= _SHORT
     continues = _CONTINUING.search(job.source.own.text) is not None
     goes_on = continues or job.request.asks_for_gpus is not False and not is_short
+    goes_on = goes_on and _STARTING_OVER.search(job.source.own.text) is None
     unread = _REPORTS.search(job.source.own.text) is not None
     yield Finding(
         requeuing.span,

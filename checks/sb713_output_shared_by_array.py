@@ -55,7 +55,9 @@ _RESULT = Regex(
     r"-{1,2}(?:[\w.]+[-_.])?(?:o|O|out|output|outfile|out[-_]?(?:put)?[-_]?(?:file|path|csv|name)?(?:name)?"
     r"|results?(?:[-_](?:file|path))?|report(?:[-_]file)?|save[-_]?(?:file|path|as))"
 )
+_RESULT_FOLDER = Regex(r"(?i)-{1,2}(?:out|output|result|save|dest|work)s?[-_]?(?:dir|folder|path|root|prefix)\w*")
 _IN_LOGS = Regex(r"(?i)(?:^|/)logs?/[^/]*$")
+_LOG_NAME = Regex(r"(?i)(?:^|[._-])(?:log|stdout|stderr|console)(?:[._-]|$)")
 _FILE = Regex(r".*[^/.][^/]*\.[A-Za-z]\w{0,7}")
 # Options whose value may become part of the file's name or its folder.
 _NAMING = Regex(r"-{1,2}.*(?:name|prefix|suffix|tag|label|dir|folder|path|root|run|exp|id)\w*")
@@ -187,9 +189,15 @@ def _is_log(command: Invocation, path: str) -> bool:
     """Whether a file holds what a program tells, and not its results: of a script, standard output is such a file."""
     ending = path.rpartition(".")[2]
     script = bool(command.argv) and (has_trait(command.name, "shell") or is_python(command.argv[0]))
-    if _IN_LOGS.search(path):
+    if _IN_LOGS.search(path) or _LOG_NAME.search(path.rpartition("/")[2]):
         return True
     return ending in ("log", "err") or ending == "out" and script
+
+
+def _has_own_results(job: Job, command: Invocation) -> bool:
+    """Whether an option gives the program a file or folder of the task for its results."""
+    named = [*_options(command.argv[1:], _RESULT), *_options(command.argv[1:], _RESULT_FOLDER)]
+    return any(value and differs(job, value) for _, value in named)
 
 
 @once
@@ -211,6 +219,7 @@ def _finding(job: Job, command: Invocation, path: Pieces, place: Span) -> Findin
     if where is not None and job.source.text.count(name) == 1:
         fix = Fix("add the index to the name", [insert(where, f"_${{{INDEX}}}")], safe=False)
     name = "the same file" if UNKNOWN_CHARACTER in name else f"`{name}`"
+    is_output = any(each.target == path for each in command.redirects)
     what = f"all tasks of the array {'edit' if command.name == 'sed' else 'write'} {name}"
     advice, why = "add `$SLURM_ARRAY_TASK_ID` to the name", ""
     lost = _unset_in(job, command.span) or _unset_in(job, place)
@@ -222,7 +231,7 @@ def _finding(job: Job, command: Invocation, path: Pieces, place: Span) -> Findin
     return Finding(
         place,
         f"{what}, so only one task's output is left{why}; {advice}",
-        "warning" if _is_log(command, word) else None,
+        "warning" if _is_log(command, word) or is_output and _has_own_results(job, command) else None,
         related=[] if job.line(place.start) == job.line(command.span.start) else [(command.span, "writes it")],
         fix=fix,
     )

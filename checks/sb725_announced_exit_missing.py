@@ -24,12 +24,12 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sbatchlint.analysis.expansion.reads import DEFAULTS, nounset_at, use_of
+from sbatchlint.analysis.expansion.reads import DEFAULTS, guarded_names, nounset_at, use_of
 from sbatchlint.analysis.script.idle_branches import is_in_idle_branch
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.syntax.tree import AndOr, Case, Function, Group, If, Pipeline, Simple, Statement, Word
 from sbatchlint.bash.syntax.walk import loops_of, nodes_of, unquoted_text
-from sbatchlint.bash.trace import Invocation, VariableRead
+from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import by_program
@@ -57,7 +57,14 @@ _ERROR = Regex(
     r"(?i)(?:echo|printf)\s+(?:-\w+\s+)?[\"'\W]*(?:\\\w*\[[\d;]*m)?[\"'\W]*(?:error|fatal)\b(?!\s*(?:rate|bar|model|log|file))"
 )
 # A message that all is well.
-_IN_ORDER = Regex(r"(?i)\b(?:already|skip(?:s|ped|ping)?|exists?|done|finished|completed?|continu\w*|reus\w+|cached)\b")
+_IN_ORDER = Regex(
+    r"(?i)\b(?:already|skip(?:s|ped|ping)?|exists?|done|finished|completed?|continu\w*|reus\w+|cached"
+    r"|defaults?|disabled|assuming|fall(?:s|ing)? ?back)\b"
+)
+# A message that something is wrong.
+_FAULT = Regex(
+    r"(?i)\b(?:error|fatal|unknown|invalid|illegal|wrong|bad|not|no|missing|must|should|unsupported|please)\b|\?"
+)
 # What a login, or the system, sets before the script begins.
 _SET_BY_SYSTEM = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "LANG", "HOSTNAME", "IFS"})
 _ARGUMENTS = Regex(r"\$\{?(?:#|[1-9])")
@@ -125,8 +132,11 @@ def _of_unset(job: Job, inside: Sequence[tuple[int, int]]) -> Iterator[Finding]:
             around = _around(job, begin)
             later = [each for each in later if not _is_elsewhere(around, each.span)]
             later = [each for each in later if not _is_set_between(job, name, after, each.span.start)]
-            if before or not later or name in _SET_BY_SYSTEM or find(name) is not None:
+            if before or not later or name in _SET_BY_SYSTEM or find(name) is not None or name in guarded_names(job):
                 continue
+            faulty = any(_FAULT.search(string[each.start : each.end]) for each in last)
+            if len(sets) == 1 and _is_option(job, sets[0][name]) and not faulty:
+                continue  # `FLAGS=-v`, or none
             if later[0].operator in DEFAULTS or nounset_at(job, later[0]) or _keeps_itself(job, name, bodies):
                 continue
             span = job.span(last[-1].start, last[-1].end)
@@ -193,6 +203,11 @@ def _is_value_of_option(job: Job, read: VariableRead) -> bool:
     text, span = job.source.text, read.span
     before = text[max(span.start - _MOST_BEFORE, 0) : span.start]
     return _OPTION_BEFORE.search(before) is not None and _OPTION_AFTER.match(text, span.end) is not None
+
+
+def _is_option(job: Job, assigned: VariableAssignment) -> bool:
+    """Whether a value is an option, which a program may also do without."""
+    return job.source.slice(assigned.span).partition("=")[2].lstrip("\"' ").startswith("-")
 
 
 def _keeps_itself(job: Job, name: str, bodies: Sequence[Span]) -> bool:

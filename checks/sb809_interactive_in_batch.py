@@ -26,6 +26,7 @@ sbatch(1), --input; srun(1), --pty; live runs of Slurm 22.05: `Not using a pseud
 from collections.abc import Iterator
 
 from sbatchlint.analysis.editing.options import remove_step_option
+from sbatchlint.analysis.expansion.reads import guarded_names
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.input import is_read, readers
 from sbatchlint.analysis.script.programs import programs
@@ -204,7 +205,7 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
         happens = f"a batch job has no terminal: `{name}` {ends}; {advice}"
         severity = "info" if is_sample(job) else severity  # a text of commands to follow by hand
     elif name == "read" and _with_input_of_job(job).get(command.span.start):
-        if not command.redirects and not command.context.loops:
+        if not command.redirects and not command.context.loops and not _has_other_answer(job, command):
             happens = "a batch job has no terminal: `read` returns at once, with an empty value"
             happens = f"{happens}; pass the value as an argument"
     elif words[0][:1] != "!" and _is_shell(words) and command.parent is None and _has_input_of_job(job, command):
@@ -214,6 +215,14 @@ def _of_command(job: Job, command: Invocation) -> Finding | None:
         if command.index < max(_works(job), default=-1):
             severity = "info"  # it ends with 0, and what follows is done all the same
     return Finding(command.span, happens, severity) if happens else None
+
+
+def _has_other_answer(job: Job, command: Invocation) -> bool:
+    """Whether the script goes on without the answer to a `read`: `read -t 9 x || x=yes`, `${x:-yes}` below."""
+    if job.source.text[command.span.end : command.span.end + 40].lstrip()[:2] == "||":
+        return True
+    names = [each for each in command.words[1:] if each.isidentifier()]
+    return bool(names) and names[-1] in guarded_names(job)
 
 
 def _of_entered(job: Job, command: Invocation) -> Finding | None:

@@ -67,7 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
         together = [each for each in between if merge_guards(each.guards, server.guards) is not None]
         clients = [each for each in together if _is_client(job, each)]
         later = [each for each in job.invocations[wait.index + 1 :] if _is_meant_to_run(each, wait)]
-        client = next((each for each in clients if each.context.background is None), None)
+        client = next((each for each in reversed(clients) if each.context.background is None), None)
         if client is None and later and len(wait.argv) == 1:
             client = next(iter(clients), None)
         if client is None:
@@ -111,7 +111,8 @@ def _is_other_work(command: Invocation, server: Invocation) -> bool:
     """Whether `wait` waits for this command of the background too, which does not belong to the server."""
     background = command.context.background
     words = [word for each in (command, *command.descendants()) for word in each.words[:2]]
-    beside = any(map(_WORKER.fullmatch, words))
+    inner = any(server_name(each) is not None for each in command.descendants())  # `srun ray start --address=… &`
+    beside = inner or any(map(_WORKER.fullmatch, words))
     apart = background is not None and background != server.context.background
     return apart and not beside and not _is_server(command)
 
@@ -129,7 +130,7 @@ def _advice(
         return f"write `server=$!` below line {line}, and `wait $!; kill $server` here"
     if started:
         return f"`wait` for line {job.line(started[-1].span.start)} only, then `kill` the server"
-    return f"`kill` the server after `{client.name}`"
+    return f"`kill` the server after `{client.name}` on line {job.line(client.span.start)}"
 
 
 def _awaits(job: Job, wait: Invocation, server: Invocation) -> bool:

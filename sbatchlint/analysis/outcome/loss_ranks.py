@@ -22,6 +22,7 @@ _MINOR = frozenset({"ignored", "iterations"})
 # Ways in which the script itself looks at the status of something else.
 DECEIVING = frozenset({"pipeline", "overwritten", "again", "trap"})
 _OUTPUTS = frozenset({">", ">>", "&>", "&>>", ">&"})
+_SELECTING = frozenset({"grep", "egrep", "fgrep", "zgrep"})
 _TESTED = Regex(r"\[|if\b[^\n]*\[")  # a test of files, mostly
 
 
@@ -77,8 +78,14 @@ def _ends_in_loop(found: ExitStatuses, loss: Loss) -> bool:
 
 
 def _is_consumed(job: Job, loss: Loss) -> bool:
-    """Whether the work's output is the input of other work, which mostly fails without it: `align | sort -o x.bam`."""
-    return loss.filter is not None and weight(job, loss.filter) >= Weight.PROGRAM
+    """Whether the work's output is the input of other work, which mostly fails without it: `align | sort -o x.bam`; or
+    of a grep that keeps it, which fails where nothing comes: `align | grep -v '^@' >> x.sam`."""
+    if loss.filter is None:
+        return False
+    selects = loss.filter.name in _SELECTING and any(each.operator in _OUTPUTS for each in loss.filter.redirects)
+    errors = any(each.fd == "2" or each.operator.startswith("&") for each in loss.command.redirects)
+    errors = errors or "|&" in job.source.text[loss.command.span.end : loss.filter.span.start]
+    return selects and not errors or weight(job, loss.filter) >= Weight.PROGRAM
 
 
 def _is_shown(job: Job, loss: Loss) -> bool:

@@ -48,10 +48,39 @@ _SIZES = (
 )
 
 
+# An option of a size on a line that submits a script, by its letter or its long name, and its value.
+_SIZE_SHOWN = Regex(
+    r"\s(?:-(?P<letter>[NncG])[ \t]*=?|--(?P<name>nodes|ntasks|ntasks-per-node|cpus-per-task|gpus|gpus-per-node|gres"
+    r"|exclusive|mem|mem-per-cpu)(?![\w-])[ \t]*=?[ \t]*)(?P<value>[^\s\"'`)]*)"
+)
+_LETTERS = {"N": "nodes", "n": "ntasks", "c": "cpus-per-task", "G": "gpus"}
+_SUBMITTED_FILE = Regex(r"[\w.-]+\.(?:sh|bash|sbatch|slurm|job|sub)\b")
+
+
+@once
 def is_sized_elsewhere(job: Job) -> bool:
-    """Whether the command line of sbatch, which is not known, says how large a job is: no directive does."""
+    """Whether the command line of sbatch says how large a job is: no directive does, or a comment shows other sizes."""
     known = job.site.submit_options is not None or job.submission is not None and job.submission.command is not None
-    return not known and not job.request.has_any_option(_SIZES) and not job.request.heterogeneous
+    if known or job.request.heterogeneous:
+        return False
+    return not job.request.has_any_option(_SIZES) or _is_shown_in_other_size(job)
+
+
+def _is_shown_in_other_size(job: Job) -> bool:
+    """Whether a comment submits the script with a size that is not that of its directives: `# sbatch -N 8 job.sh`."""
+    own, name = job.source.own.text, os.path.basename(job.source.path)
+    for line in own.split("\n") if "sbatch " in own else ():
+        before, found, options = line.partition("sbatch ")
+        if not found or before.lstrip()[:1] != "#":
+            continue
+        files = _SUBMITTED_FILE.findall(options)
+        if name and files and name not in files:
+            continue  # another script
+        for shown in _SIZE_SHOWN.finditer(f" {options}"):
+            option = shown["name"] or _LETTERS[shown["letter"]]
+            if job.request.value(option) != shown["value"]:
+                return True
+    return False
 
 
 def is_shown_alone(job: Job) -> bool:
@@ -76,17 +105,25 @@ def shows_array(job: Job) -> bool:
 
 
 def is_shown_with(job: Job, options: Iterable[str]) -> bool:
-    """Whether a comment shows an sbatch with one of these options, by their long names, or is one of them alone.
+    """Whether a comment shows an sbatch with one of these options, by their long names, is one of them alone, or says
+    that one of them is set elsewhere.
 
     `# --cpus-per-task` is in a list of what the command line gives; `# SBATCH --cpus-per-task=4` was turned off.
     """
-    own, written = job.source.own.text, "|".join(map(re.escape, options))
+    own, names = job.source.own.text, [*options]
+    written = "|".join(map(re.escape, names))
+    letters = "".join(letter for letter, name in _LETTERS.items() if name in names)
     alone = re.compile(rf"#+[ \t]*--(?:{written})(?:=?[ \t]*[<\[({{][^\n]*|[ \t]*(?:[:(,].*)?)")
+    given = r"\b(?:set|given|passed|supplied|provided|chosen)[ \t]+(?:by|in)\b"
+    told = re.compile(rf"--(?:{written})(?![\w-])[^\n]{{0,80}}{given}")
+    shown = rf"\s--(?:{written})[=\s]" + (rf"|\s-[{letters}][ =]?[\d$<]" if letters else "")
     for line in own.split("\n") if "#" in own else ():
         text = line.strip()
         if text[:1] != "#":
             continue
-        if re.search(rf"\s--(?:{written})[=\s]", text.partition("sbatch ")[2]) or alone.fullmatch(text):
+        if re.search(shown, f" {text.partition('sbatch ')[2]}") or alone.fullmatch(text):
+            return True
+        if text[:7] != "#SBATCH" and told.search(text) is not None:
             return True
     return False
 
