@@ -100,6 +100,8 @@ def check(job: Job) -> Iterator[Finding]:
         line = job.line(assignment.span.start)
         sourced = any(is_unclear_source(each) for each in job.invocations[: read.order])
         again = _repeated_after(job, read, assignment)
+        if again is not None and kept is not None and _is_read_between(job, kept, again):
+            again = None  # what the line makes is needed above its repetition
         advice = "move the assignment above this line"
         if _needs_later(job, later, assignment, read):
             advice = f"move this line below line {line}"
@@ -207,6 +209,11 @@ def _repeated_after(job: Job, read: VariableRead, assignment: VariableAssignment
             return Span(at, at + len(written))
         at += len(written)
     return None
+
+
+def _is_read_between(job: Job, kept: VariableAssignment, again: Span) -> bool:
+    reads = reads_of(job).get(kept.name, ())
+    return any(kept.span.end <= each.span.start < again.start for each in reads)
 
 
 def _is_plain(assignment: VariableAssignment) -> bool:

@@ -312,7 +312,13 @@ def _data(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     advice = "end the line above it with `\\`" if joins else "join it to its command, or remove it"
     shown = first if len(first) < _MOST_SHOWN else "this file"
     message = f"bash runs `{shown}` as a command, which is no program; {advice}"
-    yield Finding(Span(start, start + len(first)), message, "warning" if command.context.conditional else None)
+    severity = "warning" if command.context.conditional else None
+    continued = job.source.text[max(line - _MOST_ABOVE, 0) : line].rstrip().endswith("\\")
+    if not joins and not continued and len(command.argv) == 1 and not command.redirects and not command.piped_to:
+        severity = _severity(job, command)
+        if severity == "warning" and not is_last_statement(job, command):
+            severity = "info"  # no command lacks it: nothing but a line in the log
+    yield Finding(Span(start, start + len(first)), message, severity)
 
 
 def _is_entered_anyway(job: Job, command: Invocation) -> bool:

@@ -73,6 +73,7 @@ def check(job: Job) -> Iterator[Finding]:
     awaited = [each for each in awaited if each.command.name not in retrying]
     replaced = [each for each in found.lost if each.command.context.background is not None and not each.errexit]
     replaced = [each for each in replaced if retrying.isdisjoint(each.command.context.calls)]
+    replaced = [each for each in replaced if each.how == "pipeline" or _is_after_wait(job, each)]
     server = next((each.command for each in found.awaited if server_name(each.command) is not None), None)
     if not awaited and not replaced:
         return
@@ -203,6 +204,14 @@ def _wait_before(job: Job, place: Span) -> Invocation | None:
     """The last `wait` before a place."""
     before = [each for each in commands_named(job, "wait") if each.span.start < place.start]
     return max(before, key=lambda each: each.span.start, default=None)
+
+
+def _is_after_wait(job: Job, loss: Loss) -> bool:
+    """Whether what replaces a status comes after a `wait`, and not in the background process itself."""
+    wait = _wait_before(job, loss.by)
+    return any(each.span == loss.by for each in commands_named(job, "wait")) or (
+        wait is not None and wait.index > loss.command.index
+    )
 
 
 def _ids(job: Job, wait: Invocation | None) -> str | None:
