@@ -28,6 +28,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.outcome.lost_statuses import exit_with_kept, has_pipefail, word_of
 from sbatchlint.analysis.outcome.state_readers import state_reader, told_by_mail
+from sbatchlint.analysis.script.appending import last_line
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.failure_counts import failure_counter
 from sbatchlint.analysis.script.servers import server_name
@@ -73,7 +74,6 @@ def check(job: Job) -> Iterator[Finding]:
     awaited = [each for each in awaited if each.command.name not in retrying]
     replaced = [each for each in found.lost if each.command.context.background is not None and not each.errexit]
     replaced = [each for each in replaced if retrying.isdisjoint(each.command.context.calls)]
-    replaced = [each for each in replaced if each.how == "pipeline" or _is_after_wait(job, each)]
     server = next((each.command for each in found.awaited if server_name(each.command) is not None), None)
     if not awaited and not replaced:
         return
@@ -111,6 +111,7 @@ def check(job: Job) -> Iterator[Finding]:
     again = empty if any(each.context.loops for each in commands_named(job, "wait") if each.span == place) else ""
     added = f"add `{keep}` after each `&`"
     ends = f"and end with `{leave}`"
+    own_process = first.how not in ("wait", "waits", "pipeline") and not _is_after_wait(job, first)
     submits = next((each for each in commands_named(job, "sbatch") if each.span.start > place.start), None)
     if submits is not None and not again and not _in_subshell(first):
         kept = "${rc-}" if ":-" in leave else "$rc"  # under `set -u`
@@ -147,8 +148,13 @@ def check(job: Job) -> Iterator[Finding]:
         wait = _wait_before(job, place)
         row = "" if wait is None else f" on line {job.line(wait.span.start)}"
         happens = f"a failure of {name} that `wait`{row} returns is lost here"
+        if own_process:
+            happens = f"in the background this line replaces the status of {name}, so `wait` never gets it"
+            advice = f"append `|| exit` to line {last_line(job, first.command)}"
+    if own_process and any(len(each.argv) == 1 for each in commands_named(job, "wait")):
+        advice += ", and `wait` for each"
     counter = None
-    if first.how not in ("wait", "waits", "pipeline") and not _in_subshell(first):
+    if not own_process and first.how not in ("wait", "waits", "pipeline") and not _in_subshell(first):
         own = next((each for each in commands_named(job, "wait") if each.span == place), wait)
         written = "" if own is None else job.source.slice(own.span)
         advice = f"write `{written} || rc=1` and end with `{leave}`"
