@@ -6,8 +6,9 @@ specified`, or mails go to `username@uni.edu`. Where a number belongs (`--nodes=
 `HF_HOME=<SHARED_FS>/cache` as two redirections: `SHARED_FS: No such file or directory`. Where no name follows the
 `>` (`wandb login <key>`), it ends the script there with a syntax error.
 
-The same holds for the words of commands: a program, an image, a file to source or a folder that is still `/path/to/x`,
-`<image>` or `your_script.py` does not exist, and a program takes such an argument literally.
+The same holds for the words of commands: a program, an image, a file to source or to read from, or a folder that is
+still `/path/to/x`, `<image>`, `[NAME_OF_FILE]` or `your_script.py` does not exist, and a program takes such an argument
+literally.
 
 So does an option whose value was taken out: `--partition=` is refused, and `--account=` names no account. With
 `--output=` or `--error=` the job fails before its first line (exit code 0:53), as the log would be the folder itself.
@@ -369,6 +370,8 @@ USES = {
     "run": ("no such program exists", "write the program to run"),
     "source": ("no such file exists", "write the real path"),
     "folder": ("no such folder exists", "write the real path"),
+    "input": ("the command does not run, as no such file exists", "write the real path"),
+    "output": ("the command does not run, as no such folder exists", "write the real path"),
     "image": ("no such image exists", "write the image to use"),
     "login": ("the login fails", "read it from a file that only you can read"),
     "argument": ("it is passed on literally", "write the real value"),

@@ -9,8 +9,9 @@ An error in arithmetic, in a launcher's arguments, and for a name that Slurm doe
 where no directive says how large the job is, so that the command line of sbatch may, where a comment says that it gives
 the option, where a variable is only printed, or only part of a value that nothing is known to read, for the restart
 count before the first restart, and for an input variable of sbatch (SBATCH_GPUS_PER_NODE) used as if sbatch set it. One
-of srun (SLURM_PARTITION) is a warning. Names that the script sets, tests or gives a default are not reported. The
-option may still come from the command line of sbatch. SLURM_GPUS_PER_TASK is gone since 23.11.
+of srun (SLURM_PARTITION), or the log of the job (SLURM_STDOUT), is a warning. Names that the script sets, tests or
+gives a default are not reported. The option may still come from the command line of sbatch. SLURM_GPUS_PER_TASK is gone
+since 23.11.
 
 ## Fix
 
@@ -52,6 +53,7 @@ from sbatchlint.slurm.environment import (
 )
 from sbatchlint.slurm.versions import are_old
 from sbatchlint.source.numbers import is_number
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
 from sbatchlint.triggers import Variables
 
@@ -62,6 +64,8 @@ CARD = Card(
 
 # Options that say how large a job is; without them, the command line of sbatch says it.
 _SIZES = ("nodes", "nodelist", "ntasks", "ntasks-per-node", *GPU_OPTIONS)
+# Names of the job's log.
+_LOG = Regex(r"SLURM_(?:JOB_)?STD(?:OUT|ERR)(?:_?(?:FILE|PATH|NAME|DIR))?")
 # What launchers and every program read.
 _FOR_OTHERS = frozenset({*OWN_RANKS, "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "HOME", "TMPDIR"})
 _RESOURCES = ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "exclusive", "mem", "mem-per-cpu", *GPU_OPTIONS)
@@ -111,6 +115,8 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
     misspelling = misspelling_of(read.name)
     if glued_to(read.name) is not None:
         return  # `$SLURM_JOB_ID_$X` is for glued-variable-name (SB419)
+    if misspelling is None and _LOG.fullmatch(read.name) is not None:
+        yield from _log(job, read)
     if misspelling is None or unclear_sources(job) and not is_plain_misspelling(read.name, misspelling):
         return  # a sourced file that cannot be read may set it
     # no fix if the correct name would not be set either
@@ -132,6 +138,15 @@ def _misspelled(job: Job, read: VariableRead, environment: JobEnvironment) -> It
         severity,
         fix=_written(read, instead, safe),
     )
+
+
+def _log(job: Job, read: VariableRead) -> Iterator[Finding]:
+    """A name for the job's log, which only the scripts of the site's administrators get (prolog and epilog)."""
+    use = use_of(job, read)
+    if unclear_sources(job) or use.kind == "guard" or read.operator not in ("", "arithmetic"):
+        return
+    message = f"Slurm never sets {read.name} in a job, so it is empty here; write the name of the log itself"
+    yield Finding(read.span, message, "info" if is_told(job, use) else "warning")
 
 
 def _input_of_sbatch(job: Job, read: VariableRead, environment: JobEnvironment) -> Iterator[Finding]:

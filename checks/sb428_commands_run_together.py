@@ -16,6 +16,7 @@ bash(1), "Quoting"; `cd` of bash 4.4 and later: "too many arguments".
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.unfilled import IN_SHELL
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import is_open, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
@@ -49,6 +50,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         words = " ".join(map(shown_text, folders))
         if words[:1] + words[-1:] in ("[]", "{}", "<>"):
             return  # `cd [your folder]` is to be filled in
+        if IN_SHELL.search(job.source.slice(job.source.line_of(command.name_span.start))) is not None:
+            return  # `cd /data/<your folder>/run` ends at a redirection
         if len(folders) > 1 and all(folders) and not any(map(is_open, folders)):
             message = "`cd` accepts only one folder, so this changes nothing; name one, in quotes if it has spaces"
             yield Finding(span_of(folders[1]), message)

@@ -12,6 +12,9 @@ is advice, as the folder of submission may have nothing of that name.
 TMPDIR is never empty in a job: where it is missing or not writable, slurmstepd sets it to /tmp. `rm -rf $TMPDIR/*`
 then removes what the user's other jobs keep there on this node. That is advice, as many sites give each job its own.
 
+`rm -rf /scratch/me/$PBS_JOBID` removes all of `/scratch/me`, as Slurm sets no such variable; so does the name of a
+variable that the script leaves empty, which is a warning.
+
 An error where the name is certainly empty in some runs of the script; a warning where a command that prints or enters
 the folder may fail.
 
@@ -42,6 +45,7 @@ from sbatchlint.analysis.storage.written_paths import is_recursive
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert, replace, shortened
+from sbatchlint.job.environment import FOREIGN_NAMES
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
 from sbatchlint.job.programs import commands_named, is_called_between
@@ -77,6 +81,12 @@ _SURE = frozenset(
 )
 _FILTERS = frozenset({"cut", "tr", "sed", "awk", "head", "tail", "bc", "rev", "xargs", "sort"})
 _LAST_NAME = Regex(r"\$\{?(\w+)\}?[\"']?/*\*?[\"']?$")
+# What other batch systems set.
+_FOREIGN = frozenset(" ".join(FOREIGN_NAMES.values()).split())
+# A word that is one variable, and the last folder in a path, a variable.
+_WHOLE = Regex(r"[\"']?\$\{?([A-Za-z_]\w*)\}?[\"']?/?\*?")
+_INNER = Regex(r"/\$\{?([A-Za-z_]\w*)\}?[\"']?/*\*?[\"']?\Z")
+_LEAST_SLASHES = 3  # `/scratch/me/`
 _MANY = 5  # removals by a pattern
 _EXISTENCE = Regex(r"(?:!\s*)?-[defrwx]\s")
 
@@ -87,7 +97,11 @@ def check(job: Job) -> Iterator[Finding]:
     entered: set[tuple[Span, ...]] = set()
     for command in job.invocations:
         for field in _removed(command):
-            finding = _of_empty(job, command, field) or _of_failed_command(job, command, field)
+            finding = (
+                _of_empty(job, command, field)
+                or _of_inner(job, command, field)
+                or _of_failed_command(job, command, field)
+            )
             if finding is None and _is_relative(field):
                 finding = _of_folder(job, command, field)
                 places = () if finding is None else tuple(each for each, _ in finding.related)
@@ -153,6 +167,44 @@ def _of_empty(job: Job, command: Invocation, field: Pieces) -> Finding | None:
         None if name is not None and _is_certain(job, name, command) else "warning",
         fix=Fix("stop the script if it is empty", edits, safe=True),
     )
+
+
+def _of_inner(job: Job, command: Invocation, field: Pieces) -> Finding | None:
+    """The finding on a removal of a whole folder where the name of the one in it is certainly empty."""
+    folder = (text_of(field) or "").rstrip("*")
+    if not folder.endswith("/") or folder.count("/") < _LEAST_SLASHES or command.alternatives > 1:
+        return None
+    if depends_on_test(command) or command.context.handler or command.context.loops:
+        return None
+    word = next((each for each in job.source.slice(command.span).split() if each.startswith(("$", "/", '"'))), "")
+    whole = _WHOLE.fullmatch(word)
+    if whole is not None:
+        given = [each for each in job.assignments if each.name == whole[1]]
+        if len(given) != 1 or given[0].context.conditional:
+            return None
+        word = job.source.slice(given[0].span)
+    inner = _INNER.search(word)
+    if inner is None or (empty := _emptied(job, command, inner[1])) is None:
+        return None
+    return Finding(
+        command.span,
+        f"{inner[1]} is empty here, so this removes all of `{shortened(folder.rstrip('/'))}`; name the folder in it",
+        empty,
+    )
+
+
+def _emptied(job: Job, command: Invocation, name: str) -> str | None:
+    """How severe it is that a variable is empty; None where it may have a value."""
+    variable = command.state.variables.get(name)
+    if variable is not None:
+        fields = [each.fields for each in variable.alternatives]
+        is_empty = all(each is not None and not "".join(map(shown_text, each)) for each in fields)
+        return "warning" if fields and is_empty else None
+    if name in _tested(job) or may_set_variables(job) or name in _ALWAYS:
+        return None
+    if name in _FOREIGN or _is_certain(job, name, command):
+        return "error"
+    return None
 
 
 def _of_failed_command(job: Job, command: Invocation, field: Pieces) -> Finding | None:

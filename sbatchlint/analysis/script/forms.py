@@ -30,7 +30,7 @@ _NAMED = frozenset(("account", "partition", "qos", "reservation", "constraint", 
 # Options that nobody writes without a value but to fill it in later.
 _NEEDED = frozenset(("account", "cpus-per-task", "gpus-per-node", "mem", "nodes", "ntasks", "partition", "qos", "time"))
 # Uses of a word that fail at once where it is a placeholder.
-_FAILING = frozenset(("run", "source", "folder", "image"))
+_FAILING = frozenset(("run", "source", "folder", "image", "input", "output"))
 # What a form says of itself, in commands and in comments.
 _TO_FILL_IN = Regex(
     r"(?i)[<\[](?:(?:your|my|set|insert|enter|put|add|fill in|name of|file|(?:(?:absolute|full)[ _-])?path)[ _-])"

@@ -20,7 +20,7 @@ from sbatchlint.source.text import Span
 
 # Signs of a placeholder, for a word and for a whole script.
 _SIGNS = Regex(
-    r"<[A-Za-z]|path/to\b|(?i:path[-_]to[-_]|my[-_]path|user_?name|net_?id|xx[-_:.T]xx|your|change_?me|replace_?me"
+    r"<[A-Za-z]|\[[A-Za-z]{2,}[_-]|path/to\b|(?i:path[-_]to[-_]|my[-_]path|user_?name|net_?id|xx[-_:.T]xx|your|change_?me|replace_?me"
     r"|fill_?me|_here\b|fixme|todo|xxx)"
 )
 _SIGN_STRINGS = (
@@ -30,6 +30,9 @@ _SIGN_STRINGS = (
 )
 # `<name>`, alone or as part of a path, an address or an option; not an end tag, nor `<|token|>`.
 _ANGLED = Regex(r"<[A-Za-z](?:[^<>\n|=\"'@]*[^<>\s|=\"'@/])?>")
+# `[NAME_OF_FILE]`, alone or as part of a path. In one word, as two or three letters in brackets are a pattern.
+_SQUARE = Regex(r"\[(?:[A-Z][A-Z0-9]+(?:[_-][A-Z0-9]+)+|(?i:your|my|path|insert|enter)[_-][\w.-]+)\]")
+_FILE_OPTION = Regex(r"(?i)|-\w|--?[\w-]*(?:file|dir|folder|path|input|output|ref(?:erence)?|data|config|in|out)")
 # A lowercase word may just as well be a tag in a text; so may the special tokens of language models.
 _MARK = Regex(
     r"<(?:[a-z]+\d*|(?:start|end|begin|bos|eos|extra|mask|pad|unk|img|image|audio|video|tool|think|fim|im|IMG)[_-].*)>"
@@ -77,6 +80,7 @@ IN_SHELL = Regex(
 
 _USES = {"source": "source", ".": "source", "cd": "folder", "pushd": "folder"}
 _INTERPRETERS = frozenset(("bash", "sh", "Rscript", "julia", "octave", "matlab"))
+_SCRIPT = Regex(r"\.(?:py|sh|R|jl|pl)\Z")
 # Their options with a program in place of a file.
 _CODE = {
     "Rscript": ("-e",),
@@ -97,8 +101,8 @@ class Unfilled(NamedTuple):
     """A placeholder in a word of a command.
 
     `text`: as written, `span`: where. `kind`: `blank`, or `path` for `/path/to`. `use`: `run`, `source`, `folder`,
-    `image`, `login`: these fail; `argument`; `environment`: exported. `owner`: the option or variable that has it as
-    its value. `certain`: the command runs unconditionally.
+    `image`, `login`, `input`, `output` (redirections): these fail; `argument`; `environment`: exported. `owner`: the
+    option or variable that has it as its value. `certain`: the command runs unconditionally.
     """
 
     text: str
@@ -117,11 +121,12 @@ def unfilled_words(job: Job) -> list[Unfilled]:
     if not _may_have_signs(code):
         return []
     for command in job.invocations:
+        _keep_redirected(found, command)
         if not any(map(has_signs, command.words)):
             continue
         certain, image = not command.context.conditional, _image(command)
         for field, use, owner in _fields(command):
-            for kind, span, text in _in_field(field, owner):
+            for kind, span, text in (*_in_field(field, owner), *_in_brackets(field, owner)):
                 in_image = any(each.start <= span.start and span.end <= each.end for each in image)
                 _keep(found, Unfilled(text, span, kind, "image" if in_image else use, owner, certain))
     for assigned in job.assignments:
@@ -132,6 +137,35 @@ def unfilled_words(job: Job) -> list[Unfilled]:
                         certain = not assigned.context.conditional
                         _keep(found, Unfilled(text, span, kind, "environment", assigned.name, certain))
     return [found[place] for place in sorted(found)]
+
+
+def _keep_redirected(found: dict[tuple[int, int], Unfilled], command: Invocation) -> None:
+    """Adds the placeholders in the names of files that a command reads from, and in the folders of those it writes."""
+    for redirect in command.redirects:
+        if redirect.target is None or not has_signs(shown_text(redirect.target)):
+            continue
+        is_read = redirect.operator[:1] == "<"
+        for kind, span, text in (*_in_field(redirect.target, ""), *_in_brackets(redirect.target, "")):
+            if is_read or kind == "path" or "/" in shown_text(redirect.target).partition(text)[2]:
+                use = "input" if is_read else "output"
+                _keep(found, Unfilled(text, span, kind, use, "", not command.context.conditional))
+
+
+def _in_brackets(field: Pieces, owner: str) -> list[tuple[str, Span, str]]:
+    """The placeholders in square brackets of a word: part of a path, or alone where a file is named."""
+    whole = shown_text(field)
+    if "[" not in whole or _FILE_OPTION.fullmatch(owner) is None:
+        return []
+    found = []
+    at = 0
+    for piece in field:
+        text = piece.text
+        for match in _SQUARE.finditer(text or ""):
+            before, after = whole[: at + match.start()], whole[at + match.end() :]
+            if before[-1:] == "/" or after[:1] == "/" or not before and not after:
+                found.append(("blank", _place(piece, *match.span()), match.group()))
+        at += 1 if text is None else len(text)
+    return found
 
 
 def _code(job: Job) -> str:
@@ -145,10 +179,12 @@ def _may_have_signs(text: str) -> bool:
     small = text.lower()
     if any(map(small.__contains__, _SIGN_STRINGS)) or _ANGLED.search(text) is not None:
         return True
+    if "[" in text and _SQUARE.search(text) is not None:
+        return True
     return not text.isascii() and _EASTERN.search(text) is not None
 
 
-_ORDER = ("environment", "argument", "login", "image", "folder", "source", "run")
+_ORDER = ("environment", "argument", "login", "image", "output", "input", "folder", "source", "run")
 
 
 def _keep(found: dict[tuple[int, int], Unfilled], new: Unfilled) -> None:
@@ -175,6 +211,8 @@ def _fields(command: Invocation) -> list[tuple[Pieces, str, str]]:
     found = [(words[0], "run", "")] if words else []
     use = "login" if any(text_of(word) == "login" for word in words[1:4]) else _USES.get(name or "", "argument")
     runs = name is not None and (name in _INTERPRETERS or name.startswith("python"))
+    if name is None or bool(words) and words[0] and has_signs(command.words[0]):  # an interpreter is to be filled in
+        runs = runs or len(words) > 1 and _SCRIPT.search(command.words[1]) is not None
     owner = ""
     for word, text in zip(words[1:], command.words[1:]):
         option, sign, _ = text.partition("=")
