@@ -1,9 +1,10 @@
-"""A builtin of the shell does nothing: it is outside the loop or the function that it is for.
+"""A builtin of the shell does nothing: outside the loop or the function that it is for, or without what it is to set.
 
 `break` and `continue` outside a loop print "only meaningful in a loop" and succeed: the script goes on, often without
 the input whose absence it has just found. In a subshell, `[ -f $x ] || (echo "no $x"; continue)`, and in an element of
 a pipeline they do not reach the loop around it either, which goes on with the same item; nor, since bash 4.4, in a
 function. `local OUT=results` outside a function fails, and OUT is not set. After `unset OUT=1` bash still has OUT.
+`set -o` and `set -euo` without the name of an option print all options.
 
 An error for a variable that the script reads, which is empty then, or whose loss ends the script under `set -e`;
 otherwise a warning.
@@ -42,7 +43,8 @@ from sbatchlint.triggers import Commands, Variables
 
 CARD = Card(
     "SB446", "builtin-out-of-place", severity="error", fix="sometimes", since="0.1.0",
-    when=Commands("break", "continue", "unset") | Variables("*"), seen="public scripts, run with bash 5.2", batch=True,
+    when=Commands("break", "continue", "set", "unset") | Variables("*"), seen="public scripts, run with bash 5.2",
+    batch=True,
     unseen="`only meaningful in a loop` or `can only be used in a function` in the log.",
 )  # fmt: skip
 
@@ -59,8 +61,21 @@ def check(job: Job) -> Iterator[Finding]:
         yield from _of_loops(job, command)
     for command in commands_named(job, "unset") if job.interpreter_line[0] == "bash" else ():
         yield from _unset(command)
+    for command in commands_named(job, "set") if job.interpreter_line[0] == "bash" else ():
+        yield from _set(command)
     if "local" in job.text.string and job.interpreter_line[0] in ("bash", "sh"):
         yield from _local(job)
+
+
+def _set(command: Invocation) -> Iterator[Finding]:
+    """The finding on `set -o` without the name of an option."""
+    last = command.words[-1]
+    shown = command.piped_to or command.context.captured or bool(command.redirects) or command.kind
+    if shown or len(last) < 2 or last[0] != "-" or last[-1] != "o" or not last[1:].isalpha():
+        return
+    if all(each[:1] == "-" for each in command.words[1:]):
+        message = f"`set {last}` names no option after the `o`, so it only prints them; add `pipefail`, or remove it"
+        yield Finding(command.span, message, "warning")
 
 
 def _of_loops(job: Job, command: Invocation) -> Iterator[Finding]:
