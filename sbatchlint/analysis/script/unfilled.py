@@ -144,7 +144,9 @@ def _keep_redirected(found: dict[tuple[int, int], Unfilled], command: Invocation
     for redirect in command.redirects:
         if redirect.target is None or not has_signs(shown_text(redirect.target)):
             continue
-        is_read = redirect.operator[:1] == "<"
+        is_read = redirect.operator == "<"
+        if not is_read and redirect.operator[:1] == "<":
+            continue  # `<<< "$text"`
         for kind, span, text in (*_in_field(redirect.target, ""), *_in_brackets(redirect.target, "")):
             if is_read or kind == "path" or "/" in shown_text(redirect.target).partition(text)[2]:
                 use = "input" if is_read else "output"
