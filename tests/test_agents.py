@@ -288,8 +288,25 @@ def test_what_does_not_fit_goes_to_the_next_page() -> None:
     assert diff.startswith("--- script\n")
 
 
-def test_what_was_asked_before_the_input_ends_is_answered() -> None:
+def spoken(calls: list[tuple[int | None, str, Any]], code: str = "") -> tuple[list[dict[str, Any]], list[str]]:
+    """The answers to some methods, of which those without a number are told only, and what is logged meanwhile. The
+    input ends at once. `code`: runs before the server."""
     about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    first = [(1, "initialize", about), (None, "notifications/initialized", {})]
+    lines = [
+        {"jsonrpc": "2.0", "method": method, "params": given} | ({} if number is None else {"id": number})
+        for number, method, given in [*first, *calls]
+    ]
+    text = "".join([f"{json.dumps(line)}\n" for line in lines]) + "no JSON\n"
+    command = [sys.executable, "-c", f"import sys\nfrom sbatchlint.cli import main\n{code}\nsys.exit(main(['mcp']))\n"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=50, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr.splitlines()
+
+
+CHECK = {"name": "check", "arguments": {"script": "#!/bin/bash\n#SBATCH -N 2\nsrun ./a\n"}}
+
+
+def test_what_was_asked_before_the_input_ends_is_answered() -> None:
     calls = [
         (
             number,
@@ -298,14 +315,33 @@ def test_what_was_asked_before_the_input_ends_is_answered() -> None:
         )
         for number in range(2, 8)
     ]
-    asked: list[tuple[int, str, Any]] = [(1, "initialize", about), *calls, (8, "tools/list", {}), (9, "no/method", {})]
-    lines = [{"jsonrpc": "2.0", "id": number, "method": method, "params": given} for number, method, given in asked]
-    lines.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
-    text = "".join([f"{json.dumps(line)}\n" for line in lines]) + "no JSON\n"
     for _ in range(3):
-        command = [sys.executable, "-m", "sbatchlint", "mcp"]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=50, check=True)
-        assert sorted([json.loads(line)["id"] for line in done.stdout.splitlines()]) == [*range(1, 10)]
+        answers, _ = spoken([*calls, (8, "tools/list", {}), (9, "no/method", {})])
+        assert sorted([each["id"] for each in answers]) == [*range(1, 10)]
+    answers, _ = spoken([(2, "tools/call", CHECK)] * 3)
+    assert sorted([each["id"] for each in answers]) == [1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("number", [2, "2", [2], None, 7])
+def test_what_is_cancelled_is_not_waited_for(number: object) -> None:
+    """By its number, also as text; what is no number, or none of a request, cancels nothing."""
+    answers, log = spoken([(2, "tools/call", CHECK), (None, "notifications/cancelled", {"requestId": number})])
+    assert [each["id"] for each in answers] == ([1] if number in (2, "2") else [1, 2])
+    assert len(log) <= 1 and "Traceback" not in "".join(log)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_failure_is_one_line_of_the_log(tmp_path: Path, is_there: bool) -> None:
+    """Without the folder of the checks; with one that cannot be loaded, only its page is lost."""
+    folder = tmp_path / "checks"
+    if is_there:
+        folder.mkdir()
+        (folder / "sb101_no_such_check.py").touch()
+    calls = [(2, "tools/call", CHECK), (3, "tools/call", {"name": "explain", "arguments": {"name": "SB101"}})]
+    answers, log = spoken([*calls], f"from sbatchlint import registry\nregistry.folder = lambda: {str(folder)!r}")
+    failed = [each["id"] for each in answers if each["id"] > 1 and each["result"]["isError"]]
+    assert sorted(failed) == ([3] if is_there else [2, 3])
+    assert len(log) == len(failed) and all(":the tool " in line for line in log), log
 
 
 def test_every_text_has_an_end() -> None:

@@ -6,9 +6,12 @@ every run: add it only where the run needs it, and import it where it is used ot
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -192,3 +195,33 @@ def test_what_a_run_never_loads(tmp_path: Path) -> None:
         "subprocess",
     }
     assert not names & (heavy | {"tomllib", "textwrap", "shutil", "tempfile", "logging", "socket"})
+
+
+def imported_at_once(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """The names of modules, and of what may be modules, that code imports as soon as it is loaded."""
+    for statement in body:
+        if isinstance(statement, ast.Import):
+            yield from (each.name for each in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            yield statement.module or ""
+            yield from (f"{statement.module}.{each.name}" for each in statement.names)
+        elif isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
+            yield from imported_at_once(statement.orelse)
+        elif isinstance(statement, (ast.If, ast.Try, ast.With)):
+            yield from imported_at_once(statement.body)
+            yield from imported_at_once(getattr(statement, "orelse", ()))
+
+
+def test_any_module_may_be_the_first() -> None:
+    """No module needs one that needs it, whichever is imported first. Raises `CycleError` with the cycle."""
+    files = {}
+    for folder, package in ((ROOT / "sbatchlint", "sbatchlint"), (ROOT / "checks", "sbatchlint.checks")):
+        for path in folder.rglob("*.py"):
+            name = ".".join((package, *path.relative_to(folder).with_suffix("").parts))
+            files[name.removesuffix(".__init__")] = path
+    needed = TopologicalSorter[str]()
+    for name, path in files.items():
+        found = set(imported_at_once(ast.parse(path.read_bytes()).body)) & files.keys()
+        # a package is begun before what is in it
+        needed.add(name, *(each for each in found if not f"{name}.".startswith(f"{each}.")))
+    needed.prepare()

@@ -21,6 +21,7 @@ from lsprotocol import types
 from pygls import uris
 
 from conftest import ROOT
+from dialogues import of_editor
 from language_client import Editor, editor
 from sbatchlint.api import InputError, lint
 from sbatchlint.bash.syntax.tree import Node
@@ -42,8 +43,6 @@ JOB = HEAD + (
     "srun --cpu-bind=none torchrun --nnodes=2 --nproc-per-node=4 --rdzv-backend=c10d"
     ' --rdzv-endpoint="$HEAD_NODE:29500" train.py\n'
 )
-LONG = HEAD + "for i in $(seq 2000); do X=$((i+1)); srun python t.py $X; done\n" * 30
-BEGIN = {"id": 1, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}}
 EVERYTHING = types.Range(types.Position(0, 0), types.Position(10_000, 0))
 
 
@@ -198,6 +197,17 @@ def test_without_the_extra(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (2, "error: the server needs pygls: pip install 'sbatchlint[lsp]'\n")
+
+
+def test_a_failure_is_one_line_of_the_log(tmp_path: Path) -> None:
+    code = f"from sbatchlint import registry\nregistry.folder = lambda: {str(tmp_path / 'none')!r}\n"
+    code += "import sys\nfrom sbatchlint.cli import main\nsys.exit(main(['server']))\n"
+    told = of_editor(tmp_path / "a.sbatch", "#!/bin/bash\n#SBATCH -N 2\nsrun ./a\n")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, input=told, capture_output=True
+    )
+    log = done.stderr.decode().splitlines()
+    assert log and all(line.startswith(("ERROR:", "WARNING:")) for line in log), log
 
 
 # --- with one -------------------------------------------------------------------------------------------
@@ -421,17 +431,24 @@ def test_settings_are_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_last_of_many_versions_is_published(session: Session) -> None:
-    """Versions that another one follows at once are given up."""
+def test_requests_are_cancelled(session: Session) -> None:
+    """A request that a client gives up is answered as cancelled, and the next one is answered."""
 
     async def work(it: Editor) -> None:
         name = session.name()
-        it.open(name, LONG)
-        for size in range(6):
-            it.change(name, LONG + "\n" * size)
+        text = HEAD + "for i in $(seq 2000); do X=$((i+1)); srun python t.py $X; done\n" * 30
+        it.open(name, text)
+        parameters = types.HoverParams(it.identifier(name), types.Position(1, 12))
+        request = it.client.protocol.send_request("textDocument/hover", parameters)
+        (number,) = [number for number, each in it.client.protocol._request_futures.items() if each is request]
+        it.client.protocol.notify("$/cancelRequest", types.CancelParams(number))
+        with pytest.raises(Exception, match="cancel"):
+            await asyncio.wrap_future(request) if not asyncio.isfuture(request) else await request
+        for size in range(5):
+            it.change(name, text + "\n" * size)
         it.change(name, JOB)
         assert [each.code for each in await it.findings(name)] == ["SB301"]
-        assert it.published[it.uri(name)].version == 8
+        assert it.published[it.uri(name)].version == 7
         it.close(name)
 
     session(work)
@@ -451,38 +468,20 @@ def _spoken(*messages: dict[str, Any] | bytes) -> tuple[dict[Any, Any], int]:
     return {each["id"]: each.get("error", {}).get("code") for each in found if "method" not in each}, done.returncode
 
 
-def test_requests_are_cancelled() -> None:
-    """A request that a client gives up is answered as cancelled, and the next one is answered.
-
-    Sent as one text: on a busy machine a client of its own may come too late to give up anything."""
-    document = {"uri": "file:///a.sbatch", "languageId": "shellscript", "version": 1, "text": LONG}
-    hover = {
-        "method": "textDocument/hover",
-        "params": {"textDocument": {"uri": document["uri"]}, "position": {"line": 1, "character": 12}},
-    }
-    answers, status = _spoken(
-        BEGIN, {"method": "initialized", "params": {}},
-        {"method": "textDocument/didOpen", "params": {"textDocument": document}},
-        {"id": 2, **hover}, {"method": "$/cancelRequest", "params": {"id": 2}}, {"id": 3, **hover},
-        {"id": 4, "method": "shutdown"}, {"method": "exit"},
-    )  # fmt: skip
-    assert answers[2] == -32800
-    assert 3 in answers and answers[4] is None and status == 0
-
-
 def test_each_request_is_answered() -> None:
+    begin = {"id": 1, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}}
     hover = {
         "method": "textDocument/hover",
         "params": {"textDocument": {"uri": "file:///a"}, "position": {"line": 0, "character": 0}},
     }
     answers, status = _spoken(
-        {"id": 0, **hover}, BEGIN, {"method": "initialized", "params": {}}, {"id": 2, "method": "no/such"},
+        {"id": 0, **hover}, begin, {"method": "initialized", "params": {}}, {"id": 2, "method": "no/such"},
         {"id": 3, "method": "textDocument/hover", "params": {"x": 1}}, b"{,", b"[]", b"null", b'{"id": 9}',
         {"id": 4, "method": "shutdown"}, {"id": 5, **hover}, {"method": "exit"},
     )  # fmt: skip
     assert answers == {0: -32002, 1: None, 2: -32601, 3: -32602, 4: None, 5: -32600}
     assert status == 0
-    assert _spoken(BEGIN, {"method": "exit"})[1] == 1
+    assert _spoken(begin, {"method": "exit"})[1] == 1
 
 
 def test_no_trees_of_two_versions_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:

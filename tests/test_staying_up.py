@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from multiprocessing import get_all_start_methods
 from pathlib import Path
 
 import pytest
@@ -21,8 +23,9 @@ SCRIPT = "#!/bin/bash\n#SBATCH --ntaks=2\nsrun ./a.out\n"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "SBATCHLINT_NO_CACHE": "1"}
 # Runs `sbatchlint` with a function of its own for each file, which ends where the name says so.
 ODD = """\
-import os, sys
-from sbatchlint.cli import command, process
+import itertools, os, resource, sys
+from sbatchlint.cli import command, process, workers
+workers._LONGEST = float(os.environ.get("LONGEST", "inf"))
 def odd(script, *others, usual=process.process, **named):
     name = os.path.basename(script[0])
     if name.startswith("killed"):
@@ -32,11 +35,19 @@ def odd(script, *others, usual=process.process, **named):
     if name.startswith("slow"):
         while True:
             pass
+    if name.startswith("stuck"):
+        sum(itertools.repeat(1))  # no other thread has a turn, as where there is no memory for an exception
+    if name.startswith("limited"):
+        with open("/proc/self/statm") as sizes:
+            most = int(sizes.read().split()[0]) * resource.getpagesize() + (int(name[8:].partition(".")[0]) << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
     return usual(script, *others, **named)
 process.process = odd
 def lacking(script, *others, usual=process._process):
     if script[0].startswith("large"):
         raise MemoryError
+    if script[0].startswith("lost"):
+        raise SystemError("error return without exception set")
     return usual(script, *others)
 process._process = lacking
 sys.exit(command())
@@ -52,6 +63,7 @@ def scripts(folder: Path, *names: str) -> None:
 def test_a_worker_that_dies_costs_its_file_alone(tmp_path: Path, jobs: str) -> None:
     good = [f"{number:02}.sbatch" for number in range(20)]
     scripts(tmp_path, *good, "exits.sbatch", "killed-1.sbatch", "killed-2.sbatch", "large.sbatch")
+    scripts(tmp_path, "lost.sbatch", "stuck.sbatch")
     command = [sys.executable, "-c", ODD, "--jobs", jobs, "--isolated", "--output-format=concise", "."]
     done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -60,8 +72,54 @@ def test_a_worker_that_dies_costs_its_file_alone(tmp_path: Path, jobs: str) -> N
         "error: cannot lint killed-1.sbatch: the process that read it was killed, perhaps for lack of memory",
         "error: cannot lint killed-2.sbatch: the process that read it was killed, perhaps for lack of memory",
         "error: cannot lint large.sbatch: there is not enough memory",
+        "error: cannot lint lost.sbatch: there is not enough memory",
+        "error: cannot lint stuck.sbatch: the process that read it hung, perhaps for lack of memory",
     ]
     assert {line.partition(":")[0] for line in done.stdout.splitlines() if "SB" in line} == set(good)
+
+
+def test_a_script_without_an_end_costs_itself_alone(tmp_path: Path) -> None:
+    scripts(tmp_path, "a.sbatch", "b.sbatch", "slow.sbatch")
+    command = [sys.executable, "-c", ODD, "--jobs", "2", "--isolated", "--output-format=concise", "."]
+    environment = {**ENVIRONMENT, "LONGEST": "0.5"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "error: cannot lint slow.sbatch: the process that read it hung, perhaps for lack of memory\n"
+    assert {line.partition(":")[0] for line in done.stdout.splitlines() if "SB" in line} == {"a.sbatch", "b.sbatch"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit of addresses, by the size in /proc")
+@pytest.mark.parametrize("verb", [["--output-format=concise"], ["audit"]], ids=["lint", "audit"])
+def test_little_memory_costs_each_script_that_lacks_it(tmp_path: Path, verb: list[str]) -> None:
+    """At some limits the interpreter raises MemoryError, at others SystemError, or it ends, or stays for ever."""
+    good = [f"{number:02}.sbatch" for number in range(10)]
+    scripts(tmp_path, *good)
+    limited = [f"limited-{megabytes}.sbatch" for megabytes in (1, 3, 5, 8, 10, 12)]
+    for name in limited:
+        steps = (f'srun -N 2 ./a{i} "$(date +{i})" {"y" * 200}{i} $V{i} <<E\n{"text " * 30}\nE\n' for i in range(900))
+        (tmp_path / name).write_text(SCRIPT + "".join(steps))
+    command = [sys.executable, "-c", ODD, *verb, "--jobs", "2", "--isolated", "."]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    lost = sorted(re.findall(r"(?m)^error: cannot lint (\S+): the(?:re is| process that read it)", done.stderr))
+    assert lost == sorted(limited)
+    if verb == ["audit"]:
+        assert done.stdout.startswith("10 scripts, ")
+    else:
+        assert {line.partition(":")[0] for line in done.stdout.splitlines() if "SB" in line} == set(good)
+
+
+@pytest.mark.parametrize("method", get_all_start_methods())
+def test_workers_may_be_started_in_any_way(tmp_path: Path, method: str) -> None:
+    names = [f"{number}.sbatch" for number in range(4)]
+    scripts(tmp_path, *names)
+    started = "import multiprocessing, sys; from sbatchlint.cli import command\n"
+    started += "multiprocessing.set_start_method(sys.argv.pop(1)); sys.exit(command())"
+    command = [sys.executable, "-c", started, method, "--jobs", "2", "--isolated", "--output-format=concise", "."]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert {line.partition(":")[0] for line in done.stdout.splitlines() if "SB" in line} == set(names)
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -88,7 +146,7 @@ ENDED_AT = [
 @pytest.mark.parametrize(("number", "moment"), ENDED_AT)
 def test_nothing_outlives_a_run(tmp_path: Path, number: signal.Signals, moment: float) -> None:
     """Ended at any moment: whoever reads its output is at the end, and no process is left, not even of endless work."""
-    scripts(tmp_path, *(f"{index}.sbatch" for index in range(40)), "slow-1.sbatch", "slow-2.sbatch")
+    scripts(tmp_path, *(f"{index}.sbatch" for index in range(40)), "slow-1.sbatch", "stuck-2.sbatch")
     process = subprocess.Popen(
         [sys.executable, "-c", ODD, "--jobs", "3", "--isolated", str(tmp_path)],
         env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,

@@ -8,13 +8,14 @@ import anyio
 from mcp import types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
-from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 from msgspec.json import schema
 
 from sbatchlint import ISSUES, __version__
 from sbatchlint.agents.folder import Folder
 from sbatchlint.agents.tools import TOOLS, Tool, Tools
+from sbatchlint.report.log import log_lines
 from sbatchlint.source.files import InputError
 from sbatchlint.source.secrets import masked, values_in
 
@@ -78,7 +79,7 @@ def _schema(tool: Tool) -> dict[str, object]:
 
 def serve(folder: Folder | None, reading: BinaryIO, writing: BinaryIO) -> int:
     """Speaks with a client until it leaves."""
-    logging.basicConfig(level=logging.WARNING)  # standard error, which clients keep as a log
+    log_lines()
     anyio.run(_serve, made(folder), TextIOWrapper(reading, "utf-8", "replace"), TextIOWrapper(writing, "utf-8"))
     return 0
 
@@ -88,31 +89,35 @@ async def _serve(server: Server, reading: TextIO, writing: TextIO) -> None:
     async with stdio_server(anyio.wrap_file(reading), anyio.wrap_file(writing)) as (incoming, outgoing):
         to_server, of_client = anyio.create_memory_object_stream[SessionMessage | Exception]()
         to_client, of_server = anyio.create_memory_object_stream[SessionMessage]()
-        asked: set[int | str] = set()
-        answered = anyio.Condition()
+        asked = answered = 0
+        is_answered = anyio.Condition()
+
+        async def settle() -> None:
+            nonlocal answered
+            async with is_answered:
+                answered += 1
+                is_answered.notify()
 
         async def pass_on() -> None:
+            nonlocal asked
             async with to_server:
                 async for said in incoming:
-                    message = said.message if isinstance(said, SessionMessage) else None
-                    if isinstance(message, JSONRPCRequest):
-                        asked.add(message.id)
-                    elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
-                        asked.discard((message.params or {}).get("requestId", ""))
+                    if isinstance(said, SessionMessage) and isinstance(said.message, JSONRPCRequest):
+                        asked += 1
+                        # what was cancelled gets no answer
+                        said = SessionMessage(said.message, ServerMessageMetadata(on_request_unanswered=settle))
                     await to_server.send(said)
                 with anyio.move_on_after(_LONGEST_ANSWER):
-                    async with answered:
-                        while asked:
-                            await answered.wait()
+                    async with is_answered:
+                        while answered < asked:
+                            await is_answered.wait()
 
         async def pass_back() -> None:
             async with outgoing:
                 async for said in of_server:
                     await outgoing.send(said)
                     if isinstance(said.message, (JSONRPCResponse, JSONRPCError)) and said.message.id is not None:
-                        async with answered:
-                            asked.discard(said.message.id)
-                            answered.notify()
+                        await settle()
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(pass_on)

@@ -37,3 +37,12 @@ class Outcome(NamedTuple):
     unread: str = ""
     more: object = None
     out_of_memory: bool = False
+
+
+# The interpreter raises the second where there is no memory for the first.
+STARVED = (MemoryError, SystemError)
+
+
+def starved(path: str) -> Outcome:
+    """The outcome of a script for which there is not enough memory."""
+    return Outcome(path, [], error=f"cannot lint {path}: there is not enough memory", out_of_memory=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from sbatchlint.cli.outcome import Outcome
+from sbatchlint.cli.outcome import STARVED, Outcome, starved
 from sbatchlint.report.model import shown_path
 from sbatchlint.settings import Resolver
 from sbatchlint.source import lookups
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FILES_PER_PROCESS = 16
 # With fewer files, to keep results and find them again costs more than it saves.
 FEWEST_CACHED = 8
+_STARVED = tuple(each.__name__ for each in STARVED)
 
 
 class Mode(NamedTuple):
@@ -49,14 +50,11 @@ def process(
     """
     try:
         outcome = _process(script, resolver, mode, recording, ask)
-        lacking = any(fault.error.startswith("MemoryError") for fault in outcome.faults)
-    except MemoryError:
+        lacking = any(fault.error.startswith(_STARVED) for fault in outcome.faults)
+    except STARVED:
         lookups.end_record()
         lacking = True
-    path = script[0]
-    if lacking:
-        return Outcome(path, [], error=f"cannot lint {path}: there is not enough memory", out_of_memory=True)
-    return outcome
+    return starved(script[0]) if lacking else outcome
 
 
 def _process(script: Script, resolver: Resolver, mode: Mode, recording: bool, ask: "Question | None") -> Outcome:

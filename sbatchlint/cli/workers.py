@@ -5,20 +5,30 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from multiprocessing import Pipe, Process, parent_process
 from multiprocessing.connection import Connection, wait
-from threading import Thread, main_thread
+from threading import Thread, current_thread, main_thread
+from types import FrameType
 from typing import Any
 
-from sbatchlint.cli.outcome import Outcome
+from sbatchlint.cli.outcome import STARVED, Outcome, starved
 
-# Its first part is the path.
+# Its first parts are the path and the bytes.
 Script = tuple[Any, ...]
 Work = Callable[[Script], Outcome]
 
 # How often a worker asks whether its parent lives, and how long it may then take to finish what it is writing.
 _ASKED_EVERY, _LEFT = 0.2, 0.5
+# A worker that uses so much CPU time meanwhile, in seconds, and more for each byte of its script, as one regular
+# expression may read all of it, does not ask any more: the interpreter may stay for ever where it has no memory left to
+# raise the lack of it (CPython 3.11).
+_SILENT, _SILENT_BYTE = 2.0, 1e-6
+# So much CPU time a script may take, in seconds; the largest take minutes.
+_LONGEST = 1800.0
+# What ends a run, and its workers with it.
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 # After this many scripts a new process replaces one, whose memory has grown by what is between freed pieces.
 _SCRIPTS = 2000
 
@@ -48,10 +58,14 @@ class _Worker:
 
     def death(self) -> str:
         """How the process ended."""
+        self.process.join(2 * _LEFT)
+        self.process.kill()  # it may hang while it ends
         self.process.join()
         code = self.process.exitcode or 0
         if code == -signal.SIGKILL:
             return "the process that read it was killed, perhaps for lack of memory"
+        if code == -signal.SIGPROF:
+            return "the process that read it hung, perhaps for lack of memory"
         return f"the process that read it ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
 
 
@@ -64,7 +78,7 @@ def work_in_processes(scripts: Iterable[Script], jobs: int, begin: Callable[[], 
     waiting: Iterator[tuple[int, Script]] = iter(enumerate(scripts))
     workers: list[_Worker] = []
     raised: dict[int, Exception] = {}
-    try:
+    with _ending(workers):
         while True:
             while len(workers) < jobs and not raised and (script := next(waiting, None)) is not None:
                 try:
@@ -98,39 +112,76 @@ def work_in_processes(scripts: Iterable[Script], jobs: int, begin: Callable[[], 
                 script = None if raised or is_worn else next(waiting, None)
                 if script is None:
                     workers.remove(worker)
-                    worker.process.terminate()
+                    worker.process.kill()  # it writes nothing now, and without memory it might not end by itself
                 else:
                     worker.give(*script)
         if raised:
             raise raised[min(raised)]
+
+
+@contextmanager
+def _ending(workers: list[_Worker]) -> Iterator[None]:
+    """Ends the workers at the end, also where a signal ends this process."""
+    own = os.getpid()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if os.getpid() == own:  # not so in a worker that has only begun
+            _end_all(workers)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    is_main = current_thread() is main_thread()
+    caught = [each for each in _ENDING if is_main and signal.getsignal(each) is signal.SIG_DFL]
+    for number in caught:
+        signal.signal(number, end)
+    try:
+        yield
     finally:
-        for worker in workers:
-            worker.process.terminate()
-        for worker in workers:
-            worker.process.join(2 * _LEFT)
-            worker.process.kill()  # where the exception that ends it was lost, as within a finalizer
-            worker.process.join()
+        _end_all(workers)
+        for number in caught:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _end_all(workers: list[_Worker]) -> None:
+    """Ends workers, which may finish what they are writing."""
+    for worker in workers:
+        worker.process.terminate()
+    end = time.monotonic() + _LEFT
+    for worker in workers:
+        worker.process.join(max(0.0, end - time.monotonic()))
+    for worker in workers:
+        worker.process.kill()  # where the exception that ends it was lost, as within a finalizer, or it hangs
+    for worker in workers:
+        worker.process.join()
 
 
 def _serve(connection: Connection, begin: Callable[[], Work]) -> None:
     """Works on one script after the other, in a new process. Interrupts are left to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _end)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
     # Whoever reads the output of the run waits for its end, which a worker must not put off.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for handle in (1, 2):
         os.dup2(nowhere, handle)
     os.close(nowhere)
     # Signals are the main thread's, which may put them off.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGHUP})
-    Thread(target=_end_with_parent, daemon=True).start()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    turn = _Turn()
+    Thread(target=_watch, args=(turn,), daemon=True).start()
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     work = begin()
     try:
         while True:
             script = connection.recv()
+            turn.began, turn.silent = time.process_time(), _SILENT + _SILENT_BYTE * len(script[1])
+            signal.setitimer(signal.ITIMER_PROF, turn.silent)
             try:
                 answer: Outcome | Exception = work(script)
+            except STARVED:
+                answer = starved(script[0])
             except Exception as error:
                 answer = error
             connection.send(answer)
@@ -138,16 +189,25 @@ def _serve(connection: Connection, begin: Callable[[], Work]) -> None:
         pass
 
 
-def _end(number: int, frame: object) -> None:
+class _Turn:
+    """A script in a worker: the CPU time at which it began, and how much may pass without a sign of life."""
+
+    began, silent = 0.0, _SILENT
+
+
+def _end(number: int, frame: FrameType | None) -> None:
     """Ends the process, but what is being written is cleared away."""
     sys.exit(1)
 
 
-def _end_with_parent() -> None:
-    """Waits for the end of the parent, which a process that was killed reports to nobody."""
-    parent = parent_process()
+def _watch(turn: _Turn) -> None:
+    """Waits for the end of the parent, which a process that was killed reports to nobody. Meanwhile it puts off a
+    timer, at whose end the system ends this process, without any help of the interpreter."""
+    parent, parent_number = parent_process(), os.getppid()  # where a server starts processes, it is not the parent's
     assert parent is not None
-    while os.getppid() == parent.pid:
+    while os.getppid() == parent_number and parent.is_alive():
+        if time.process_time() < turn.began + _LONGEST:
+            signal.setitimer(signal.ITIMER_PROF, turn.silent)
         time.sleep(_ASKED_EVERY)
     signal.pthread_kill(main_thread().ident or 0, signal.SIGTERM)
     time.sleep(_LEFT)

@@ -24,6 +24,7 @@ from sbatchlint import ISSUES, __version__
 from sbatchlint.configuration import CONFIGURATION_FILES, LEVELS, check_table
 from sbatchlint.planning import marked, planned
 from sbatchlint.report.json import clean
+from sbatchlint.report.log import log_lines
 from sbatchlint.server import actions
 from sbatchlint.server.completion import TRIGGERS, completions
 from sbatchlint.server.definition import definitions
@@ -191,7 +192,7 @@ class Server(LanguageServer):
         for fault in snapshot.faults:
             if (fault.where, fault.error) not in self._faults:
                 self._faults.add((fault.where, fault.error))
-                _log.error("%s", fault.traceback)
+                _log.error("%s failed: %s", fault.where, fault.error)
                 self._tell(f"{fault.where} failed ({fault.error}); please report this at {ISSUES}")
 
     @property
@@ -438,7 +439,7 @@ def _on_one_line(record: logging.LogRecord) -> bool:
 
 def serve(reading: BinaryIO, writing: BinaryIO) -> int:
     """Speaks with a client until it leaves."""
-    logging.basicConfig(level=logging.WARNING)  # standard error, which clients keep as a log
+    log_lines()
     for handler in logging.getLogger().handlers:
         handler.addFilter(_on_one_line)
     # More objects than an evaluation makes at a time: it leaves hardly any circles, and each search for them would go
