@@ -233,6 +233,30 @@ def test_directives_that_are_misspelled_are_compared_with_what_is_around_once() 
     assert searches(LARGE) < MOST * small
 
 
+# Each value is the one before and more.
+EXTENDING = {
+    "exports": "export V@n=$V@/x\n",
+    "in quotes": 'V@n="$V@/x"\n',
+    "one variable": 'export A="$A:/opt/x@"\n',
+    "readonly": "readonly V@n=$V@/x\n",
+}
+
+
+@pytest.mark.parametrize("name", EXTENDING)
+def test_values_that_extend_each_other(name: str) -> None:
+    """Up to the bound of the pieces of a value, and beyond."""
+    line = EXTENDING[name]
+
+    def lint(size: int) -> None:
+        lines = [line.replace("@n", str(number + 1)).replace("@", str(number)) for number in range(size)]
+        script = f"{HEAD}V0=1\nA=1\n{''.join(lines)}srun a $V{size} $A\n"
+        assert not inspect(Source(script, "a.sbatch"), Settings.of_table({})).faults
+
+    lint(5)
+    small = executed_lines(lambda: lint(5 * SMALL))
+    assert executed_lines(lambda: lint(5 * LARGE)) < MOST * small
+
+
 # What grows with each line, so that all of it grows with the square: up to a bound.
 GROWING: dict[str, Callable[[int], str]] = {
     "words": repeated('A="$A x@"; srun a $A\n'),

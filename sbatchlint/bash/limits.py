@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces
+from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, texts_of
 from sbatchlint.source.text import Span
 
 # Statements that are walked for one script, loops recorded once. Long values cost as much as several statements, and
@@ -23,6 +23,8 @@ CHARACTERS_OF_A_STATEMENT = 40
 MOST_PIECES = 400
 # Pieces of one word of a command, of a heredoc, of what a substitution prints.
 MOST_PARTS = 5_000
+# Of what has more pieces than allowed, one in so many of those that are allowed is kept.
+KEPT_OF_MOST = 10
 # Characters of a string to which an operator of `${…}` is applied: patterns may cost the square of it.
 MOST_OPERATED = 4_000
 # Characters of an arithmetic expression in which names are looked for.
@@ -35,7 +37,7 @@ MOST_FIELDS = 20_000
 
 def fits(field: Pieces, most: int) -> bool:
     """Whether a field has at most `most` pieces, and at most `MOST_CHARACTERS`."""
-    return len(field) < 2 or len(field) <= most and sum([len(each.text or "") for each in field]) <= MOST_CHARACTERS
+    return len(field) < 2 or len(field) <= most and sum(map(len, filter(None, texts_of(field)))) <= MOST_CHARACTERS
 
 
 def cost_of_script(string: str) -> int:
@@ -70,10 +72,11 @@ class Limits:
         self.met.setdefault(kind, Limit(kind, span))
 
     def bounded(self, field: Pieces, most: int, span: Span, phase: Phase) -> Pieces:
-        """The field cut to `most` pieces and `MOST_CHARACTERS`, with an unknown piece for the rest."""
+        """The field, or where it is longer than `most` pieces or `MOST_CHARACTERS`, its beginning with an unknown piece
+        for the rest. The beginning is short, as what is made of such a value would be as dear each time."""
         if fits(field, most):
             return field
-        kept = field[:most]
+        kept = field if len(field) <= most else field[: most // KEPT_OF_MOST]
         if not fits(kept, most):
             sizes = accumulate(len(each.text) if each.text else 0 for each in kept)
             kept = kept[: bisect_right(list(sizes), MOST_CHARACTERS)]

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
 from itertools import accumulate
+from operator import attrgetter
 from typing import NamedTuple
 
 from sbatchlint.source.regex import Regex
@@ -133,18 +134,20 @@ class Piece:
 
 
 Pieces = tuple[Piece, ...]
+_TEXT, _OPEN = attrgetter("text"), attrgetter("open")
 
 
 def text_of(field: Pieces) -> str | None:
     """The text of a field, or None where a piece of it is unknown."""
     if len(field) == 1:  # as nearly all fields, also below: together this saves 0.6 % of a run
         return field[0].text
-    parts = []
-    for piece in field:
-        if piece.text is None:
-            return None
-        parts.append(piece.text)
-    return "".join(parts)
+    parts = texts_of(field)
+    return None if None in parts else "".join(parts)  # type: ignore[arg-type]
+
+
+def texts_of(field: Pieces) -> list[str | None]:
+    """The texts of the pieces, of which a value may have hundreds: read without a step of the interpreter for each."""
+    return list(map(_TEXT, field))
 
 
 def shown_text(field: Pieces) -> str:
@@ -152,12 +155,16 @@ def shown_text(field: Pieces) -> str:
     if len(field) == 1:
         text = field[0].text
         return UNKNOWN_CHARACTER if text is None else text
-    return "".join([UNKNOWN_CHARACTER if piece.text is None else piece.text for piece in field])
+    texts = texts_of(field)
+    if None not in texts:
+        return "".join(texts)  # type: ignore[arg-type]
+    return "".join([UNKNOWN_CHARACTER if each is None else each for each in texts])
 
 
 def least_size(field: Pieces) -> int:
     """How many characters a field has at least."""
-    return sum([piece.filled if piece.text is None else len(piece.text) for piece in field])
+    known = sum(map(len, filter(None, texts_of(field))))
+    return known + sum([piece.filled for piece in field if piece.text is None]) if None in texts_of(field) else known
 
 
 def known_prefix(field: Pieces) -> str:
@@ -172,7 +179,7 @@ def known_prefix(field: Pieces) -> str:
 
 def is_open(field: Pieces) -> bool:
     """Whether the field may turn out to be several words, or none."""
-    return any(piece.open for piece in field)
+    return any(map(_OPEN, field))
 
 
 def span_of(field: Pieces) -> Span:

@@ -7,7 +7,7 @@ Many paths are ambiguous: `/scratch` is a parallel file system on one cluster an
 import re
 from functools import lru_cache
 
-from sbatchlint.bash.values import Expansion, Pieces, cut, expansions, is_open, shown_text
+from sbatchlint.bash.values import Expansion, Pieces, cut, expansions, is_open, shown_text, text_of
 from sbatchlint.job.containers import Container, Mount
 from sbatchlint.site import Site
 from sbatchlint.source.records import Record
@@ -87,8 +87,9 @@ def key(path: Pieces) -> str:
 
     `$(pwd)` is `${PWD}`.
     """
-    if len(path) == 1 and path[0].text is not None:
-        return _tidy(path[0].text)
+    text = text_of(path)
+    if text is not None:
+        return _tidy(text)
     parts = []
     for piece in path:
         if piece.text is not None:

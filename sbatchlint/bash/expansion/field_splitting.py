@@ -4,9 +4,9 @@ import re
 from functools import lru_cache
 from itertools import chain
 
-from sbatchlint.bash.expansion.globs import opened_value
+from sbatchlint.bash.expansion.globs import may_be_wild, opened_value
 from sbatchlint.bash.state import State
-from sbatchlint.bash.values import Piece, Pieces, part_of, text_of
+from sbatchlint.bash.values import Piece, Pieces, part_of, text_of, texts_of
 from sbatchlint.bash.variables import Fields
 from sbatchlint.source.regex import Regex
 
@@ -76,6 +76,10 @@ def split_fields(segments: Segments, state: State) -> Fields:
             current = current or []
             current.extend(pieces)
             continue
+        if len(pieces) > 1 and separators is not None and _stays(pieces, separating):
+            current = current or []
+            current.extend(pieces)
+            continue
         for piece in pieces:
             text = piece.text
             if text is None or separators is None and text.strip(WHITESPACE):
@@ -100,6 +104,15 @@ def split_fields(segments: Segments, state: State) -> Fields:
     if current is not None:
         fields.append(tuple(current))
     return tuple(_joined_softly(fields, soft) if soft else fields)
+
+
+def _stays(pieces: Pieces, separating: str) -> bool:
+    """Whether splitting leaves all pieces as they are: asked at once of a value, which may have hundreds."""
+    texts = texts_of(pieces)
+    if None in texts or "" in texts:
+        return False
+    text = "".join(texts)  # type: ignore[arg-type]
+    return not (set(separating) & set(text)) and not may_be_wild(text)
 
 
 def _joined_softly(fields: list[Pieces], soft: list[int]) -> list[Pieces]:

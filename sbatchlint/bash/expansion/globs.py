@@ -6,11 +6,13 @@ unknown.
 """
 
 import re
+from operator import attrgetter
 
 from sbatchlint.bash.state import State
 from sbatchlint.bash.syntax.tree import Literal
 from sbatchlint.bash.values import Piece, Pieces
 
+_OPEN = attrgetter("open")
 _WILD = re.compile(r"[*?]|\[[^]]+\]|[@+!]\(")
 # No file is reckoned with whose name looks like an option, an assignment, an address, or an element of an array.
 _UNLIKELY = re.compile(r"-|[A-Za-z_][\w.:-]*=|[a-z]+:/|[A-Za-z_]\w*\[(?:\d+|[A-Za-z_]\w*|[*@])\]$")
@@ -29,9 +31,14 @@ def opened(pieces: Pieces, state: State) -> Pieces:
     return pieces if state.option("noglob") is True else _opened(pieces)
 
 
+def may_be_wild(text: str) -> bool:
+    """Whether a part of a value may be a pattern where it is not quoted."""
+    return _WILD.search(text) is not None
+
+
 def opened_value(piece: Piece, state: State) -> Piece:
     """A part of a value that is not quoted, open if it is a pattern."""
-    is_pattern = piece.text and _WILD.search(piece.text) and state.option("noglob") is not True
+    is_pattern = piece.text and may_be_wild(piece.text) and state.option("noglob") is not True
     return piece.replace(open=True) if is_pattern else piece
 
 
@@ -41,7 +48,7 @@ def _opened(pieces: Pieces) -> Pieces:
 
 def matched(field: Pieces, state: State) -> Pieces:
     """A field with its open patterns, as the options of the shell let them match."""
-    if not any(piece.open and piece.text for piece in field):
+    if not any(map(_OPEN, field)) or not any(piece.open and piece.text for piece in field):
         return field
     stays = state.option("nullglob") is False and state.option("failglob") is False
     if stays and _UNLIKELY.match(field[0].text or ""):

@@ -16,7 +16,17 @@ from sbatchlint.bash.expansion.patterns import quoted
 from sbatchlint.bash.expansion.protocol import Choice, FieldChoice, Scope, Substituter
 from sbatchlint.bash.limits import MOST_FIELDS, MOST_PARTS, MOST_PIECES
 from sbatchlint.bash.syntax.tree import Literal, Parameter, Part, Word
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, expansions, flattened, is_open, text_of
+from sbatchlint.bash.values import (
+    UNKNOWN_CHARACTER,
+    Expansion,
+    Piece,
+    Pieces,
+    expansions,
+    flattened,
+    is_open,
+    text_of,
+    texts_of,
+)
 from sbatchlint.bash.variables import MOST_ALTERNATIVES, NO_GUARDS, Fields, Guards, common_pieces
 from sbatchlint.source.regex import Regex
 
@@ -184,7 +194,9 @@ class Expander:
 
     def _bounded(self, pieces: Sequence[Piece], word: Word, scope: Scope, most: int) -> Pieces:
         """The pieces of a value without empty ones, at most `most` of them."""
-        kept = tuple([piece for piece in pieces if piece.text != ""])
+        kept = tuple(pieces)
+        if "" in texts_of(kept):
+            kept = tuple([piece for piece in kept if piece.text != ""])
         return self.substituter.limits.bounded(kept, most, scope.span(word), scope.context.phase)
 
     def single_value(self, word: Word | None, scope: Scope) -> Pieces:
