@@ -229,7 +229,7 @@ def _mail_types(block: Directives, settings: Sequence[Setting], place: str) -> t
     elif len(adding) == len(majors):
         message += ", and Slurm 25.05 and later use only the last"
     else:
-        message += ": Slurm before 25.05 merges the lists, 25.05 and later use only the last"
+        message += ": before 25.05 Slurm merges the lists, from 25.05 on only the last counts"
     words: dict[str, str] = {}
     for setting in settings:
         for word in (setting.text or "").split(","):
@@ -237,7 +237,7 @@ def _mail_types(block: Directives, settings: Sequence[Setting], place: str) -> t
                 return f"{message}; write one list", None
             words.setdefault(word.upper(), word)
     merged = f"--mail-type={','.join(words.values())}"
-    message += f"; write {merged}" if len(message) + len(merged) + 8 <= MOST else "; write one list"
+    message += f"; write only {merged}" if len(message) + len(merged) + 13 <= MOST else "; write one list"
     edits = [*removal(block, settings[:-1]), replacement(block, settings[-1], ",".join(words.values()))]
     # a comment beside the list would say less than the list
     return message, Fix("write one list", edits, safe=settings[-1].line.comment is None)

@@ -107,8 +107,8 @@ def check(job: Job) -> Iterator[Finding]:
         return
     prepares = _only_prepares(job)
     if prepares is not None:
-        unused = "its GPU is" if one else "its GPUs are"
-        message = f"the script sets up an environment but runs no program, so {unused} never used"
+        unused = "its GPU stays" if one else "its GPUs stay"
+        message = f"the script sets up an environment but runs no program, so {unused} idle"
         # its programs are commented out, or are still to be written
         quiet = _is_done_once(job) or _KEPT.search(job.source.text) or _TO_COME.search(job.source.text)
         later = "info" if quiet else None
@@ -118,9 +118,9 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(settings[0].span, message, later, related=[(held.span, "the command")])
             return
         request = f"`{settings[0].as_written}`" if len(settings) == 1 else "the request"
-        advice = f"run the program, or remove {request}"
+        advice = f"add one, or remove {request}"
         if _OF_GPUS.search(job.request.partition or "") is not None:
-            advice += " and choose a partition without GPUs"
+            advice += " and choose a CPU partition"
         yield Finding(settings[0].span, f"{message}; {advice}", later, related=[(prepares, "the script ends here")])
         return
     sleep = _only_sleep(job)

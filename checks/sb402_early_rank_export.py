@@ -153,7 +153,7 @@ def _repair(job: Job, uses: list[EarlyUse], ranks: list[str], in_words: bool) ->
     if use.consumer == "ignored":
         launcher = job.launcher_of(use.command)
         if launcher is None or any(each.word is word for each in uses for word in use.command.argv):
-            return "remove the variable and its option, as the launcher numbers the nodes itself", None
+            return "remove it and its option (the launcher numbers the nodes)", None
         edits = _removals(job, copies)
         fix = Fix(f"remove {rank}", edits) if edits else None
         these = "this assignment" if len(ranks) == 1 else "these assignments"

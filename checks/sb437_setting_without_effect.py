@@ -37,8 +37,10 @@ from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
+from sbatchlint.programs import is_known
 from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import is_templated
@@ -240,9 +242,17 @@ def _is_unread(job: Job, assigned: VariableAssignment) -> bool:
     name = assigned.name
     if assigned.exported or find(name) is not None or name in ENVIRONMENT_NAMES or READ_ANYWAY.fullmatch(name):
         return False
-    if is_for_programs(name) or unclear_sources(job):
+    if is_for_programs(name) or any(each.index >= assigned.order for each in unclear_sources(job)):
         return False
-    return mentions(job)[name] == 1
+    return mentions(job)[name] == 1 and _last_sourced(job) < assigned.order
+
+
+@once
+def _last_sourced(job: Job) -> int:
+    """The index of the last command that may be a function of a sourced file, which may read anything; -1 for none."""
+    named = [each for each in job.invocations if each.parent is None and each.name] if unclear_sources(job) else []
+    named = [each for each in named if "/" not in each.words[0] and not is_known(str(each.name))]
+    return max((each.index for each in named if not is_python(each.argv[0])), default=-1)
 
 
 @once

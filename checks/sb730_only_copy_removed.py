@@ -51,6 +51,7 @@ _PACKING = frozenset({"gzip", "pigz", "bzip2", "xz", "zstd", "bgzip"})
 _TO_OUTPUT = Regex(r"-[a-zA-Z]*c[a-zA-Z]*|--stdout|--to-stdout")
 _MOVES = Regex(r"-[a-zA-Z]*m[a-zA-Z]*|--move")  # zip removes what it has packed itself
 _LONGEST = 30  # characters of a path that a message shows
+_GOES_ON = Regex(r"[$\w]")  # after a part of a word
 _DEEPEST = 20  # folders of a path
 _MOST = 20  # copies before a removal that are looked at
 
@@ -133,6 +134,8 @@ def _copied(job: Job, transfer: Invocation) -> str:
     sources = _sources(transfer)
     span = span_of(sources[0]) if len(sources) == 1 else None
     written = job.source.slice(span) if span is not None and transfer.span.contains(span) else ""
+    if span is not None and _GOES_ON.match(job.source.text, span.end):  # a part of a word alone
+        written = ""
     fits = written.strip('*./"') and len(written) < _LONGEST and "\n" not in written
     return f"`{written}`" if fits else "the files"
 

@@ -23,6 +23,7 @@ PLACES = [
     ("true; false; true", 2, "add `|| exit` after this command", "true; false || exit; true"),
     ("false <<END\ntext\nEND", 2, "append `|| exit` to line 2", "false <<END || exit\ntext\nEND"),
     ("x=$(false)", 2, "add `|| exit` after the `)`", "x=$(false) || exit"),
+    ("x=`false`", 2, "add `|| exit` after the last backquote", "x=`false` || exit"),
 ]
 
 

@@ -63,7 +63,7 @@ SAID = [
     ("SB904", "#SBATCH -n 1\nchmod 777 build.sh\n./build.sh\n", "to make it executable, use `u+x`"),
     ("SB705", "#SBATCH -o a_%Y%m%d_%H%M%S.log\n./a.out\n", "`%Y%m%d_%H%M%S` stays in the name; write `%j`"),
     ("SB705", "#SBATCH -o a_%j_%F.log\n./a.out\n", "so `%F` stays in the name; write the name without it"),
-    ("SB219", "#SBATCH -p gpu_short --gres=gpu:1\nconda env create -f a.yml\n", "choose a partition without GPUs"),
+    ("SB219", "#SBATCH -p gpu_short --gres=gpu:1\nconda env create -f a.yml\n", "choose a CPU partition"),
     ("SB312", "#SBATCH -N 4 --ntasks-per-node=1\n$HOME/bin/Linux/STAR --runThreadN 4\n", "if it is an MPI program"),
     ("SB808", '#SBATCH -n 1\nD="$(dirname "$0")"\nR="$(cd "$D/.." && pwd)"\nmkdir -p "$R/a"\n', "writes beside that"),
     ("SB711", "#SBATCH -n 1\n./a 1 > x &\n./a 2 > y &\nwait\nsbatch b.sh\n", "|| exit` above line 6"),
@@ -243,6 +243,9 @@ SAID = [
     ("SB212", "#SBATCH --gres=gpu:2\nexport CUDA_VISIBLE_DEVICES=0,1,2,3\npython a.py\n", "also names GPUs 2 and 3"),
     ("SB710", "#SBATCH -n 1\nsingularity exec i.sif bwa mem a | \\\n  singularity exec i.sif samtools sort\ndate\n",
      "append `|| rc=$?` to line 4"),
+    ("SB730", "#SBATCH -n 1\nfor i in $(ls); do\n zip -r a_$i.zip a_$i\n rm -r a_$i\ndone\n",
+     "the only copy of the files;"),
+    ("SB710", "#SBATCH -n 1\nbash scripts/train.sh\ndate\n", "if `scripts/train.sh` fails"),
     ("SB710", "#SBATCH -n 1\nsingularity exec i.sif bash -c 'cd a && python b.py'\ndate\n", "if `singularity` fails"),
     ("SB422", '#SBATCH -n 1\n[ -f a ] || "no file a" || exit 3\nsrun ./a.out\n', "with `{ echo …; exit 3; }`"),
 ]  # fmt: skip

@@ -84,7 +84,7 @@ def _unwrapped(command: Invocation) -> Invocation:
 
 def names_of(job: Job, loss: Loss, same: list[Loss]) -> list[str]:
     """How a message names the work, the longest first: one by its word, few by their lines, many by their number."""
-    words = [shortened(job.source.slice(word_of(job, each)), 20) for each in (loss, *same)]
+    words = [shortened(_shown(job, each), 20) for each in (loss, *same)]
     rows = [job.line(word_of(job, each).start) for each in (loss, *same)]
     word = f"the command on line {rows[0]}" if STRANGE.search(words[0]) else f"`{words[0]}`"
     if not same:
@@ -107,6 +107,13 @@ def names_of(job: Job, loss: Loss, same: list[Loss]) -> list[str]:
     else:
         named = f"{word} or {'the' if len(same) == 1 else 'a'} command on {at_lines(shown, 'or')}"
     return [named, f"{word} or {_one_of(len(same))}", f"{word} or another command"]
+
+
+def _shown(job: Job, loss: Loss) -> str:
+    """The word that names the work in a message; the script for a shell that runs one: `bash train.sh`."""
+    word, command = job.source.slice(word_of(job, loss)), loss.command
+    script = shown_text(command.argv[1]) if word in _SHELLS and word == command.name and len(command.argv) > 1 else ""
+    return script if script.isascii() and script[:1] not in ("", "-") else word
 
 
 def _one_of(number: int) -> str:

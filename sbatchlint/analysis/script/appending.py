@@ -26,7 +26,10 @@ def where_to_append(job: Job, written: str, command: Invocation) -> str:
     text = f"`{written}`"
     command = _started_by(command)
     if is_whole_substitution(job, command):
-        return f"add {text} after the `)`"
+        run = _run_of(job, command)
+        after = 0 if run is None else run.span.end
+        closing = "last backquote" if job.source.text[after : after + _NEAR].lstrip()[:1] == "`" else "`)`"
+        return f"add {text} after the {closing}"
     end, before = end_of(job, command), _operator_before(job, command)
     if before:
         return f"write `{{ … {written}; }}` for what follows the `{before}`"  # else it runs where the test fails, too
@@ -99,11 +102,11 @@ def end_of(job: Job, command: Invocation) -> int | None:
 
 
 def is_whole_substitution(job: Job, command: Invocation) -> bool:
-    """Whether a command ends a `$( … )`, whose status is its own."""
+    """Whether a command ends a `$( … )`, or the same in backquotes, whose status is its own."""
     run = _run_of(job, _started_by(command))
     if run is None or not run.context.captured or run.span.end >= len(job.source.own.text):
         return False
-    return job.source.own.text[run.span.end : run.span.end + _NEAR].lstrip()[:1] == ")"
+    return job.source.own.text[run.span.end : run.span.end + _NEAR].lstrip()[:1] in (")", "`")
 
 
 def _operator_before(job: Job, command: Invocation) -> str:
