@@ -215,7 +215,7 @@ def _wait_before(job: Job, place: Span) -> Invocation | None:
 def _is_after_wait(job: Job, loss: Loss) -> bool:
     """Whether what replaces a status comes after a `wait`, and not in the background process itself."""
     wait = _wait_before(job, loss.by)
-    return any(each.span == loss.by for each in commands_named(job, "wait")) or (
+    return any(loss.by.contains(each.span) for each in commands_named(job, "wait")) or (
         wait is not None and wait.index > loss.command.index
     )
 
