@@ -113,6 +113,8 @@ def _one_number(job: Job, setting: Setting, text: str, limit: int) -> Iterator[F
 def _two_numbers(job: Job, setting: Setting, text: str, limit: int) -> Iterator[Finding]:
     """The finding on `24:00`, which is minutes and seconds."""
     number, second = text.split(":")
+    if times.minutes(f"{text}:00") == limit:
+        return  # rounded up to the same: `00:01`
     comment = comment_on(job, setting)
     hours = parse_integer(number)
     evidence = _hours_in(comment, hours, HOURS)

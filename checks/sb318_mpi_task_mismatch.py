@@ -19,7 +19,8 @@ and where only the command line of sbatch says how large the job is.
 
 ## Fix
 
-Takes the number from `$SLURM_NTASKS`, or writes `--mpi=pmix`. Unsafe: the other number may be the intended one.
+For fewer processes than tasks, takes the number from `$SLURM_NTASKS`; or writes `--mpi=pmix`. Unsafe: the other number
+may be the intended one, as where there are too many, for which there is none.
 
 ## References
 
@@ -45,7 +46,7 @@ from sbatchlint.analysis.launch.mpi_slots import (
 from sbatchlint.analysis.script.centres import takes_whole_nodes
 from sbatchlint.analysis.script.work import is_repeatable_step
 from sbatchlint.bash.values import expansions, shown_text
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Launch, Span, joined_alike, replace
 from sbatchlint.job.launchers import Mpi
 from sbatchlint.job.steps import Step
 from sbatchlint.programs import has_trait
@@ -85,7 +86,7 @@ _OF_PROCESSES = Regex(r"(?i)proc|task|rank|core|cpu|mpi|(?:^|_)n?np(?:$|_)|^n$|^
 def check(job: Job) -> Iterator[Finding]:
     of_launches = [_oversubscribed(job, launch) or _mpirun(job, launch) for launch in job.launches]
     found = [*of_launches, *(_step(job, step) for step in job.steps)]
-    yield from filter(None, found if any(found) else [_largest(job)])
+    yield from joined_alike(filter(None, found if any(found) else [_largest(job)]), "the same")
 
 
 def _largest(job: Job) -> Finding | None:
@@ -240,6 +241,9 @@ def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     refused = is_open_mpi(job, launch)
     effect = ", so Open MPI refuses to start any" if refused else ": Open MPI refuses, other MPIs overload CPUs"
     severity = None if refused else "warning"
+    cpus = whole(job.request.value("cpus-per-task")) or 1
+    if not refused and not found.per_node and found.number > 1 and number <= found.number * cpus:
+        effect, severity = ", which Open MPI refuses to start", "info"  # each has a CPU
     related = [] if setting is None else [(setting.span, "what the job requests")]
     if found.per_node:
         message = f"`{launcher.name}` wants {number} processes on each node, which has {found.number} tasks"
@@ -256,9 +260,8 @@ def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     message += "; write "
     in_grid = _is_grid_of(launcher, number)
     message += _advice(job, number, in_grid)
-    fix = None if in_grid or from_outside else _from_slurm(job, launcher)
     severity = "info" if only_nodes or from_outside else severity
-    return Finding(found.process_setting.span, message, severity, related, fix)
+    return Finding(found.process_setting.span, message, severity, related)  # no fix: either number may be meant
 
 
 def _is_grid_of(launcher: Mpi, number: int) -> bool:

@@ -49,7 +49,7 @@ from sbatchlint.analysis.gpus.gpu_signs import STRONG, gpu_signs
 from sbatchlint.analysis.gpus.gpu_use import LOOKING
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text, span_of
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, joined
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, joined_alike
 from sbatchlint.job import Step
 from sbatchlint.job.commands.container_commands import options_after_image
 from sbatchlint.job.launchers import python_of
@@ -96,15 +96,16 @@ class Use(NamedTuple):
 
 
 def check(job: Job) -> Iterator[Finding]:
+    return joined_alike(_all(job), "here too")  # once one of the containers has what all lack, the others may be meant
+
+
+def _all(job: Job) -> Iterator[Finding]:
     seen: set[Span] = set()
-    by_message: dict[str, list[Finding]] = {}
     for ways in container_starts(job):
         found = _after_image(ways) or (None if ways[0].place in seen else _without_gpus(job, ways))
         if found is not None:
             seen.add(found.span)
-            by_message.setdefault(found.message, []).append(found)
-    for alike in by_message.values():  # once one of the containers has what all lack, the others may be meant
-        yield joined(alike, "here too")
+            yield found
     for ways in container_starts(job):
         yield from _srun_inside(job, ways[0])
     yield from _masks(job)

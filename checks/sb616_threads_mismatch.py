@@ -48,7 +48,7 @@ from sbatchlint.analysis.site.defaults import cpus_without_asking, in_whole_node
 from sbatchlint.bash.trace import Invocation, VariableAssignment, values_of
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.bash.variables import branches_in, iterations_of, merge_guards
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, joined
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, joined_alike
 from sbatchlint.job.once import once
 from sbatchlint.job.steps import Step, enclosing_step
 from sbatchlint.programs import has_trait
@@ -103,11 +103,7 @@ _OF_JOB = Regex(r"\$\{?(SLURM_CPUS_\w+)\}?$")
 
 
 def check(job: Job) -> Iterator[Finding]:
-    alike: dict[str, list[Finding]] = {}  # one mistake in many commands: `prokka` for each of thirty files
-    for finding in _all(job):
-        alike.setdefault(finding.message, []).append(finding)
-    for findings in alike.values():
-        yield joined(findings, "the same")
+    return joined_alike(_all(job), "the same")  # `prokka` for each of thirty files
 
 
 def _all(job: Job) -> Iterator[Finding]:

@@ -25,13 +25,13 @@ from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.work import Weight, has_work, weight
 from sbatchlint.bash.trace import Invocation, Redirection
 from sbatchlint.bash.values import Phase, span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, joined_alike, replace
 from sbatchlint.job.launches import container_of
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 
 CARD = Card(
-    "SB728", "log-emptied", severity="error", fix="always", since="0.1.0", batch=True,
+    "SB728", "log-emptied", severity="warning", fix="always", since="0.1.0", batch=True,
     seen="live runs of Slurm 22.05", unseen="The log begins in the middle of the job.",
 )  # fmt: skip
 
@@ -43,6 +43,10 @@ _OF_GROUP = Regex(r"(?m)(?:\}|\)|\bdone|\bfi|\besac)[ \t]*(?:\d?>|&>|\|)")
 
 
 def check(job: Job) -> Iterator[Finding]:
+    return joined_alike(_all(job), "the same")
+
+
+def _all(job: Job) -> Iterator[Finding]:
     if not job.is_shell:
         return
     for command in job.invocations:
@@ -75,11 +79,10 @@ def _finding(job: Job, command: Invocation, place: Span, happens: str, advice: s
     message = f"{happens} empties the job's log, so what was written before is lost; {advice}"
     beside = [each for run in runs_of(job, command) for element in run.elements for each in element]
     told = all(weight(job, each) < Weight.PROGRAM for each in (command, *beside))
-    severity = "info" if told else "warning"  # only messages of the script itself are lost
     if not lost and not any(has_trait(each.name, "tells") for each in job.invocations[: command.index]):
         message = f"{happens} writes to the job's log from its beginning, over lines that are there; {advice}"
-        severity = "warning"
-    return Finding(place, message, None if lost else severity, fix=fix)
+        told = False
+    return Finding(place, message, "info" if told and not lost else None, fix=fix)  # only the script's own messages
 
 
 def _empties(job: Job, command: Invocation, redirect: Redirection, target: str) -> bool:
@@ -129,13 +132,11 @@ CASES = [
         srun ./solver
         """,
         fixed={'starts" >': 'starts" >>'},
-        severity="warning",
         title="before the work",
     ),
     Bad(
         "#!/bin/bash\n#SBATCH --nodes=1\npython train.py «2> /dev/stderr»\n",
         fixed="#!/bin/bash\n#SBATCH --nodes=1\npython train.py 2>> /dev/stderr\n",
-        severity="warning",
         title="the first output of the job",
     ),
     Good("#!/bin/bash\n#SBATCH --nodes=1\nsrun ./solver\necho done >&2\nls >> /dev/stdout\n"),

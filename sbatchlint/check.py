@@ -1,6 +1,6 @@
 """What checks import: the card, findings, fixes, examples and the job."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sbatchlint.diagnostics import Fix
@@ -124,6 +124,15 @@ def joined(findings: Sequence[Finding], note: str) -> Finding:
         worst = worst._replace(fix=Fix(title, edits, safe=all(fix.safe for fix in fixes)))
     others = [(each.span, note) for each in findings if each.span != worst.span]
     return worst._replace(related=[*worst.related, *others[:4]])
+
+
+def joined_alike(findings: Iterable[Finding], note: str) -> Iterator[Finding]:
+    """One finding for all with the same message: one mistake in many commands."""
+    by_message: dict[str, list[Finding]] = {}
+    for each in findings:
+        by_message.setdefault(each.message, []).append(each)
+    for alike in by_message.values():
+        yield joined(alike, note)
 
 
 OPEN, CLOSE = "«", "»"

@@ -30,7 +30,7 @@ _STAGING_MODULES = frozenset({"pip", "venv", "virtualenv", "ensurepip", "zipfile
 # Words that say what a command of any name does: it describes itself, or stops something.
 _ASKING = frozenset({"--version", "-version", "-V", "--help", "-h", "-help", "version", "help"})
 # Words with which a program only tells what it would do.
-_LOOKING = frozenset({"--dry-run", "--dryrun", "--dag", "--rulegraph", "--filegraph"})
+_LOOKING = frozenset({"--dry-run", "--dryrun", "--dag", "--rulegraph", "--filegraph", "--unlock"})
 _ENDING = Regex(r"-*(?:stop|kill|shutdown|terminate|teardown|tear-down|cleanup|clean-up|clean|logout|disconnect)\w*")
 _STARTING = frozenset({"start", "--start", "init", "login", "activate", "status", "info", "list", "query", "logs"})
 _PULLING = frozenset({"pull", "build", "load", "import", "create", "save", "tag", "push"})

@@ -131,6 +131,8 @@ class Interpreter(Substituter):
         self.keys = 0
         # of the last test whose words have several values: its exit status for each, and the guards of the value
         self.outcomes: Sequence[tuple[int | None, Guards]] = ()
+        # of each list of tests, by its identity and whether it succeeds: the guards of values for which it cannot
+        self.ruled_out: dict[tuple[int, bool], list[Guards]] = {}
         # of each `condition && X=1`, by its identity: the guard of the condition, which holds where all of it does
         self.implied: dict[int, Hashable] = {}
 

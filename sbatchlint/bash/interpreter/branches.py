@@ -21,7 +21,7 @@ from sbatchlint.bash.syntax.tree import (
     Word,
 )
 from sbatchlint.bash.values import Phase, Piece, Pieces, expansions
-from sbatchlint.bash.variables import NO_GUARDS, Guards, assumed_defaults, merge_guards
+from sbatchlint.bash.variables import NO_GUARDS, Guards, Variable, assumed_defaults, merge_guards
 from sbatchlint.source.regex import Regex
 
 # Longer conditions are never the same as others.
@@ -91,12 +91,59 @@ def _pattern(interpreter: Interpreter, word: Word, text: str | None, scope: Scop
 
 def narrowed(interpreter: Interpreter, statement: Statement, truth: bool, guards: Guards) -> Guards:
     """The guards of an arm, with those of the only value for which the test before it may have come out so."""
-    is_negated = isinstance(statement, Pipeline) and len(statement.commands) == 1 and statement.negated
-    if not is_negated and not isinstance(statement, (Simple, TestCommand)):
-        return guards
-    wanted = truth is not is_negated
+    wanted = _wanted(statement, truth)
     left = [own for status, own in interpreter.outcomes if status is None or (status == 0) is wanted]
-    return (merge_guards(guards, left[0]) or guards) if len(left) == 1 else guards
+    return (merge_guards(guards, left[0]) or guards) if len(left) == 1 and wanted is not None else guards
+
+
+def impossible(interpreter: Interpreter, statement: Statement, truth: bool) -> list[Guards]:
+    """The guards of the values for which the condition before it cannot have come out so."""
+    if isinstance(statement, AndOr):
+        return interpreter.ruled_out.get((id(statement), truth), [])
+    wanted = _wanted(statement, truth)
+    if wanted is None:
+        return []
+    return [own for status, own in interpreter.outcomes if own and status is not None and (status == 0) is not wanted]
+
+
+def _wanted(statement: Statement, truth: bool) -> bool | None:
+    """Whether a test succeeds where a condition comes out so; None where the condition is more than one test."""
+    is_negated = isinstance(statement, Pipeline) and len(statement.commands) == 1 and statement.negated
+    return truth is not is_negated if is_negated or isinstance(statement, (Simple, TestCommand)) else None
+
+
+def without(state: State, gone: Sequence[Guards]) -> dict[str, tuple[Variable, Variable]]:
+    """Takes values out of a state whose guards cannot hold. Returns the variables it changes, before and after."""
+    changed: dict[str, tuple[Variable, Variable]] = {}
+    for name, variable in state.variables.items() if gone else ():
+        if len(variable.alternatives) > 1:
+            left = [each for each in variable.alternatives if not any(other <= each.guards for other in gone)]
+            if 0 < len(left) < len(variable.alternatives):
+                changed[name] = variable, variable._replace(alternatives=tuple(left))
+    for name, (_, after) in changed.items():
+        state.variables[name] = after
+    return changed
+
+
+def only_end(ends: Sequence[tuple[State | None, Sequence[Guards]]]) -> None:
+    """Takes values out of the only end of a branch that goes on: those with which it would have taken another one.
+
+    After `[ -n "$X" ] || exit` X is not empty. `ends`: with each end, the guards that cannot hold there.
+    """
+    alive = [(state, gone) for state, gone in ends if state is not None]
+    if len(alive) == 1 < len(ends):
+        without(*alive[0])
+
+
+def _arm(interpreter: Interpreter, body: Sequence[Statement], scope: Scope, gone: Sequence[Guards]) -> State | None:
+    """Walks an arm, in which some values cannot be; what it does not assign has all its values again after it."""
+    changed = without(scope.state, gone)
+    end = interpreter.statements(body, scope)
+    if end is not None:
+        for name, (before, after) in changed.items():
+            if end.variables.get(name) is after:
+                end.variables[name] = before
+    return end
 
 
 def restricted_variables(interpreter: Interpreter, statement: Statement, scope: Scope) -> frozenset[str]:
@@ -142,6 +189,8 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
     told = 0  # the number of conditions in `passed`
     later: Hashable = None
     doubtful = is_otherwise = False
+    gone: list[Guards] = []  # what cannot hold after the conditions before
+    each_gone: list[tuple[State | None, list[Guards]]] = []
     for condition, body in node.branches:
         for statement in condition[:-1]:
             state = interpreter.statement(statement, Scope(state, scope.text, context)) if state is not None else None
@@ -172,17 +221,19 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
                     arm = context.copy()
                     arm.guards = narrowed(interpreter, condition[-1], True, guards)
                     arm.conditional, arm.restricted = True, restricted
+                own_gone = [*gone, *impossible(interpreter, condition[-1], True)] if truth is None else gone
                 exits = interpreter.failed_exits
                 taken: State | None = state.copy()
                 if truth is None:
                     taken = interpreter.arm(place, True, state.copy(), here)
-                end = interpreter.statements(body, Scope(taken, scope.text, arm)) if taken is not None else None
+                end = _arm(interpreter, body, Scope(taken, scope.text, arm), own_gone) if taken is not None else None
                 is_varying = interpreter.varies(place, True) or "$" not in scope.written(condition[-1])
                 if truth is True and end is None and interpreter.failed_exits > exits and not is_varying:
                     # `X=""`, then `[ -z "$X" ] && exit`: a template, to be filled in before it is submitted
                     doubtful = True
                     continue
                 ends.append((end, own))
+                each_gone.append((end, own_gone))
         if truth is True:
             state = None
             break
@@ -195,6 +246,8 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             context = context.copy()
             context.conditional, context.restricted = True, restricted
             interpreter.outcomes = outcomes
+            if told <= MOST_TOLD:
+                gone = [*gone, *impossible(interpreter, condition[-1], False)]
             context.guards = narrowed(interpreter, condition[-1], False, context.guards)
             state = interpreter.arm(place, False, state, here)
             if state is None:
@@ -210,8 +263,10 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             else:
                 arm = context.copy()
                 arm.guards = merge_guards(context.guards, passed) or guards
-                state = interpreter.statements(node.otherwise, Scope(state, scope.text, arm))
+                state = _arm(interpreter, node.otherwise, Scope(state, scope.text, arm), gone)
             ends.append((state, passed))
+            each_gone.append((state, gone))
+    only_end(each_gone)
     return join(ends, scope.context.phase)
 
 

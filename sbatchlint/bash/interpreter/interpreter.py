@@ -15,7 +15,16 @@ from sbatchlint.bash.expansion.expander import ScriptExpander
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import commands, programs
 from sbatchlint.bash.interpreter.base import Hooks, Interpreter, LoopBudgetExceeded, is_widened
-from sbatchlint.bash.interpreter.branches import condition_key, narrowed, restricted_variables, run_case, run_if
+from sbatchlint.bash.interpreter.branches import (
+    condition_key,
+    impossible,
+    narrowed,
+    only_end,
+    restricted_variables,
+    run_case,
+    run_if,
+    without,
+)
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
 from sbatchlint.bash.interpreter.redirects import expand_redirects
 from sbatchlint.bash.interpreter.traps import ENDS, on_defined
@@ -149,6 +158,8 @@ class ScriptInterpreter(Interpreter):
             self.failed_exits += 1
             self.exit_states.append(state.copy())
             return None
+        if truth is None and is_certain:
+            without(state, impossible(self, statement, True))
         state.may_have_failed = True
         return state
 
@@ -236,6 +247,8 @@ class ScriptInterpreter(Interpreter):
         tested = scope.context.copy()
         tested.tested = tested.unheeded = True
         self.implied.pop(id(node), None)
+        self.ruled_out.pop((id(node), True), None)
+        self.ruled_out.pop((id(node), False), None)
         restricted = restricted_variables(self, node.left, scope)
         guard = condition_key(self, node.left, scope)
         answers = self.environment.answers_of_jobs
@@ -271,13 +284,16 @@ class ScriptInterpreter(Interpreter):
         context = scope.context.copy()
         context.conditional = context.conditional or not usual
         context.guards, context.restricted = narrowed(self, node.left, wanted, guards), restricted
+        gone = impossible(self, node.left, wanted), impossible(self, node.left, not wanted)  # on the right, and after
         right = self.arm(place, True, left.copy(), scope)
         if right is not None:
             right = self.statement(node.right, Scope(right, scope.text, context))
+            self.ruled_out[id(node), wanted] = [*gone[0], *impossible(self, node.right, wanted)]
         if wanted and right is not None and right.status == 0:
             self.implied[place] = guard
         left = self.arm(place, False, left, scope)
         skipped, taken = frozenset(((guard, 1 - arm),)), frozenset(((guard, arm),))
+        only_end([(right, gone[0]), (left, gone[1])])
         return join([(left, skipped), (right, taken)], scope.context.phase)
 
     def on_background(self, node: Background, scope: Scope) -> State | None:
