@@ -111,6 +111,26 @@ PROGRAMS: dict[str, str] = {
     "shopt -s extglob\ncase a in @()a) show 1 ;; *) show 2 ;; esac; x=ab; show \"${x#@()a}\"": "1|b",
     "f@() { show f; }; f@": "f",
     'B=(${c=st}${?:-}); show "${B[*]}"': "st0",
+    # `$'…'` in a quoted `${…}`, but not in a heredoc
+    "show \"${a-$'t'}\" \"x${a:-$'t\\tq'}\" \"${a-'t'}\" \"${a-\"$'t'\"}\"; a=1; show \"${a/1/$'t'}\" \"${a#$'1'}\"": (
+        "t|xt\tq|'t'|$'t'|t|"
+    ),
+    "read -r a <<E\n${z-$'t'} ${z-'t'}\nE\nshow \"$a\"": "$'t' 't'",
+    # of a line that a backslash joins to the one before, `<<-` keeps the tabs
+    "read -r -d '' a <<-E\n\ta\\\n\tb\n\t\tc\n\tE\nshow \"$a\"": "a\tb\nc",
+    'set 10; unset "@"; show $? "${@: -1}"; unset 1a; show $?; declare ""; show $?; export 1a=5; show $?': "0|10|0|1|1",
+    'read "@" <<< a; show $?; printf -v 1a b; show $?; n=3; printf -v n -x; show $? $n; printf -v n -- -x; show $n': (
+        "?|2|2|3|-x"
+    ),
+    'A=(x y z); r=A; export "$r=v"; show "${A[@]}"; declare -A M=([k]=1); r=M; declare "$r=v"; show ${M[0]} ${#M[@]}': (
+        "v|y|z|v|2"
+    ),
+    "declare -A M=([k]=1); b=k; [[ -v 'M[$b]' ]]; show $?; [[ -v M[$b] ]]; show $?": "?|0",
+    "mapfile -t <<< 'a b'; show \"${MAPFILE[@]}\"; mapfile -tn1 A <<< $'x\\ny'; show \"${A[@]}\"": "a b|?",
+    # all of a condition is tested, so that `set -e` does not count in it, nor in its substitutions
+    "if ( set -e; c=$(false); true ); show $?; then :; fi; x=$(set -e; false; echo b) || :; show $x": "0|b",
+    "set -e; if false; true; then show a; fi; while false; [ -z $n ]; do n=1; done; show b": "a|b",
+    "x=3; x=1 $z true; show $x": "3",
     "show {a,b}{1..2} x{,y}z {01..03} {a..e..2} {a} '{a,b}' \\{a,b} {a,{b,c}}": (
         "a1|a2|b1|b2|xz|xyz|01|02|03|a|c|e|{a}|{a,b}|{a,b}|a|b|c"
     ),
@@ -266,6 +286,15 @@ OPEN = (
     "f() { local -I a; show $a; }; a=1; f",
     "f() { local -I a+=1; show $a; }; a=1; f",
     'f() { show "${a[@]}"; }; a=(1 2); a+=3 f',
+    # assignments in numbers that the shell may not read
+    'set -- a; : "${@:2:j=1}"; show $j',
+    ": ${u1: -2:j=1}; show $j",
+    'B=("$(((i = ${u1}) , (n = 9)))" x); show "${n-u}"',
+    # a variable before a command that may be none
+    "x=3; x=1 $u1; show $x",
+    "declare -i 'A[1]=2+2'; A=(b c); show \"${A[1]}\"",
+    "declare -A M=(); b=k; printf -v 'M[$b]' x; show \"${M[k]-u}\"",
+    'mapfile -t MAPFILE <<< a; mapfile -t -O 1 <<< x; show "${MAPFILE[@]}"',
     # what could not be parsed may set what it names
     "a=1\n) a=2\nshow $a",
 )

@@ -249,6 +249,9 @@ def assign(
     if old is not None and "n" in old.flags and old.alternatives and not fresh and "n" not in flags:
         widen_targets(expander, name, span, scope, isinstance(node.value, ArrayLiteral))
         return
+    if node.index is not None and isinstance(node.value, ArrayLiteral):  # bash does not assign a list to an element
+        expander.substituter.abandon(scope)
+        return
     if "n" in flags and not is_reference(node.name, values):
         widen_elements(values, span, scope)
         flags = flags.replace("n", "")

@@ -38,7 +38,6 @@ _INDIRECT_DEFAULT = Regex(r"\$\{!([A-Za-z_]\w*):?=", re.ASCII)
 _UNKNOWN = " sbatchlint_unknown "
 # Whether such a text is, or ends, the name of what is assigned.
 _SETTING = Regex(r"sbatchlint_unknown\s*(?:\[[^]]{0,200}\]\s*)?(?:[-+*/%&|^]|<<|>>)?=(?!=)")
-CHANGING = Regex(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")
 
 
 class _Nothing:
@@ -184,9 +183,13 @@ class ScriptExpander(Expander):
             known = known and text is not None
             expression += _UNKNOWN if text is None else text
             bare += text if text is not None else "" if self._may_be_unset(part, scope) else _UNKNOWN
-        if bare != expression and _is_invalid(bare):
-            self.fragile += 1
+        is_fragile = bare != expression and _is_invalid(bare)
         found, wrong = self.number_of(expression, scope, inputs)
+        if is_fragile:
+            self.fragile += 1
+            for name in re.findall(r"[A-Za-z_]\w*", bare) if arithmetic.CHANGING.search(bare) else ():
+                if name in scope.state.variables:
+                    widen_one(scope.state.target(name), Span(0, 0), scope, is_unset=True)
         # an unknown text may change how the whole is parsed
         return (found, flattened(inputs), wrong) if known else (None, flattened(inputs), None)
 
@@ -253,7 +256,7 @@ class ScriptExpander(Expander):
                 names.unknown = True
             if _SETTING.search(expression):
                 widen_all(self, names.span, scope)
-            if not CHANGING.search(expression):
+            if not arithmetic.CHANGING.search(expression):
                 return None, None if names.unknown and not isinstance(error, arithmetic.AlwaysWrong) else True
             # bash may have made some of its assignments before it noticed
             for name in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", expression)):

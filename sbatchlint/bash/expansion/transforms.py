@@ -3,7 +3,9 @@
 import re
 from collections.abc import Sequence
 
+from sbatchlint.bash.expansion.arithmetic import CHANGING
 from sbatchlint.bash.expansion.arrays import indices, is_open
+from sbatchlint.bash.expansion.assignment import widen_one
 from sbatchlint.bash.expansion.field_splitting import joined
 from sbatchlint.bash.expansion.lookup import ValueChoice
 from sbatchlint.bash.expansion.patterns import matches, removed_range, replaced
@@ -203,6 +205,9 @@ def substring(
         if bounds and whole is not None and not -len(whole) <= (bounds[0] or 0) <= len(whole):
             break
         bounds.append(expander.number(word.start, word.end, scope)[0])
+        written = scope.written(word) if whole is None else ""
+        for name in re.findall(r"[A-Za-z_]\w*", written) if CHANGING.search(written) else ():
+            widen_one(scope.state.target(name), span, scope)  # the shell may not have read it
     inputs = flattened(each for field in fields for each in expansions(field))
     unknown = scope.expanded(None, part.name, span, inputs, is_open=several)
     if any(bound is None for bound in bounds) or not bounds:

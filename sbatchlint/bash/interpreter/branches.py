@@ -192,8 +192,9 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
     gone: list[Guards] = []  # what cannot hold after the conditions before
     each_gone: list[tuple[State | None, list[Guards]]] = []
     for condition, body in node.branches:
+        before = context.replace(unheeded=True) if len(condition) > 1 else context
         for statement in condition[:-1]:
-            state = interpreter.statement(statement, Scope(state, scope.text, context)) if state is not None else None
+            state = interpreter.statement(statement, Scope(state, scope.text, before)) if state is not None else None
         if state is None or not condition:
             break
         here = Scope(state, scope.text, context.copy())

@@ -197,7 +197,8 @@ def source(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
         state.positional, state.has_set_positional = arguments, False
     result = interpreter.returning(scope, lambda: interpreter.program(text, Scope(state, text, context)))
     if arguments and result is not None:
-        if not result.has_set_positional:  # what `set` makes of them stays, what `shift` makes of them does not
+        # outside of functions what `set` makes of them stays, what `shift` makes of them does not
+        if not result.has_set_positional or state.restored is not None:
             result.positional = before
         result.has_set_positional |= has_set
     return result
@@ -329,8 +330,8 @@ def printf(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
     first = (text_of(words[0]) or "") if words else ""
     if first == "--":
         words = words[1:]
-    elif name is None and len(first) > 1 and first[0] == "-":  # no such option, or `-vNAME`
-        if first[1] == "v":
+    elif len(first) > 1 and first[0] == "-":  # no such option, or `-vNAME`
+        if first[1] == "v" and name is None:
             widen_one(scope.state.target(first[2:].partition("[")[0]), invocation.span, scope)
         scope.state.status = None if first[1] == "v" else 2
         interpreter.emit((), scope)
@@ -342,6 +343,8 @@ def printf(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> St
     value = printf_output(words[0], words[1:]) if output or len(words) > 1 else ()
     scope.state.status = None if value is None else 0
     if name is not None:
+        if not NAME.match(name):
+            scope.state.status = 2
         reading.set_named(interpreter, name, value, scope, invocation.span)
     else:
         interpreter.emit(value, scope)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
-from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment, widen_all
+from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment, widen_all, widen_one
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import builtins, programs
 from sbatchlint.bash.interpreter.base import Interpreter
@@ -26,7 +26,6 @@ from sbatchlint.bash.variables import (
     Variables,
     assumed_defaults,
     changed_names,
-    is_loop,
     merge_guards,
 )
 
@@ -103,6 +102,10 @@ def run_simple(
         ends.append((interpreter.with_output_to(redirects, own_scope, walk), guards))
         if redirects:
             note_opened(redirects, ends[-1][0])
+        if node.assignments and ends[-1][0] is not None and all(map(_may_be_none, argv)):
+            for assignment in node.assignments:  # `X=1 $COMMAND` without a command
+                after = Scope(ends[-1][0], scope.text, scope.context)
+                widen_one(after.state.target(assignment.name), after.span(assignment), after, is_unset=True)
         if number == 0 and redirects:
             programs.record_files(interpreter, invocation, scope)
     interpreter.outcomes = ()
@@ -159,6 +162,11 @@ def _one_value(name: str, scope: Scope) -> Pieces | None:
         return None
     fields = found.alternatives[0].fields
     return fields[0] if fields else None
+
+
+def _may_be_none(field: Pieces) -> bool:
+    """Whether an expanded word may be no word."""
+    return all(piece.open and piece.text is None for piece in field)
 
 
 def record_test(interpreter: Interpreter, node: TestCommand, scope: Scope) -> int | None:
@@ -308,8 +316,7 @@ def with_variables(invocation: Invocation, scope: Scope, walk: Callable[[], Stat
 def call(interpreter: Interpreter, invocation: Invocation, scope: Scope, name: str) -> State | None:
     """Calls a function: its body runs in this shell, with its own arguments. Of several, each may be the one."""
     function = scope.state.functions[name]
-    if invocation.alternatives > 1 and not (invocation.guards and all(is_loop(key) for key, _ in invocation.guards)):
-        # one of several calls, by values and not by iterations
+    if programs.is_one_of_several(invocation):
         scope = Scope(scope.state, scope.text, scope.context.replace(conditional=True))
     if not function.uncertain and not function.others:
         return _call(interpreter, invocation, scope, name, function)

@@ -8,6 +8,7 @@ from sbatchlint.bash.expansion.assignment import (
     is_reference,
     joined_flags,
     right_side,
+    set_variable,
     unset_element,
     volatile,
     widen_all,
@@ -114,6 +115,7 @@ def declare(interpreter: Interpreter, node: Simple, scope: Scope) -> None:
             if inherits:
                 widen_one(word.name, scope.span(word), scope, True)
         elif len(choices) != 1:
+            state.status = None
             widen_all(expander, scope.span(word), scope)
         else:
             for field in choices[0][0]:
@@ -165,7 +167,7 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     append = bool(equals) and name.endswith("+")
     name = name[:-1] if append else name
     if not NAME.fullmatch(name) or not equals and text_of(field) is None or append:
-        _declare_some(interpreter, field, span, scope)
+        _declare_some(interpreter, declared, field, span, scope)
         return
     if declared.functions:
         function = state.functions.get(name)
@@ -217,6 +219,10 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
                 for piece in value
             ]
         )
+        if base.array and not fresh and pieces and not pieces[0].open:  # its first element
+            state.variables[name] = base._replace(exported=exported, flags=flags)
+            set_variable(interpreter.expander, name, pieces, scope, span)
+            return
         values = with_attributes(interpreter.expander, [Alternative((pieces,))], flags, scope)
         if "n" in flags and not is_reference(name, values):
             widen_elements(values, span, scope)
@@ -240,12 +246,17 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     state.variables[name] = Variable(alternatives, array, exported, span, flags)
 
 
-def _declare_some(interpreter: Interpreter, field: Pieces, span: Span, scope: Scope) -> None:
+def _declare_some(interpreter: Interpreter, declared: Declared, field: Pieces, span: Span, scope: Scope) -> None:
     """What is left after a declaration of an element (`"A[1]=x"`), of `"NAME+=x"`, or of an unknown name."""
     scope.state.doubtful = True
     match = NAME.match(known_prefix(field))
+    scope.state.status = 1 if text_of(field) is not None and match is None else None
     if match is not None and known_prefix(field)[match.end() :][:1] in ("[", "+"):
-        widen_one(scope.state.target(match[0]), span, scope, "[" in known_prefix(field), True)
+        name = scope.state.target(match[0])
+        widen_one(name, span, scope, "[" in known_prefix(field), True)
+        found = scope.state.variables.get(name)
+        if found is not None and declared.flags:  # what is assigned later is changed, too
+            scope.state.variables[name] = found._replace(flags=found.flags + VOLATILE)
     elif text_of(field) is None and "=" not in known_prefix(field):
         widen_all(interpreter.expander, span, scope)
 
@@ -323,6 +334,8 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
         if match is not None:
             _unset_one(interpreter, match[1], match[2], invocation.span, scope)
             continue
+        if not functions and not NAME.fullmatch(name):  # which bash passes over
+            continue
         if not functions and (variables or name not in state.functions or _is_variable(state, name)):
             name = name if references else state.target(name)
             old = state.variables.get(name)
@@ -390,7 +403,10 @@ def _unset_one(interpreter: Interpreter, name: str, subscript: str, span: Span, 
             state.variables[name] = Variable((), span=span)
             return
         index = interpreter.expander.integer_of(subscript, scope)
-    elif subscript in ("@", "*"):
+    elif any(each in subscript for each in "$`'\"\\"):  # which bash expands
+        index = None
+    elif subscript in ("@", "*"):  # the element of this key, or all
+        widen_one(name, span, scope, True, True)
         state.doubtful = True
         return
     if old is not None and old.alternatives and not unset_element(state, name, index, span, scope):

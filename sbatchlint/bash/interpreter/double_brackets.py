@@ -160,6 +160,8 @@ def is_set(interpreter: Interpreter, name: str, scope: Scope) -> bool | None:
     if bracket:
         subscript = rest[:-1]
         if found is not None and "A" in found.flags:
+            if any(each in subscript for each in "$`'\"\\"):  # which bash expands
+                return None
             index = subscript
         else:
             number = interpreter.expander.integer_of(subscript, scope)

@@ -363,7 +363,7 @@ class ScriptInterpreter(Interpreter):
         first = len(self.trace.invocations)
         span = scope.text.span(body[0].start, body[-1].end) if body else scope.text.span(0, 0)
         context = scope.context.in_shell("substitution", span)
-        context.captured, context.tested, context.unheeded = True, False, False
+        context.captured, context.tested = True, False
         inner = Scope(scope.state.copy(), scope.text, context)
         inner.state.variables[STDOUT] = NO_OUTPUT
         if scope.state.option("errexit") and scope.state.option("inherit_errexit") is False:

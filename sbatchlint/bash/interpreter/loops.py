@@ -259,7 +259,8 @@ def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Sco
 
 def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | None:
     def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
-        after = interpreter.statements(node.condition[:-1], Scope(state, scope.text, context))
+        unheeded = context.replace(unheeded=True) if len(node.condition) > 1 else context
+        after = interpreter.statements(node.condition[:-1], Scope(state, scope.text, unheeded))
         if after is not None and node.condition:
             after = interpreter.statement(
                 node.condition[-1], Scope(after, scope.text, context.replace(tested=True, unheeded=True))

@@ -23,7 +23,7 @@ from sbatchlint.bash.values import (
     shown_text,
     text_of,
 )
-from sbatchlint.bash.variables import NO_GUARDS, Alternative, Variable, Variables
+from sbatchlint.bash.variables import NO_GUARDS, Alternative, Variable, Variables, is_loop
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Span
 
@@ -349,6 +349,12 @@ def shell_flags(argv: Sequence[Pieces], end: int) -> set[str]:
     return flags
 
 
+def is_one_of_several(invocation: Invocation) -> bool:
+    """Whether a command runs with one of several values, and not with that of an iteration."""
+    guards = invocation.guards
+    return invocation.alternatives > 1 and not (guards and all(is_loop(key) for key, _ in guards))
+
+
 def _run_text(
     interpreter: Interpreter, invocation: Invocation, scope: Scope, text: Text, arguments: Sequence[Pieces], kind: str
 ) -> None:
@@ -367,7 +373,8 @@ def _run_text(
         inner.state.set_option(ZSH, True)
     for flag in shell_flags(invocation.argv, len(invocation.argv) if kind == "stdin" else 6):
         inner.state.set_option(flag, True)
-    program = Scope(inner.state, text, inner.context)
+    several = is_one_of_several(invocation)
+    program = Scope(inner.state, text, inner.context.replace(conditional=True) if several else inner.context)
     interpreter.subshell(lambda: interpreter.program(text, program), scope)
 
 

@@ -7,9 +7,14 @@ from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, cut, shown_text, text_of
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
 WITH_VALUE = "dinNptu"
+
+
+# What bash expands in the subscript of a name.
+_EXPANDED = Regex(r"[$`'\"\\]")
 
 
 class ReadOptions:
@@ -74,10 +79,10 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
     names = options.names or ["REPLY"]
     if options.unnamed:
         widen_all(interpreter.expander, span, scope)
+    state.status = None
     if not all(NAME.fullmatch(name.partition("[")[0]) for name in names):
         state.doubtful = True
         return state
-    state.status = None
     if text is None or stdin is None or options.unclear or separators is None or "\0" in text:
         if not own:
             state.stdin = None
@@ -217,7 +222,7 @@ def set_named(interpreter: Interpreter, name: str, value: Pieces | None, scope: 
     index: int | str | None = None
     old = scope.state.variables.get(scope.state.target(variable))
     if bracket:
-        index = rest[:-1]
+        index = "" if _EXPANDED.search(rest) else rest[:-1]  # `read 'M[$X]'`
         if old is None or "A" not in old.flags:
             number = interpreter.expander.integer_of(rest[:-1], scope)
             index = "" if number is None else number
@@ -228,7 +233,11 @@ def set_named(interpreter: Interpreter, name: str, value: Pieces | None, scope: 
 def mapfile(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> State | None:
     """Runs `mapfile -t A` on a heredoc or here-string; other input is an unknown number of unknown fields."""
     words = [text_of(field) for field in invocation.argv[1:]]
-    name = words[-1] if words and words[-1] and not words[-1].startswith("-") else "MAPFILE"
+    at = 0
+    while at < len(words) and (words[at] or "").startswith("-") and words[at] != "--":
+        at += 2 if (words[at] or "")[-1] in "dnOsuCc" else 1
+    at += words[at : at + 1] == ["--"]
+    name = (words[at] or "MAPFILE") if at < len(words) else "MAPFILE"
     span = invocation.span
     stdin = invocation.stdin.field if invocation.stdin is not None else None
     text = None if stdin is None else text_of(stdin)
@@ -236,9 +245,9 @@ def mapfile(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> S
     if not NAME.fullmatch(name):
         scope.state.doubtful = True
         return scope.state
-    if words and words[-1] is None:
+    if at < len(words) and words[at] is None:
         widen_all(interpreter.expander, span, scope)
-    if text is not None and stdin is not None and words[:-1] in ([], ["-t"]):
+    if text is not None and stdin is not None and words[:at] in ([], ["-t"]):
         keep = "-t" not in words
         fields: list[Pieces] = []
         at = 0

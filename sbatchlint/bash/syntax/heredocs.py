@@ -71,7 +71,7 @@ def _without_tabs(text: str, body: Word) -> Word:
             parts.append(part)
             continue
         at = part.start
-        if at == body.start or text[at - 1] == "\n":
+        if at == body.start:
             while at < part.end and text[at] == "\t":
                 at += 1
         while at < part.end:

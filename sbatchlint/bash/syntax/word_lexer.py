@@ -51,7 +51,7 @@ _BODIES = frozenset(" \t\r\n{(;#" + END)
 class WordLexer:
     """Reads words from a text; `Parser` adds commands."""
 
-    __slots__ = ("at", "begun", "closings", "depth", "errors", "nested", "pending", "room", "text")
+    __slots__ = ("at", "begun", "closings", "depth", "errors", "here", "nested", "pending", "room", "text")
 
     def __init__(self, string: str, at: int = 0, room: Room | None = None) -> None:
         self.text = string + END
@@ -59,6 +59,7 @@ class WordLexer:
         self.begun = at  # where the current top-level statement begins
         self.depth = 0  # how many substitutions are around the cursor
         self.nested = 0  # and how many compound commands
+        self.here = False  # whether it reads the body of a heredoc
         self.pending: list[Heredoc] = []
         self.errors: list[tuple[int, int]] = []
         self.closings = Closings(self.text)
@@ -358,6 +359,8 @@ class WordLexer:
         if operator == ":":
             first = self.run(at, "offset", False)
             if text[self.at] == "}":
+                if self.at == at:  # `${X:}`
+                    return None
                 self.at += 1
                 return (first,)
             second = self.run(self.at + 1, "offset", False)
@@ -392,7 +395,9 @@ class WordLexer:
             if character == "}" and at >= apostrophe:
                 break
             if character == "$":
-                at = self.dollar(at, parts, quoted)
+                # also in `"${x:-$'a'}"`, but not in a heredoc
+                in_quotes = quoted and text[at + 1] == "'" and not self.here
+                at = self.ansi(at, parts) if in_quotes else self.dollar(at, parts, quoted)
             elif character == '"':
                 count = len(parts)
                 at = self.double(at, parts)
@@ -464,6 +469,7 @@ class WordLexer:
                 # what else there is may go on for longer than the range, so it is read from a text that ends there:
                 # a copy, whose cost grows with the text, so that it is not made for `$NAME`
                 inner = inner or self.up_to(end, start)
+                inner.here = mode == "heredoc"
                 if character == "$":
                     at = inner.dollar(at, parts, quoted)
                 elif character == "\\":
