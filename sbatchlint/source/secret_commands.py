@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.secret_flow import ECHOED, QUOTES, REFERENCE, Flow, Value
+from sbatchlint.source.secret_flow import ECHOED, QUOTES, REFERENCE, Flow, Value, words_of_format
 from sbatchlint.source.secret_words import value_at
 
 # Stands for a value where what takes it is not known yet: drawn, so that it may be a secret of every kind.
@@ -27,18 +27,28 @@ _RUN = Regex(
 )
 _PART = Regex(r"'[^'\n]*'|\"(?:\\[^\n]|[^\"\\\n])*\"|(?:[^'\"\\]|\\[^\n])+")
 _QUOTES = Regex(r"\$?['\"]{0,3}\$?['\"]?")
+# A format with words, and what of it stands for one.
+_FORMAT = Regex(
+    r"(?P<output>\$\([ \t]*)?\bprintf[ \t]+(?:--[ \t]+)?"
+    r"(?P<quote>['\"])(?P<format>(?:(?!(?P=quote))[^\n\\]|\\[^\n]){1,400})(?P=quote)(?=[ \t])"
+)
+_CONVERSION = Regex(r"%[sqb]|\\n")
+_INPUT = Regex(r"<[ \t]+<\([ \t]*(?:echo|printf)[ \t]+(?:-[neE]{1,3}[ \t]+|['\"]?%s(?:\\n)?['\"]?[ \t]+)?(?=\S)")
+# What is before and after the name of an option or a variable; an address before a part of it.
+_BEFORE_NAME, _AFTER_NAME = Regex(r"--?\Z"), Regex(r"['\"]?(?:=|:[ \t])")
+_OF_ADDRESS = Regex(r"://[^\s'\"]{0,200}\Z")
 _ESCAPE = Regex(r"\\(?=[^\w\s'\"$`;|&<>()\\])")
 _CLOSE = Regex(r"['\"]?[ \t]*(?:\|[^\n()`|]{0,80})?\s{0,9}(?:\w{1,40}\s)?[)`]")
 # What of a value is more than one word, or names a user beside it; what is none of this.
 _IN_PARTS = Regex(r"(?=.*[A-Za-z])(?:-.*|[^/~.].*[\s:%,].*)", re.DOTALL)
-_NAME_OF_PROGRAM = Regex(r"[\w./-]{1,80}")
+_WORD = Regex(r"[^\s'\"]{1,80}")
 _BEFORE_COMMAND = Regex(r"(?:^|[;|&({\n])[ \t]*(?:(?:then|do|else|if|srun|exec|env|time|sudo|nohup|!)[ \t]+)*['\"]?\Z")
 # So much of a text is around what stands in it, at most.
 _LINES_BEFORE, _LINES_AFTER = 3, 2
 _BEFORE, _AFTER = 400, 300
 _LONGEST = 400
 # How many values are tried in one place, in how many places, how often, and how long the lines may be together.
-_VALUES, _PLACES, _ROUNDS = 4, 2, 4
+_VALUES, _ALL_VALUES, _PLACES, _ROUNDS = 4, 400, 3, 4
 _MOST, _TIMES = 20_000, 6
 
 Places = Iterable[tuple[tuple[int, int], str]]
@@ -133,12 +143,13 @@ class _Evaluation:
             ),
             key=lambda edit: (edit[0], -edit[1]),
         )
-        if all(keys == [] for _, _, _, keys in edits):
+        if all(keys == [] for _, _, _, keys in edits) and "printf" not in self.string:
             return
         self._write(edits)
         first = self.lines
         yield from self._judged(first)
         lines = self._in_parts(first)
+        self._add_formatted(lines)
         for _ in range(_ROUNDS):
             self._try_values(lines)
             if not lines.size:
@@ -247,33 +258,36 @@ class _Evaluation:
     def _in_parts(self, first: _Lines) -> _Lines:
         """Lines with what variables are set to that are several words, or a name and a password in one."""
         lines, text = _Lines(), first.text
+        tried: dict[str, int] = {}
         for reference in first.references:
             is_quoted = text[reference.start - 1 : reference.start] == '"' == text[reference.end : reference.end + 1]
-            is_command = _BEFORE_COMMAND.search(text, max(reference.start - 40, 0), reference.start) is not None
+            before = text[max(reference.start - _BEFORE, 0) : reference.start]
+            takes_words = _BEFORE_COMMAND.search(before) is not None or _OF_ADDRESS.search(before) is not None
+            takes_words |= _BEFORE_NAME.search(before) is not None or _AFTER_NAME.match(text, reference.end) is not None
+            # every value in the first places of a variable, and in the others a few
+            number = tried[reference.keys[0]] = tried.get(reference.keys[0], 0) + 1
             context: _Context | None = None
-            for words in self._alternatives(reference.keys, is_command):
+            for words in self._alternatives(reference.keys, takes_words, _ALL_VALUES if number <= _PLACES else _VALUES):
                 context = context or _context(first, text, reference)
                 if len(words) > 1 and is_quoted:
-                    before, after = context.before[:-1], context.after[1:]
-                    self._add(lines, context._replace(before=before, after=after, end=context.end + 1), words)
+                    bare = context._replace(before=context.before[:-1], after=context.after[1:], end=context.end + 1)
+                    self._add(lines, bare, words)
                 else:
                     self._add(lines, context, words)
         return lines
 
-    def _alternatives(self, keys: list[str], is_command: bool) -> Iterator[list[Value]]:
+    def _alternatives(self, keys: list[str], takes_words: bool, most: int) -> Iterator[list[Value]]:
+        """What variables may stand for that is more than a value."""
         wanted = list(keys)
-        for key in wanted[:_VALUES]:
-            yield from self.flow.together.get(key, [])[:_VALUES]
-            for value in self.flow.of_key(key)[:_VALUES] if key[-1:] != "@" else ():
+        for key in wanted:  # grows by what these are set to
+            yield from self.flow.together.get(key, [])[:most]
+            for value in self.flow.of_key(key)[:most] if key[-1:] != "@" else ():
                 whole = REFERENCE.fullmatch(value.text)
-                if whole is not None:
+                if whole is not None and len(wanted) < _VALUES:
                     wanted += [each for each in self.flow.keys(whole, value.span[0]) if each not in wanted]
-                    if len(wanted) <= _VALUES:
-                        for other in wanted[len(keys) :]:
-                            yield from self.flow.together.get(other, [])[:_VALUES]
-                elif _is_substituted(value.text):
+                elif whole is not None or _is_substituted(value.text):
                     continue
-                elif _IN_PARTS.fullmatch(value.text) or is_command and _NAME_OF_PROGRAM.fullmatch(value.text):
+                elif _IN_PARTS.fullmatch(value.text) or takes_words and _WORD.fullmatch(value.text):
                     yield [value]
 
     def _add(self, lines: _Lines, context: _Context, words: list[Value]) -> None:
@@ -292,6 +306,33 @@ class _Evaluation:
                 self._add_value(lines, word, len(words) > 1, is_sought)
             lines.add_part(context.lines, context.end, context.after)
             lines.add("\n\n")
+
+    def _add_formatted(self, lines: _Lines) -> None:
+        """Writes what `printf` makes of its words."""
+        for match in _FORMAT.finditer(self.string) if "printf" in self.string else ():
+            words = words_of_format(self.string, match.end())
+            start = max(self.string.rfind("\n", 0, match.start()), match.start() - _BEFORE, 0)
+            end = words[-1].span[1] if words else match.end()
+            close = self.string.find("\n", end, end + _AFTER)
+            close = min(end + _AFTER, len(self.string)) if close < 0 else close
+            if match["format"].replace("\\n", "") == "%s" or not words or close - start > self.left:
+                continue
+            self.left -= close - start
+            # in the place of a substitution, or as the words of another command
+            before, after = ("", ")") if match["output"] else (f"echo {match['quote']}", match["quote"])
+            lines.add(self.string[start : match.start()] + before)
+            at, left = match.start("format"), iter(words)
+            for conversion in _CONVERSION.finditer(self.string, at, match.end("format")):
+                lines.add(self.string[at : conversion.start()], at)
+                word = None if conversion[0] == "\\n" else next(left, None)
+                if word is not None:
+                    self._add_value(lines, word, True, True)
+                elif conversion[0] == "\\n" and conversion.end() < match.end("format"):
+                    lines.add("\n")
+                at = conversion.end()
+            lines.add(self.string[at : match.end("format")], at)
+            rest = self.string[end:close].lstrip(QUOTES)
+            lines.add(f"{rest.removeprefix(after) if match['output'] else after + rest}\n\n")
 
     def _add_value(self, lines: _Lines, value: Value, is_word: bool, is_sought: bool) -> None:
         start = at = value.span[0]
@@ -353,6 +394,8 @@ def _quotes(string: str, start: int, end: int) -> Iterator[tuple[int, int, str, 
             if re.search(r"\s", run[0]) is not None and _has_more_quotes(run[0]):
                 yield from _quotes(string, run.start() + 1, run.end() - 1)
             continue
+        if len(parts) == 2 and parts[0][0][-1] == "=" and parts[1][0][0] in QUOTES:
+            continue  # `NAME="…"` is known in any text
         is_key = parts[0][0][0] in QUOTES and parts[1][0][0] in ":,"  # of an object of JSON
         before = ""
         for part in parts:
@@ -367,6 +410,12 @@ def _quotes(string: str, start: int, end: int) -> Iterator[tuple[int, int, str, 
 
 def _outputs(string: str) -> Iterator[tuple[int, int, str, None]]:
     """What to remove of commands that print a word, so that the word is left."""
+    for match in _INPUT.finditer(string) if "<(" in string else ():
+        value = value_at(string, match.end())
+        close = None if value is None else _CLOSE.match(string, value[1][1])
+        if value is not None and close is not None:
+            yield match.start(), value[1][0], "<<< ", None
+            yield value[1][1], close.end(), "", None
     for match in ECHOED.finditer(string) if "$(" in string or "`" in string else ():
         value = value_at(string, match.end())
         close = None if value is None else _CLOSE.match(string, value[1][1])

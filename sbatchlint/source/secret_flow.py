@@ -30,7 +30,10 @@ _NAMEREF = Regex(
     r"(?P<target>[A-Za-z_]\w{0,80}|\$\{?[1-9])"
 )
 _OPTIONS = Regex(r"\bgetopts[ \t]")
-_HERE = r"(?:<<<[ \t]*['\"]?|<<-?[ \t]*['\"\\]?\w{1,40}['\"]?[ \t]*\r?\n[ \t]*)"
+_HERE = (
+    r"(?:<<<[ \t]*['\"]?|<[ \t]+<\([ \t]*(?:echo|printf)[ \t]+(?:-[neE]{1,3}[ \t]+|['\"]?%s(?:\\n)?['\"]?[ \t]+)?['\"]?"
+    r"|<<-?[ \t]*['\"\\]?\w{1,40}['\"]?[ \t]*\r?\n[ \t]*)"
+)
 _READ = Regex(
     r"(?:\bIFS=(?P<quote>['\"]?)(?P<between>[:,;|/])(?P=quote)[ \t]+)?"
     r"\b(?:read(?:[ \t]+-[rs]{1,2})*(?P<array>[ \t]+-r?a)?|(?P<lines>mapfile|readarray)(?:[ \t]+-t)?)"
@@ -109,6 +112,7 @@ class Flow:
         # the words of an array, or of a call, together
         self.together: dict[str, list[list[Value]]] = {}
         self.elements: dict[str, list[str]] = {}
+        self._of_arrays: dict[str, list[Value]] = {}
         for key, value in self._bindings():
             if key not in self.values and key.endswith("]"):
                 self.elements.setdefault(key.partition("[")[0], []).append(key)
@@ -149,7 +153,10 @@ class Flow:
     def of_key(self, key: str) -> list[Value]:
         """The values of a key; those of all elements for all of an array."""
         if key.endswith("[@]"):
-            return [each for element in self.elements.get(key[:-3], ()) for each in self.values[element]]
+            if key not in self._of_arrays:
+                names = self.elements.get(key[:-3], ())
+                self._of_arrays[key] = [each for element in names for each in self.values[element]]
+            return self._of_arrays[key]
         if key.endswith(" @"):
             return [each for number in range(1, _WORDS + 1) for each in self.values.get(f"{key[:-1]}{number}", ())]
         return self.values.get(key) or self.values.get(f"{key}[0]", [])
@@ -191,7 +198,7 @@ class Flow:
                 continue
             for word in _words(string, match.end(), _IN_WORDS):
                 yield match["name"], word
-        for match in _READ.finditer(string) if "<<" in string else ():
+        for match in _READ.finditer(string) if "<" in string else ():
             names = match["names"].split()
             for words in _parted(string, match):
                 for number, word in enumerate(words):
@@ -336,6 +343,11 @@ def _split(words: list[Value], between: str) -> Iterator[Value]:
             if part:
                 yield Value(part, (at, at + len(part)))
             at += len(part) + 1
+
+
+def words_of_format(string: str, at: int) -> list[Value]:
+    """The words that a format is given."""
+    return list(_words(string, at, _WORDS))
 
 
 def _words(string: str, at: int, most: int, between: Regex = _BLANKS) -> Iterator[Value]:
