@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.editing.options import place_of
 from sbatchlint.analysis.gpus.step_limits import TooManyGpus, too_many_gpus
 from sbatchlint.analysis.script.centres import gets_gpus_of_nodes, gets_whole_nodes
+from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.submit_lines import is_run_by_hand
 from sbatchlint.analysis.site.defaults import allocated_cpus, in_whole_nodes, partitions_with_gpus, whole_nodes_decided
 from sbatchlint.bash.values import Phase, Pieces, expansions
@@ -58,14 +59,21 @@ def check(job: Job) -> Iterator[Finding]:
     for step in job.steps:
         gpus = too_many_gpus(job, step)
         if gpus is not None and (gpus.setting is not None or not (gets_gpus_of_nodes(job) or in_whole_nodes(job))):
-            yield _too_many_gpus(job, gpus)
+            yield _of_step(step, _too_many_gpus(job, gpus))
     yield from _launchers_with_too_many_nodes(job)
     if job.phase is Phase.BATCH:
         for step in job.steps:
             finding = _too_many_nodes(job, step) or _too_many_components(job, step) or _foreign_nodes(job, step)
             finding = finding or _too_many_cpus(job, step) or _too_much_memory(job, step)
             if finding is not None:
-                yield finding
+                yield _of_step(step, finding)
+
+
+def _of_step(step: Step, finding: Finding) -> Finding:
+    """The finding on a step: a warning at most where only some jobs start it."""
+    if finding.severity in (None, "error") and depends_on_test(step.invocation):
+        return finding._replace(severity="warning")
+    return finding
 
 
 def _too_many_nodes(job: Job, step: Step) -> Finding | None:

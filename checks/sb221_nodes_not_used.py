@@ -28,6 +28,7 @@ from functools import partial
 from sbatchlint.analysis.gpus.told_gpus import told_gpus
 from sbatchlint.analysis.launch.first_node import SINGLE, has_threads, may_know_nodes, programs_of_first_node
 from sbatchlint.analysis.launch.rank_signs import is_lone_rank
+from sbatchlint.analysis.script.threads import one_thread
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -48,6 +49,7 @@ _ONE_NODE = (
     "nodefile", "use-min-nodes", "distribution",
 )  # fmt: skip
 _CPUS_OF_NODE = 128  # more than most nodes have
+_IDLE = 4  # CPUs from which on cpus-not-used speaks of a program with one thread
 _ONE_LINER = frozenset({"-e", "-c", "-E"})
 
 
@@ -95,6 +97,9 @@ def check(job: Job) -> Iterator[Finding]:
         told = told or all(each.name == "julia" for each in works)  # `addprocs(SlurmManager())` uses all tasks
         yield Finding(setting.span, f"{idle}, {unless}", "info" if told else None, related=related)
     elif tasks is not None and (number := whole(tasks.value)) is not None and number > 1:
+        sure = _is_sure(job, first, number)
+        if not sure and number >= _IDLE and one_thread(first) is not None:
+            return  # cpus-not-used says that it leaves the others idle wherever they are
         # all CPUs of the tasks, for one
         wanted = number * (whole(job.request.value("cpus-per-task")) or 1)
         cpus = str(wanted) if wanted <= _CPUS_OF_NODE else "N, with N at most the CPUs of one node"
@@ -107,7 +112,7 @@ def check(job: Job) -> Iterator[Finding]:
             tasks.span,
             f"`{tasks.as_written}` may get CPUs on several nodes, but `{name}` on line {line} runs only on the first; "
             f"write {advice}",
-            None if _is_sure(job, first, number) else "info",
+            None if sure else "info",
             related=related,
         )
 

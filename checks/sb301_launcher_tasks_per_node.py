@@ -22,6 +22,7 @@ https://github.com/NVIDIA/Megatron-LM/issues/1371
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.containers.container_starts import runs_script
 from sbatchlint.analysis.launch.duplicate_launchers import PER_TASK_GPUS, counts_tasks, is_duplicated
 from sbatchlint.analysis.launch.literal_counts import literal_number, literal_span, task_edits, task_option_at
 from sbatchlint.analysis.script.work import Weight, is_repeatable, is_repeatable_step, weight
@@ -134,6 +135,9 @@ def _fix(job: Job, launches: list[tuple[Step, Launch]], reason: Span) -> Fix | N
         return None  # one worker in each task may be intended, or a launcher for all GPUs
     if not all(_runs_only_launchers(job, step) for step, _ in launches):
         return None  # something else in the step may need its tasks
+    places = {step.invocation.name_span for step, _ in launches}
+    if not all(_runs_only_launchers(job, step) for step in job.steps if step.invocation.name_span in places):
+        return None  # in another branch, or call, the same srun starts something else
     by_place: dict[Span, Step] = {}
     for step, _ in launches:
         by_place.setdefault(step.invocation.name_span, step)
@@ -179,6 +183,8 @@ def _change_directive(job: Job, request: Request, reason: Span) -> Fix | None:
         return None
     if READS_TASKS.search(job.source.text) or any(each.launcher.kind == "mpi" for each in job.launches):
         return None
+    if any(each.phase is Phase.BATCH and runs_script(each) for each in job.invocations):
+        return None  # it may start steps of its own
     for step in job.steps:
         if step.geometry.several is False or step.has_known_component and step.request.component != request.component:
             continue

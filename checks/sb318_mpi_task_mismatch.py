@@ -78,6 +78,7 @@ _FOR_MEMORY = Regex(
     r"(?im)^[ \t]*#(?!SBATCH)[^\n]{0,120}\b(?:cores?|cpus?|tasks?|processors?)\b[^\n]{0,60}"
     r"\b(?:for|because of|due to|get)\b[^\n]{0,30}\b(?:memory|ram)\b"
 )
+_THREADED = Regex(r"(?i)thread|(?:^|[-_])n?(?:cpus?|cores?|omp|workers?)(?:$|[-_])")
 _ASSIGNED = Regex(r"(?:^|[\s;])([A-Za-z_]\w*)=[\"']?$")
 # Names of variables that count processes.
 _OF_PROCESSES = Regex(r"(?i)proc|task|rank|core|cpu|mpi|(?:^|_)n?np(?:$|_)|^n$|^p$")
@@ -338,7 +339,12 @@ def _is_unlikely_intended(job: Job, launch: Launch, launcher: Mpi) -> bool:
     if any(isinstance(each.launcher, Mpi) and each.launcher.span != launcher.span for each in job.launches):
         return False
     words = map(shown_text, launcher.program_words)
-    return not any(word.startswith("-") and word.lstrip("-") in THREAD_OPTIONS for word in words)
+    return not any(word[:1] == "-" and _of_threads(word.lstrip("-").partition("=")[0]) for word in words)
+
+
+def _of_threads(name: str) -> bool:
+    """Whether an option of this name says how many CPUs each process uses."""
+    return name in THREAD_OPTIONS or _THREADED.search(name) is not None
 
 
 def _from_slurm(job: Job, launcher: Mpi) -> Fix | None:
