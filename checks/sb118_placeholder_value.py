@@ -52,7 +52,7 @@ from sbatchlint.analysis.directives.typos import HASH, PLACEHOLDER, gap_at_equal
 from sbatchlint.analysis.expansion.reads import read_names
 from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.script.samples import is_sample
-from sbatchlint.analysis.script.submit_lines import is_filled_in_beside
+from sbatchlint.analysis.script.submit_lines import is_filled_in_beside, names_submitter
 from sbatchlint.analysis.script.unfilled import IN_SHELL, Unfilled, unfilled_words
 from sbatchlint.bash.syntax.tree import Program, Redirect
 from sbatchlint.bash.syntax.walk import nodes_of
@@ -130,6 +130,7 @@ _TO_WRITE = Regex(
 # Options whose values every user and site has to write.
 _QUIETER = {"error": "warning", "warning": "info"}
 _OF_READERS = frozenset(("account", "partition", "qos", "reservation", "mail-user"))
+_OF_SUBMITTER = frozenset(("account", "partition", "qos"))
 _YOURS = Regex(r"(?i)(?<![a-z])your|(?<![a-z])x{3,}(?![a-z])")
 # Folders and addresses of a person.
 _OF_OWNER = Regex(
@@ -307,6 +308,8 @@ def _in_value(
     is_template = is_slot or REDACTED.search(string, left, right) is not None
     is_template = is_template or is_filled_in_beside(job, string[left:right]) or not string[left:right].strip("*")
     is_template = is_template or _is_told(string, line, right)
+    # the script by which it is submitted may set it
+    is_template = is_template or setting.name in _OF_SUBMITTER and not refused and names_submitter(job)
     # what differs for each reader of a script that shows nothing of its owner
     if setting.name in _OF_READERS and (string[left] == "<" or _YOURS.search(string, left, right) is not None):
         evident.add(job.directives.text.span(left, right))

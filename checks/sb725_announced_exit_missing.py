@@ -49,7 +49,8 @@ _ENDS = Regex(
 )
 _OTHERWISE = Regex(
     r"(?i)\b(?:not|without|before|after|when|until|while|press|type)\s+(?:exit|abort|quit|halt|terminat)"
-    r"|\w+n't\b|\bexiting (?:from )?(?:the )?(?:loop|container|environment|conda|screen)"
+    r"|\b(?:exit|abort|quit|halt|stop) (?:if|when|unless|after|once)\b|\w+n't\b"
+    r"|\bexiting (?:from )?(?:the )?(?:loop|container|environment|conda|screen)"
 )
 _USAGE = Regex(r"(?i)^[^\w]*(?:echo|printf)\s+(?:-\w+\s+)?[\"']?\s*usage\b")
 # A message that begins as one about an error.

@@ -30,6 +30,10 @@ _ARRAY_BY_COMMAND_LINE = Regex(
     r"(?:\bcommand[ -]line\b[^\n]{0,80}--array\b|--array\b[^\n]{0,80}\bcommand[ -]line\b"
     r"|--array\b[^\n]{0,40}\b(?:set|passed|given|added|supplied|provided)\b[^\n]{0,40}\b(?:by|from|in)[ \t]+\S*submit)"
 )
+# A script whose name says that it submits others, in a comment.
+_SUBMITTER = Regex(
+    r"(?m)^[ \t]*#(?!SBATCH)[^\n]{0,200}?(?<![\w-])([\w-]{0,40}submit[\w-]{0,40}\.(?:sh|bash|py))\b"
+)
 # The pattern begins with the word, so that the rest of the file is skipped quickly.
 _GPUS_IN_LINE = Regex(rf"sbatch\b(?<=\bsbatch).*{_GPUS}")
 # The variables of array elements, in any language.
@@ -69,13 +73,13 @@ def is_sized_elsewhere(job: Job) -> bool:
 def _is_shown_in_other_size(job: Job) -> bool:
     """Whether a comment submits the script with a size that is not that of its directives: `# sbatch -N 8 job.sh`."""
     own, name = job.source.own.text, os.path.basename(job.source.path)
+    own_name = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])|\$0")
     for line in own.split("\n") if "sbatch " in own else ():
         before, found, options = line.partition("sbatch ")
         if not found or before.lstrip()[:1] != "#":
             continue
-        files = _SUBMITTED_FILE.findall(options)
-        if name and files and name not in files:
-            continue  # another script
+        if _SUBMITTED_FILE.search(options) is None if not name else own_name.search(options) is None:
+            continue  # another script, or a directive without its mark: `#sbatch -N 8`
         for shown in _SIZE_SHOWN.finditer(f" {options}"):
             option = shown["name"] or _LETTERS[shown["letter"]]
             if job.request.value(option) != shown["value"]:
@@ -126,6 +130,13 @@ def is_shown_with(job: Job, options: Iterable[str]) -> bool:
         if text[:7] != "#SBATCH" and told.search(text) is not None:
             return True
     return False
+
+
+@once
+def names_submitter(job: Job) -> bool:
+    """Whether a comment names another script by which this one is submitted, with options that are not known."""
+    own, name = job.source.own.text, os.path.basename(job.source.path)
+    return "submit" in own and any(each != name for each in _SUBMITTER.findall(own))
 
 
 @once
