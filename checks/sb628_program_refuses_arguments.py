@@ -1,6 +1,6 @@
 """The program ends at once, as it refuses the arguments of the script, or never looks at them.
 
-The Python program is a file of the project, and its argparse parser is simple: every option is defined in that file,
+The Python program is a file of the project, and its argparse parser is simple: every option is defined in one file,
 and nothing else reads the command line. An unknown option or subcommand, a missing value, or one of the wrong type or
 not among the choices ends the program with `error: …` and status 2 before any work is done; the job waited in the queue
 for nothing. The same goes for an argument that `sys.argv` does not have or that is no number, and for a value that is
@@ -127,9 +127,9 @@ def _words(job: Job, invocation: Invocation) -> Sequence[Pieces] | None:
 
 def _complaint(program: PythonProgram, invocation: Invocation, words: Sequence[Pieces]) -> Complaint | None:
     from sbatchlint.job.python.command_line import CommandLine, ignores_arguments
-    from sbatchlint.job.python.parser import plain_parser  # slow to import
+    from sbatchlint.job.python.parser import imported_parser, plain_parser  # slow to import
 
-    parser = plain_parser(program.main)
+    parser = plain_parser(program.main) or imported_parser(program.main, program.files)
     if parser is not None:
         return _of_parser(program, parser, invocation, words)
     given = [field for field in words if text_of(field) != "" and (not is_open(field) or _is_meant(field))]
@@ -164,7 +164,7 @@ def _of_parser(
     from sbatchlint.job.python.dispatch import dispatches
     from sbatchlint.job.python.parser import Refused  # slow to import
 
-    where = f"{program.path}, line {parser.row}"
+    where = f"{_path(program, parser)}, line {parser.row}"
     if any(text_of(each) == "--" for each in words):
         return None
     for field in words:
@@ -216,6 +216,10 @@ def _are_values(parser: "PlainParser", words: Sequence[Pieces]) -> bool:
             if not (equals and parser.takes_value(name)) and not (before and parser.takes_value(before)):
                 return False
     return True
+
+
+def _path(program: PythonProgram, parser: "PlainParser") -> str:
+    return next(path for path, module in program.files.items() if module is parser.module)
 
 
 def _name(program: PythonProgram) -> str:

@@ -17,10 +17,14 @@ _READING = frozenset({"keys", "values", "items", "get", "copy", "index", "count"
 
 
 class Flow:
-    """The statements of a file. `parents`: of each node; `functions`: by name, None where several have that name."""
+    """The statements of a file. `parents`: of each node; `functions`: by name, None where several have that name.
 
-    def __init__(self, tree: ast.Module) -> None:
+    `is_program`: whether the file is started, so that `if __name__ == "__main__"` holds, or only imported.
+    """
+
+    def __init__(self, tree: ast.Module, is_program: bool = True) -> None:
         self.tree = tree
+        self.is_program = is_program
         self.parents: dict[ast.AST, ast.AST] = {}
         self.functions: dict[str, ast.FunctionDef | None] = {}
         self._names: dict[str, list[ast.Name]] = {}
@@ -85,7 +89,8 @@ class Flow:
         """Whether a node is in no branch, loop or handler of its function or module."""
         child, at = node, self.parents[node]
         while not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
-            if not (isinstance(at, _STRAIGHT) or isinstance(at, ast.If) and is_main(at.test) and child in at.body):
+            main = self.is_program and isinstance(at, ast.If) and is_main(at.test) and child in at.body
+            if not main and not isinstance(at, _STRAIGHT):
                 return False
             child, at = at, self.parents[at]
         return True

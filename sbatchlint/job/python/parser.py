@@ -5,7 +5,7 @@ The parser is rebuilt from the text, without running the program, so that argpar
 
 import argparse
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NoReturn
 
 from sbatchlint.bash.values import UNKNOWN_CHARACTER
@@ -60,6 +60,7 @@ class PlainParser(argparse.ArgumentParser):
     """A parser that raises `Refused` instead of exiting."""
 
     row = 0  # the line on which the program creates it
+    module: Module  # the file in which it does
 
     @property
     def parsers(self) -> "Iterator[PlainParser]":
@@ -117,18 +118,52 @@ def plain_parser(module: Module) -> PlainParser | None:
         return None
 
 
-class _Builder:
-    """Rebuilds a parser from the calls in a file."""
+def imported_parser(main: Module, files: Mapping[str, Module]) -> PlainParser | None:
+    """The parser of a program that calls a function of another file for its options: `args = get_args()`.
 
-    def __init__(self, module: Module, maker: ast.Call) -> None:
+    `files`: the modules of the program by their paths.
+    """
+    if main.names & {"argv", "ArgumentParser", "parse_known_args"}:
+        return None
+    found = [(path, call.node) for path, each in files.items() for call in each.called("argparse.ArgumentParser")]
+    if len(found) != 1 or files[found[0][0]] is main or "parse_known_args" in files[found[0][0]].names:
+        return None
+    path, maker = found[0]
+    module, name = files[path], path.rpartition("/")[2].removesuffix(".py")
+    flow = Flow(main.tree)
+    called = set()
+    for call in main.calls:
+        owner, _, function = call.name.rpartition(".")
+        if owner.rpartition(".")[2] == name and not call.node.args and not call.node.keywords:
+            if flow.always_runs(call.node):
+                called.add(function)
+    try:
+        return _Builder(module, maker, called).parser
+    except (Unclear, TypeError, ValueError, argparse.ArgumentError):
+        return None
+
+
+class _Builder:
+    """Rebuilds a parser from the calls in a file.
+
+    `called`: the functions of the file that a program calls, where the file is not the program itself.
+    """
+
+    def __init__(self, module: Module, maker: ast.Call, called: Collection[str] | None = None) -> None:
         self.parser = PlainParser(**_options(maker, _PLAIN))
-        self.parser.row = maker.lineno
+        self.parser.row, self.parser.module = maker.lineno, module
         self.module = module
-        self.flow = Flow(module.tree)
+        self.flow = Flow(module.tree, called is None)
         self.reads = 0
         self.followed: list[ast.AST] = []  # the functions around the use that is followed
-        if not _may_run(module.tree, self.flow.body(maker)):
+        body = self.flow.body(maker)
+        if called is None and not _may_run(module.tree, body):
             raise Unclear
+        if called is not None:
+            if not isinstance(body, ast.FunctionDef) or body.name not in called:
+                raise Unclear
+            if self.flow.body(body) is not module.tree or self.flow.functions.get(body.name) is not body:
+                raise Unclear
         self._check_words()
         self._made(maker, self.parser)
         if self.reads == 0:
@@ -239,6 +274,8 @@ class _Builder:
             given = [*call.args, *(each.value for each in call.keywords)]
             if len(given) > 1 or given and not self._is_whole(given[0]):
                 raise Unclear
+            if not self.flow.is_program:
+                self._always(call)
             self.reads += 1
         elif name == "add_argument":
             self._always(call)

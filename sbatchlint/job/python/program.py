@@ -35,6 +35,12 @@ class PythonProgram:
         """Its own file, and the modules of the project that it imports."""
         return self._reader.read()
 
+    @cached_property
+    def files(self) -> dict[str, Module]:
+        """Its modules by the paths of their files, relative to the project."""
+        modules = self.modules
+        return dict(zip((os.path.relpath(path, self._reader.root) for path in self._reader.modules), modules))
+
     @property
     def complete(self) -> bool:
         """Whether every module of the project that it imports was read."""
