@@ -33,6 +33,7 @@ from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.grammar.signals import early_signal
+from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
 CARD = Card(
@@ -43,6 +44,8 @@ CARD = Card(
 # Signals that are only sent on purpose.
 _SENT_ON_PURPOSE = frozenset({"USR1", "USR2"})
 
+# A handler that needs no time: none, or a line for the log, so that the signal does not end the shell.
+_ONLY_TELLS = Regex(r"[ :]*|\s*(?:echo|printf|logger)\b[^;&|<>\n]*")
 
 def check(job: Job) -> Iterator[Finding]:
     if not job.directives.every_setting:
@@ -51,7 +54,7 @@ def check(job: Job) -> Iterator[Finding]:
     has_signal = job.request.has_option("signal")
     for trap in traps_of(job):
         handler = text_of(trap.command.argv[1])
-        if handler is not None and not handler.strip(" :"):
+        if handler is not None and _ONLY_TELLS.fullmatch(handler):
             continue  # the signal is ignored
         if sent is not None and (not sent.batch or sent.name != trap.signal):
             continue

@@ -287,6 +287,19 @@ class _Arms:
         return self._counts[guard] - sum([guard in self.guards[number] for number in others])
 
 
+def without(state: State, gone: Sequence[Guards]) -> dict[str, tuple[Variable, Variable]]:
+    """Takes values out of a state whose guards cannot hold. Returns the variables it changes, before and after."""
+    changed: dict[str, tuple[Variable, Variable]] = {}
+    for name, variable in state.variables.items() if gone else ():
+        if len(variable.alternatives) > 1:
+            left = [each for each in variable.alternatives if not any(other <= each.guards for other in gone)]
+            if 0 < len(left) < len(variable.alternatives):
+                changed[name] = variable, variable._replace(alternatives=tuple(left))
+    for name, (_, after) in changed.items():
+        state.variables[name] = after
+    return changed
+
+
 def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | None:
     """The state after branches that join; None for a branch that does not go on."""
     found = list(branches)

@@ -19,7 +19,7 @@ from sbatchlint.bash.expansion.lookup import ARRAYS, ValueChoice, alternatives, 
 from sbatchlint.bash.expansion.protocol import Choice, Scope
 from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.expansion.words import Expander
-from sbatchlint.bash.state import NAME, STDOUT, UNKNOWN_OUTPUT, ZSH
+from sbatchlint.bash.state import NAME, STDOUT, UNKNOWN_OUTPUT, ZSH, without
 from sbatchlint.bash.syntax.tree import Parameter
 from sbatchlint.bash.values import Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import (
@@ -94,6 +94,9 @@ class ParameterExpansion:
                 own, is_taken = self._default(fields, guards, subject)
                 results.extend(own)
                 taken = taken or is_taken
+            if operator[-1] == "?":
+                empty = [guards - self.scope.context.guards for fields, guards in values if self._is_empty(fields)]
+                without(self.scope.state, [each for each in empty if each])  # the shell has ended with these
             if taken and operator[-1] == "=":
                 self._assign_default(subject, results)
             return results

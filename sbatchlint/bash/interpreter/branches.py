@@ -8,7 +8,7 @@ from sbatchlint.bash.expansion.patterns import matches, only_text, text_matches
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.conditions import either
-from sbatchlint.bash.state import State, join
+from sbatchlint.bash.state import State, join, without
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     ArithmeticCommand,
@@ -21,7 +21,7 @@ from sbatchlint.bash.syntax.tree import (
     Word,
 )
 from sbatchlint.bash.values import Phase, Piece, Pieces, expansions
-from sbatchlint.bash.variables import NO_GUARDS, Guards, Variable, assumed_defaults, merge_guards
+from sbatchlint.bash.variables import NO_GUARDS, Guards, assumed_defaults, merge_guards
 from sbatchlint.source.regex import Regex
 
 # Longer conditions are never the same as others.
@@ -110,19 +110,6 @@ def _wanted(statement: Statement, truth: bool) -> bool | None:
     """Whether a test succeeds where a condition comes out so; None where the condition is more than one test."""
     is_negated = isinstance(statement, Pipeline) and len(statement.commands) == 1 and statement.negated
     return truth is not is_negated if is_negated or isinstance(statement, (Simple, TestCommand)) else None
-
-
-def without(state: State, gone: Sequence[Guards]) -> dict[str, tuple[Variable, Variable]]:
-    """Takes values out of a state whose guards cannot hold. Returns the variables it changes, before and after."""
-    changed: dict[str, tuple[Variable, Variable]] = {}
-    for name, variable in state.variables.items() if gone else ():
-        if len(variable.alternatives) > 1:
-            left = [each for each in variable.alternatives if not any(other <= each.guards for other in gone)]
-            if 0 < len(left) < len(variable.alternatives):
-                changed[name] = variable, variable._replace(alternatives=tuple(left))
-    for name, (_, after) in changed.items():
-        state.variables[name] = after
-    return changed
 
 
 def only_end(ends: Sequence[tuple[State | None, Sequence[Guards]]]) -> None:

@@ -23,13 +23,12 @@ from sbatchlint.bash.interpreter.branches import (
     restricted_variables,
     run_case,
     run_if,
-    without,
 )
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
 from sbatchlint.bash.interpreter.redirects import expand_redirects
 from sbatchlint.bash.interpreter.traps import ENDS, on_defined
 from sbatchlint.bash.limits import MOST_WORK, WorkBudgetExceeded
-from sbatchlint.bash.state import NO_OUTPUT, STDOUT, UNHEEDED, ShellFunction, State, join
+from sbatchlint.bash.state import NO_OUTPUT, STDOUT, UNHEEDED, ShellFunction, State, join, without
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     ArithmeticCommand,
