@@ -195,6 +195,11 @@ def test_a_secret_is_redacted_among_several_words(text: str) -> None:
         assert value not in redacted(script, values_in(script))
 
 
+def test_a_secret_that_looks_like_a_pattern_is_redacted() -> None:
+    for text in ("P='Xk7_p*q29v?'; redis-cli -a \"$P\"", 'redis-cli -a "${P:-Xk7_p*q29v?}"'):
+        assert "q29v" not in redacted(f"#!/bin/bash\n{text}\nsrun ./a\n")
+
+
 @pytest.mark.parametrize("text", ORDINARY)
 def test_what_is_no_secret_stays(text: str) -> None:
     script = f"#!/bin/bash\n{text}\nsrun ./a\n"

@@ -34,7 +34,8 @@ def is_expanded(value: str, span: tuple[int, int], string: str) -> bool:
     beside = string[span[0] - 1 : span[0]] + string[span[1] : span[1] + 1]
     if "$" in value:
         return "'" not in beside
-    return "'" not in beside and '"' not in beside and _PATTERN.fullmatch(value) is not None
+    # nor of a default, `"${X:-…}"`
+    return not any(sign in beside for sign in "'\"}") and _PATTERN.fullmatch(value) is not None
 
 
 @lru_cache(maxsize=8)
