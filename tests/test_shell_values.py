@@ -127,6 +127,9 @@ PROGRAMS: dict[str, str] = {
     ),
     "declare -A M=([k]=1); b=k; [[ -v 'M[$b]' ]]; show $?; [[ -v M[$b] ]]; show $?": "?|0",
     "mapfile -t <<< 'a b'; show \"${MAPFILE[@]}\"; mapfile -tn1 A <<< $'x\\ny'; show \"${A[@]}\"": "a b|?",
+    'A=5; A=("${A[@]:1:2}" x); show "${A[@]}"; A=5; B=("${A[@]:0:2}"); show ${#B[@]}': "x|1",
+    'shopt -s nullglob; A=(*.none x); show "${A[@]}" .': "?|x|.",
+    "a=f.b; ((n = u1 - a)); show $?; a=1; ((n = u1 - a)); show $?": "1|?",
     # all of a condition is tested, so that `set -e` does not count in it, nor in its substitutions
     "if ( set -e; c=$(false); true ); show $?; then :; fi; x=$(set -e; false; echo b) || :; show $x": "0|b",
     "set -e; if false; true; then show a; fi; while false; [ -z $n ]; do n=1; done; show b": "a|b",

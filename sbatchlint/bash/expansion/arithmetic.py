@@ -177,11 +177,14 @@ class _Evaluator:
 
     def __init__(self, string: str, names: ArithmeticVariables, depth: int, mode: int) -> None:
         self.text = string
-        self.tokens = _tokens(string.rstrip())
         self.at = 0
         self.names = names
         self.depth = depth
         self.mode = mode
+        try:
+            self.tokens = _tokens(string.rstrip())
+        except NotUnderstood as error:
+            raise self.wrong(string) from error
 
     def wrong(self, text: str) -> NotUnderstood:
         """The error where bash would stop, if it comes there."""

@@ -239,6 +239,10 @@ def assign(
     span = scope.span(node)
     is_declared = values is not None
     if values is None:
+        if isinstance(node.value, ArrayLiteral):  # by the time that it is expanded, the variable is an array
+            name, old, fresh = _assigned(node.name, local, flags, state)
+            if old is not None and old.alternatives and not fresh and not set(old.flags) & {"n", "r"}:
+                state.variables[name] = old._replace(array=True)
         values = right_side(expander, node, scope, local, flags)
     name, old, fresh = _assigned(node.name, local, flags, state)
     if old is not None and "r" in old.flags:

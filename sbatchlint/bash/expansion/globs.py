@@ -53,8 +53,10 @@ def matched(field: Pieces, state: State) -> Pieces:
     stays = state.option("nullglob") is False and state.option("failglob") is False
     if stays and _UNLIKELY.match(field[0].text or ""):
         return tuple([piece.replace(open=False) if piece.text else piece for piece in field])
+    if not stays:
+        return printed(field)
     is_extended = any(piece.open and piece.text == "(" for piece in field)  # of `@(a|b)`
-    return field if stays and not is_extended else _opened(field)
+    return _opened(field) if is_extended else field
 
 
 def printed(field: Pieces) -> Pieces:
