@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.expansion.reads import guarded_names
 from sbatchlint.analysis.script.submit_lines import is_submitted_from_elsewhere
+from sbatchlint.bash.state import NAME
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Phase, Pieces, expansions, shown_text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
@@ -174,14 +175,20 @@ def _replaced(job: Job) -> list[Span]:
 
 def _chosen(job: Job, reads: frozenset[Span]) -> list[Span]:
     """Where the script reads a variable that holds its own path or another one: the first of several that exists."""
-    return [
-        read.span
-        for read in job.trace.reads
-        if read.variable is not None
-        and len(read.variable.alternatives) > 1
-        and 0 < sum(_holds(each.fields or (), reads) for each in read.variable.alternatives)
-        < len(read.variable.alternatives)
-    ]
+    found: list[Span] = []
+    for read in job.trace.reads:
+        alternatives = () if read.variable is None else read.variable.alternatives
+        others = [each.fields or () for each in alternatives if not _holds(each.fields or (), reads)]
+        # `${ROOT:-…}`: the environment may have one
+        if len(others) < len(alternatives) and not all(map(_is_inherited, others)):
+            found.append(read.span)
+    return found
+
+
+def _is_inherited(fields: tuple[Pieces, ...]) -> bool:
+    """Whether a value begins with a variable of the environment."""
+    first = fields[0][0].expansion if fields and fields[0] else None
+    return first is not None and NAME.fullmatch(first.name) is not None
 
 
 def _holds(fields: tuple[Pieces, ...], reads: frozenset[Span]) -> bool:
