@@ -77,6 +77,8 @@ SEVERITIES = {
     "job-name": "info",
     "wckey": "info",
 }  # the command line may name another partition
+# The indexes of an array before the limit of those that run at once, `0-9%`.
+_LIMITED = Regex(r"[0-9]%\Z")
 _ORDER_OF_SEVERITIES = ("error", "warning", "info")
 REFUSED = "Slurm refuses the job"
 _OF_GPUS = ("gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket")
@@ -302,6 +304,9 @@ def _in_value(
     if setting.name in _LOGS and right - left < end - start and not refused:  # a part of it, such as a folder
         wanted = "the real value"
     message = f"`{string[left:right]}` is a placeholder: {consequence}; write {wanted}"
+    if setting.name == "array" and _LIMITED.search(string, start, left) is not None and not refused:
+        message = f"`{string[left:right]}` is a placeholder, so Slurm sets no limit; "
+        message += "write how many tasks may run at once"
     if setting.name == "mail-user" and not refused and not job.request.has_option("mail-type"):
         consequence, severity = "no mail is sent (no --mail-type)", "info"
         message = f"`{string[left:right]}` is a placeholder: {consequence}; write {wanted}"

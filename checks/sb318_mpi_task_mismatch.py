@@ -189,7 +189,8 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
         return None
     found = too_few_slots(job, launch)
     if found is not None:
-        return None if _fits_by_ppn(job, launch, launcher) else _too_many(job, launch, launcher, found)
+        fits = _fits_by_ppn(job, launch, launcher) or _fits_other_mpi(job, launch, found)
+        return None if fits else _too_many(job, launch, launcher, found)
     tasks, setting = tasks_of_job(job)
     total = launcher.total_processes
     if tasks is None:
@@ -235,6 +236,12 @@ def _fits_by_ppn(job: Job, launch: Launch, launcher: Mpi) -> bool:
     total, nodes = launcher.total_processes, job.request.exact_nodes()
     number = None if total is None else total.number
     return per_node <= cpus and (number is None or nodes is not None and number <= per_node * nodes)
+
+
+def _fits_other_mpi(job: Job, launch: Launch, found: Slots) -> bool:
+    """Whether the script loads an MPI that counts no slots, and each process has a CPU."""
+    cpus = whole(job.request.value("cpus-per-task")) or 1
+    return bool(mpi_modules(job)) and not is_open_mpi(job, launch) and found.processes <= found.number * cpus
 
 
 def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:

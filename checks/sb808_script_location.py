@@ -28,6 +28,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from sbatchlint.analysis.expansion.nobody_sets import is_set_by_site
 from sbatchlint.analysis.expansion.reads import guarded_names
 from sbatchlint.analysis.script.submit_lines import is_submitted_from_elsewhere
 from sbatchlint.bash.state import NAME
@@ -97,7 +98,7 @@ def check(job: Job) -> Iterator[Finding]:
             continue
         if container_of(command) is not None and command.phase is Phase.TASK:
             continue
-        if any(command.span.contains(place) for place in chosen):
+        if chosen and any(each.span.contains(place) for place in chosen for each in (command, *command.ancestors())):
             continue
         for at, field in enumerate(command.argv):
             for read in _located(job, field, reads, chosen):
@@ -188,7 +189,7 @@ def _chosen(job: Job, reads: frozenset[Span]) -> list[Span]:
 def _is_inherited(fields: tuple[Pieces, ...]) -> bool:
     """Whether a value begins with a variable of the environment."""
     first = fields[0][0].expansion if fields and fields[0] else None
-    return first is not None and NAME.fullmatch(first.name) is not None
+    return first is not None and NAME.fullmatch(first.name) is not None and not is_set_by_site(first.name)
 
 
 def _holds(fields: tuple[Pieces, ...], reads: frozenset[Span]) -> bool:

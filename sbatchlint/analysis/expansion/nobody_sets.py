@@ -43,6 +43,7 @@ _USUAL = Regex(
     rf"{_PREFIXES}|\w*(?:HOME|ROOT|DIR|PATH)"
     r"|S?RANDOM|SECONDS|LINENO|E?UID|PPID|HOST(?:NAME|TYPE)?|OSTYPE|MACHTYPE|(?:OLD)?PWD|USER|LOGNAME|SHELL|TERM|LANG"
     r"|(?:https?|ftp|all|no)_proxy|(?:HTTPS?|FTP|ALL|NO)_PROXY"
+    r"|(?:APPTAINER|SINGULARITY)_(?:CONTAINER|NAME|ENVIRONMENT|COMMAND|BIND)"
     r"|NSLOTS|JOB_ID|OPTARG|OPTIND|REPLY|SHLVL|IFS|GROUPS|FUNCNAME|DIRSTACK|PIPESTATUS|COPROC"
 )
 # Lines and options by which a job gets a burst buffer, and the variables that tell where it is.

@@ -31,9 +31,7 @@ _ARRAY_BY_COMMAND_LINE = Regex(
     r"|--array\b[^\n]{0,40}\b(?:set|passed|given|added|supplied|provided)\b[^\n]{0,40}\b(?:by|from|in)[ \t]+\S*submit)"
 )
 # A script whose name says that it submits others, in a comment.
-_SUBMITTER = Regex(
-    r"(?m)^[ \t]*#(?!SBATCH)[^\n]{0,200}?(?<![\w-])([\w-]{0,40}submit[\w-]{0,40}\.(?:sh|bash|py))\b"
-)
+_SUBMITTER = Regex(r"(?m)^[ \t]*#(?!SBATCH)[^\n]{0,200}?(?<![\w-])([\w-]{0,40}submit[\w-]{0,40}\.(?:sh|bash|py))\b")
 # The pattern begins with the word, so that the rest of the file is skipped quickly.
 _GPUS_IN_LINE = Regex(rf"sbatch\b(?<=\bsbatch).*{_GPUS}")
 # The variables of array elements, in any language.
