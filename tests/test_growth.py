@@ -271,7 +271,7 @@ GROWING: dict[str, Callable[[int], str]] = {
 def test_what_grows_by_itself_is_bounded(shape: str) -> None:
     job = Job.from_source(Source(HEAD + GROWING[shape](1000), "a.sbatch"), Site())
     jobs = job.with_submitted()
-    assert job.limits.exhausted
+    assert job.limits.exhausted or "value" in job.limits.met
     assert sum(len(each.argv) for one in jobs for each in one.invocations) < 2 * MOST_WORK * WORDS_OF_A_STATEMENT
     assert sum(len(one.text.string) for one in jobs) < MOST_WORK * CHARACTERS_OF_A_STATEMENT
 

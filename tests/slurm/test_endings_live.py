@@ -16,7 +16,7 @@ from .local_slurm import LocalSlurm
 WORK = "srun python3 -m timeit -n1 -r1 -s 'import time' 'time.sleep(3)'"
 FAILING = "srun ./no_such_solver"
 ASKED = """\
-trap 'echo "handled after $SECONDS s"' USR1
+trap 'echo "handled after $SECONDS s"; handled=1' USR1
 (sleep 1; scancel --batch --signal=USR1 "$SLURM_JOB_ID") &
 """
 
