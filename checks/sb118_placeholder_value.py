@@ -57,7 +57,7 @@ from sbatchlint.analysis.script.unfilled import IN_SHELL, Unfilled, unfilled_wor
 from sbatchlint.bash.syntax.tree import Program, Redirect
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Text, span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, joined
 from sbatchlint.job.once import once
 from sbatchlint.slurm.lines import BLANKS, DirectiveLine
 from sbatchlint.slurm.model import Setting
@@ -192,11 +192,14 @@ def _in_commands(job: Job) -> Iterator[Finding]:
         is_passed = word.use in ("argument", "environment")
         group = paths if is_passed and word.kind == "path" else failing if word.certain and not is_passed else others
         group.append(word)
-    found = [
-        _in_word(word)._replace(severity="info") if _is_explained(job, word) else _in_word(word)
-        for word in (*failing, *others)
-    ]
+    found: list[Finding] = []
+    of_secrets: list[Finding] = []  # whose real value the script must not hold
+    for word in (*failing, *others):
+        finding = _in_word(word)._replace(severity="info") if _is_explained(job, word) else _in_word(word)
+        (of_secrets if _is_for_secret(word.owner, word.text) else found).append(finding)
     yield from _one_of(job, [*redirected, *found])
+    if of_secrets:
+        yield joined(of_secrets, "another placeholder for a secret")
     if paths:
         message = f"`{paths[0].text}` is an example path; write your own"
         further = [Finding(each.span, "", "info") for each in paths[1:]]
@@ -410,9 +413,13 @@ def _in_word(found: Unfilled) -> Finding:
     return Finding(found.span, f"`{found.text}` is a placeholder: {consequence}; {advice}", severity)
 
 
+def _is_for_secret(owner: str, text: str) -> bool:
+    return is_secret(owner.lstrip("-").replace("-", "_")) or _SECRET.search(text) is not None
+
+
 def _how_to_write(owner: str, text: str) -> str:
     """What to write for a placeholder in the value of an option or a variable: a secret must not be written down."""
-    if not is_secret(owner.lstrip("-").replace("-", "_")) and _SECRET.search(text) is None:
+    if not _is_for_secret(owner, text):
         return "write the real value"
     if not owner or owner.startswith("-"):
         return "read it from a file that only you can read"
