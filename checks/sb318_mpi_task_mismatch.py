@@ -240,8 +240,11 @@ def _fits_by_ppn(job: Job, launch: Launch, launcher: Mpi) -> bool:
 
 def _fits_other_mpi(job: Job, launch: Launch, found: Slots) -> bool:
     """Whether the script loads an MPI that counts no slots, and each process has a CPU."""
-    cpus = whole(job.request.value("cpus-per-task")) or 1
-    return bool(mpi_modules(job)) and not is_open_mpi(job, launch) and found.processes <= found.number * cpus
+    return bool(mpi_modules(job)) and not is_open_mpi(job, launch) and _has_cpu_for_each(job, found)
+
+
+def _has_cpu_for_each(job: Job, found: Slots) -> bool:
+    return found.processes <= found.number * (whole(job.request.value("cpus-per-task")) or 1)
 
 
 def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
@@ -249,9 +252,8 @@ def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     refused = is_open_mpi(job, launch)
     effect = ", so Open MPI refuses to start any" if refused else ": Open MPI refuses, other MPIs overload CPUs"
     severity = None if refused else "warning"
-    cpus = whole(job.request.value("cpus-per-task")) or 1
-    if not refused and not found.per_node and found.number > 1 and number <= found.number * cpus:
-        effect, severity = ", which Open MPI refuses to start", "info"  # each has a CPU
+    if not refused and not found.per_node and found.number > 1 and _has_cpu_for_each(job, found):
+        effect, severity = ", which Open MPI refuses to start", "info"
     related = [] if setting is None else [(setting.span, "what the job requests")]
     if found.per_node:
         message = f"`{launcher.name}` wants {number} processes on each node, which has {found.number} tasks"

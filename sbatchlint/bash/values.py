@@ -163,8 +163,9 @@ def shown_text(field: Pieces) -> str:
 
 def least_size(field: Pieces) -> int:
     """How many characters a field has at least."""
-    known = sum(map(len, filter(None, texts_of(field))))
-    return known + sum([piece.filled for piece in field if piece.text is None]) if None in texts_of(field) else known
+    texts = texts_of(field)
+    known = sum(map(len, filter(None, texts)))
+    return known + sum([piece.filled for piece in field if piece.text is None]) if None in texts else known
 
 
 def known_prefix(field: Pieces) -> str:

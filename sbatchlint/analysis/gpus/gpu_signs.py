@@ -147,7 +147,7 @@ def _of_launcher(launcher: Launcher) -> Iterable[Sign]:
         yield Sign(PROCESSORS, f"{launcher.name} is told to use no GPU", accelerator.span)
     elif setting is not None and _counts_processors(setting):
         yield Sign(PROCESSORS, "one worker for each processor", setting.span)
-    elif setting is None or not is_number(setting.text or "") or parse_integer(setting.text or "0") <= _MOST_GPUS:
+    elif setting is None or (setting.number or 0) <= _MOST_GPUS:
         yield Sign(STRONG, f"{launcher.name} starts GPU workers", launcher.span)
 
 
