@@ -80,12 +80,12 @@ def _too_many_hosts(job: Job) -> Iterator[Finding]:
             continue
         if typo(directives, nodes) is not None or typo(directives, listed) is not None:
             continue
-        releases = job.versions.suffix(versions) and f" of {job.versions.slurm(versions)}"
+        refuses = job.versions.slurm(versions) if job.versions.suffix(versions) else "sbatch"
         separator = "=" if nodes.written.startswith("--") else " "
         enough = f"{nodes.written}{separator}{len(named)}"
         message = (
             f"{len(named)} nodes are listed, but `{nodes.as_written}` (line {job.line(nodes.span.start)}) allows"
-            f" {allowed.maximum}: sbatch{releases} refuses the script; shorten the list, or write {enough}"
+            f" {allowed.maximum}: {refuses} refuses the script; list fewer, or write {enough}"
         )
         span = listed.value_place
         yield Finding(span, message, related=[(nodes.span, "--nodes")], versions=versions)

@@ -196,7 +196,7 @@ def _of_submission(job: Job) -> Iterator[Finding]:
             continue  # as a site's folders are used: `$MYSCRATCH/run`
         if use.kind == "print":
             happens = "it is empty here"
-        elif use.kind == "test":
+        elif use.kind == "test" and text[end : end + 1] != "/":
             happens = "this test compares an empty value"
         elif use.kind == "arithmetic":
             happens = "it counts as 0"

@@ -113,7 +113,7 @@ def _log(job: Job, name: str, value: Pieces, step: Step | None) -> Iterator[Find
         where = "the job's first node" if step is None else "the node that writes it"
         yield Finding(
             span_of(value),
-            f"`--{name}`: the log stays on {where} ({location.reason}), and is lost after the job; use a shared folder",
+            f"`--{name}`: only {where} has the log ({location.reason}), and may delete it later; use a shared folder",
         )
 
 

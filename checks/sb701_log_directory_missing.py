@@ -163,7 +163,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         message = f"line {row} creates this folder too late: without it, {slurm} fails the job at once"
         # its words may hold variables of the script, or follow a `cd`
         plain = "%" not in folder and len(folder) < _LONG
-        message = f"{message}; run {f'`mkdir -p {folder}`' if plain else 'that `mkdir`'} before sbatch"
+        message = f"{message}; run `mkdir -p {folder if plain else 'FOLDER'}` before sbatch"
         return Finding(span, message, related=[(maker.span, "runs after the log is opened")], versions=old)
     if _SLOT.fullmatch(folder.partition("/")[0]):
         return None  # a program that writes the script fills it in

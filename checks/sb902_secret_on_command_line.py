@@ -190,7 +190,7 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
                 span,
                 message,
                 "info" if is_short_lived(name) or secrets.are_generated_here(name) or alone and not kept else None,
-                related=[(command.name_span, "these arguments")],
+                related=[(command.place, "these arguments")],
                 fix=fix,
             )
 

@@ -5,6 +5,7 @@ Any command may be work. Listed are those that are not: commands that inspect, p
 
 from enum import IntEnum
 
+from sbatchlint.bash.state import NAME
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, shown_text, text_of
 from sbatchlint.job import Job, Step
@@ -112,8 +113,10 @@ def _is_slot(field: Pieces) -> bool:
 
 
 def _is_slip(job: Job, command: Invocation) -> bool:
-    """Whether what bash runs as a command was clearly never meant as a program: `ehco done`, `OUT= $HOME/out`."""
+    """Whether what bash runs as a command was clearly never meant as a program: `ehco done`, `OUT= out`, `N = 4`."""
     name = command.name or ""
+    if len(command.argv) > 1 and text_of(command.argv[1]) == "=" and NAME.fullmatch(name):
+        return True
     if _INVISIBLE.search(name) or _LETTERS.get("".join(sorted(name)), name) != name and not command.calls_function:
         return True
     start = command.span.start
