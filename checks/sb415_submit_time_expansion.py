@@ -7,10 +7,10 @@ the wrapper. The job runs without an error, in a folder called `run-`, or on 0 s
 
 Variables that the wrapper sets are meant to be expanded there, and are not reported. Where the wrapper is a job itself,
 `$SLURM_JOB_ID` is that job's number, which may be meant: advice. A warning where only a line of a list lacks the
-value. Advice where only a message or a label of the job lacks it, also where an `echo` line is to print when the job
-starts or ends and `$(date)` prints when it was submitted; where nothing reads the variable that gets it, and where the
-job leaves that folder at once for one with a whole path.
-All places of a variable that the job sets are one finding.
+value. Advice where only a message or a label of the job lacks it, also where one `echo` line is to print when the job
+starts or ends and `$(date)` prints when it was submitted (a warning where the script prints two, which are equal);
+where nothing reads the variable that gets it, and where the job leaves that folder at once for one with a whole path.
+All places of a variable that the job sets are one finding, and all such times.
 
 ## Fix
 
@@ -91,8 +91,10 @@ def check(job: Job) -> Iterator[Finding]:
     by_name: dict[str, list[Finding]] = {}
     for name, finding in _all(job):
         by_name.setdefault(name, []).append(finding)
-    for found in by_name.values():
+    for name, found in by_name.items():
         one = joined(found, "also here")
+        if name == "time" and len(found) > 1:
+            one = one._replace(severity="warning")  # a start and an end that are equal tell a duration that is none
         yield one if all(each.fix for each in found) else one._replace(fix=None)
 
 
@@ -139,7 +141,7 @@ def _all(job: Job) -> Iterator[tuple[str, Finding]]:
             advice = f"write `{pattern}`" if pattern else f"write `\\{_shown(expansion)}`"
         safe = certain and not inside and _is_direct(submission, expansion.span)
         fix = Fix("let the job expand it", edits, safe) if edits else None
-        name = cause.name if kind == "own" else f"{kind} at {expansion.span.start}"
+        name = cause.name if kind == "own" else kind if kind == "time" else f"{kind} at {expansion.span.start}"
         yield name, Finding(expansion.span, f"{happens}; {advice}", severity, fix=fix)
 
 
