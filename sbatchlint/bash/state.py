@@ -15,6 +15,7 @@ from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, text_o
 from sbatchlint.bash.variables import (
     MOST_ALTERNATIVES,
     NO_GUARDS,
+    NOT_SET,
     PARTLY_ARRAY,
     PARTLY_CHANGING,
     PARTLY_EXPORTED,
@@ -31,6 +32,7 @@ from sbatchlint.bash.variables import (
     either_guards,
     iterations_of,
     merge_guards,
+    values_or_none,
     versions,
     widen,
 )
@@ -48,7 +50,7 @@ NOT_CHANGING = str.maketrans("", "", "Arv" + PARTLY_EXPORTED + PARTLY_ARRAY + PA
 # While the output of a substitution is collected, it is the value of a variable of this name.
 STDOUT = "\0stdout"
 NO_OUTPUT, UNKNOWN_OUTPUT = Variable((Alternative(((),)),)), Variable((Alternative(None),))
-_UNSET = (Alternative(None),)
+_INHERITED = (Alternative(None),)
 
 
 class ShellFunction(NamedTuple):
@@ -107,6 +109,7 @@ class State:
         self.mixed: frozenset[str] = frozenset()  # names in `restored` that are local in some branches only
         self.outer: frozenset[str] = frozenset()  # names that are local in the functions that called this one
         self.revealed: frozenset[str] = frozenset()  # those of them that may be unset: what they hid counts again
+        self.lost: frozenset[str] = frozenset()  # beginnings of names of the environment that may have been unset
         self.status: int | None = 0  # that of the last command, None where it is not known
         self.stdin: Pieces | None = None  # what is left to be read on standard input, where that is known
 
@@ -129,8 +132,10 @@ class State:
     def child(self) -> "State":
         """The state of a program that this shell starts: only what is exported; files stay."""
         new = State()
-        kept = [item for item in self.variables.items() if item[1].exported or not item[1].alternatives]
-        new.variables = Variables({name: _handed_on(each) if each.flags or each.array else each for name, each in kept})
+        kept = [item for item in self.variables.items() if item[1].exported or _may_be_unset(item[1])]
+        new.variables = Variables(
+            {name: _handed_on(each) if each.flags or each.array or not each.exported else each for name, each in kept}
+        )
         new.functions = LayeredDict({name: each for name, each in self.functions.items() if each.exported})
         new.files = self.files
         new.positional = ()
@@ -139,6 +144,7 @@ class State:
         new.may_have_failed = self.may_have_failed
         new.escaped = self.escaped
         new.iterations = self.iterations
+        new.lost = self.lost
         return new
 
     def take_unchanged(self, other: "State", own_before: "State", other_before: "State") -> None:
@@ -166,6 +172,7 @@ class State:
             self.may_have_failed = self.may_have_failed or other.may_have_failed
             self.sourced = self.sourced or other.sourced
             self.revealed |= other.revealed
+            self.lost |= other.lost
 
     def set_function(self, name: str, function: ShellFunction | None) -> None:
         """Defines a function; None: it is unset."""
@@ -205,10 +212,20 @@ def _unchanged(
     return taken
 
 
+def _may_be_unset(variable: Variable) -> bool:
+    """Whether the script has unset a variable, for certain or in some branches."""
+    return not variable.alternatives or any(
+        each.fields is None and each.keys == NOT_SET for each in variable.alternatives
+    )
+
+
 def _handed_on(variable: Variable) -> Variable:
-    """An exported variable as a new process has it: an array is not handed on."""
+    """A variable as a new process has it: an array is not handed on, nor is a value that is not exported."""
     if variable.array:
         return Variable((), span=variable.span)
+    if not variable.exported:
+        ways = [each if each.fields is None else each._replace(fields=None) for each in variable.alternatives]
+        return variable._replace(alternatives=tuple(ways))
     if PARTLY_ARRAY in variable.flags:
         alternatives = tuple([each._replace(fields=None) for each in variable.alternatives])
         return variable._replace(alternatives=alternatives)
@@ -351,7 +368,7 @@ def _are_same(first: Sequence[Alternative], second: Sequence[Alternative]) -> bo
 def _join_variable(name: str, arms: list[tuple[int, Variable | None, Guards]], phase: Phase) -> tuple[Variable, bool]:
     """A variable after branches that join, and whether what `declare` makes of its next value is not known."""
     known = [version for _, version, _ in arms if version is not None]
-    choices = [_UNSET if version is None else version.alternatives or _UNSET for _, version, _ in arms]
+    choices = [_INHERITED if version is None else values_or_none(version) for _, version, _ in arms]
     associative = ["A" in version.flags if version is not None else False for _, version, _ in arms]
     if any(associative) and not all(associative):  # what a subscript means is not known where it is not such an array
         unknown = Piece(None, *known[0].span, Expansion(name, known[0].span, phase), open=True)

@@ -28,8 +28,13 @@ MOST_ALIGNED = 400
 Fields = tuple[Pieces, ...]
 
 
+# Instead of the keys of a value without fields: it is certainly not set, whatever the environment has.
+NOT_SET: tuple[str, ...] = ()
+
+
 class Alternative(NamedTuple):
-    """One value of a variable: its fields (one for a scalar, any number for an array; None: not set).
+    """One value of a variable: its fields (one for a scalar, any number for an array; None: what the environment has,
+    or with `NOT_SET` as its keys none at all).
 
     `keys`: the subscripts of an array's fields where they are not 0, 1, 2 …; in ascending order for indexed arrays, in
     order of assignment for associative ones (whose order for the shell is another). An associative array that has
@@ -63,6 +68,11 @@ class Variable(NamedTuple):
     exported: bool = False
     span: Span = Span(0, 0)
     flags: str = ""
+
+
+def values_or_none(variable: Variable) -> tuple[Alternative, ...]:
+    """The alternatives of a variable; of one that was unset, that it is not set."""
+    return variable.alternatives or (Alternative(None, NO_GUARDS, NOT_SET),)
 
 
 def merge_guards(first: Guards, second: Guards) -> Guards | None:
@@ -180,8 +190,8 @@ def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Pha
     known: list[Fields] = []
     several = False
     for alternative in alternatives:
-        several = several or alternative.keys is not None
         if alternative.fields is not None:
+            several = several or alternative.keys is not None
             known.append(alternative.fields)
             several = several or len(alternative.fields) != 1
             for field in alternative.fields:
@@ -189,7 +199,12 @@ def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Pha
                     if piece.expansion is not None:
                         inputs[piece.expansion] = None
     expansion = Expansion(name, span, phase, flattened(inputs))
-    unset = (Alternative(None),) if len(known) < len(alternatives) else ()
+    unset = tuple(
+        [
+            Alternative(None, NO_GUARDS, keys)
+            for keys in dict.fromkeys([each.keys for each in alternatives if each.fields is None])
+        ]
+    )
     if not several:
         unknown = Piece(None, span.start, span.end, expansion)
         return (Alternative((common_pieces([fields[0] for fields in known], unknown),)), *unset)

@@ -45,6 +45,10 @@ class BadSubscript(NotUnderstood):
     """A subscript is not arithmetic, at which the shell abandons the command, even where it is `((…))` or `[[…]]`."""
 
 
+class Refused(NotUnderstood):
+    """What is assigned to is read-only."""
+
+
 class ArithmeticVariables(Protocol):
     """How arithmetic reads and sets the variables of the shell."""
 
@@ -52,7 +56,7 @@ class ArithmeticVariables(Protocol):
         """The text of a variable ("" if it is not set); None where that is unknown. `index`: "" if not known."""
 
     def assign(self, name: str, index: int | str | None, value: int | None) -> None:
-        """Sets a variable."""
+        """Sets a variable. Raises `Refused`."""
 
     def may_fail(self) -> None:
         """Notes that the shell may stop here, as at a division by 0."""
@@ -215,7 +219,10 @@ class _Evaluator:
 
     def assign(self, target: Target, value: int | None) -> None:
         if self.mode != OFF:
-            self.names.assign(*target, value if self.mode == ON else None)
+            try:
+                self.names.assign(*target, value if self.mode == ON else None)
+            except Refused as error:
+                raise self.wrong(target[0]) from error
 
     def comma(self) -> int | None:
         value = self.assignment()
@@ -388,3 +395,33 @@ def evaluate(string: str, names: ArithmeticVariables, depth: int = 0, mode: int 
     if evaluator.at < len(evaluator.tokens):
         raise evaluator.wrong(string)
     return value
+
+
+class _Nothing:
+    """Variables none of which is known."""
+
+    def text(self, name: str, index: int | str | None) -> None:
+        return None
+
+    def assign(self, name: str, index: int | str | None, value: int | None) -> None:
+        pass
+
+    def may_fail(self) -> None:
+        pass
+
+    def key(self, name: str, subscript: str) -> None:
+        return None
+
+
+def is_invalid(expression: str) -> bool:
+    """Whether an expression is none, whatever its variables are."""
+    try:
+        evaluate(expression, _Nothing())
+    except NotUnderstood:
+        return True
+    return False
+
+
+def is_zero(string: str | None) -> bool:
+    """Whether a text is known, and 0 or empty."""
+    return string is not None and (not string.strip() or parse_number(string.strip()) == 0)

@@ -2,20 +2,22 @@
 
 import re
 
-from sbatchlint.bash.expansion.arithmetic import NotUnderstood, is_plain_number
+from sbatchlint.bash.expansion.arithmetic import NotUnderstood, Refused, is_invalid, is_plain_number, is_zero
 from sbatchlint.bash.expansion.assignment import set_variable
 from sbatchlint.bash.expansion.lookup import elements
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.values import Expansion, Piece, expansions, flattened, text_of
-from sbatchlint.bash.variables import assumed_defaults
+from sbatchlint.bash.variables import PARTLY_READONLY, assumed_defaults
 from sbatchlint.source.text import Span
 
 
 class ShellVariables:
     """Variables for one expression. `unknown`: whether one of those that were read is unknown.
 
-    `fallible`: whether the shell may stop at a division. `changing`: whether something is assigned.
+    `fallible`: whether the shell may stop at a division. `changing`: whether something is assigned. `risky`: whether
+    one of the values that a variable is known to have may be invalid, or the variable read-only; `may_be_zero`: whether
+    one of several values is 0.
     """
 
     def __init__(self, expander: Expander, scope: Scope, inputs: dict[Expansion, None]) -> None:
@@ -25,6 +27,7 @@ class ShellVariables:
         self.unknown = False
         self.fallible = False
         self.changing = False
+        self.risky = self.may_be_zero = False
         start = scope.text.offset(0)
         self.span = Span(start, start)
 
@@ -48,6 +51,8 @@ class ShellVariables:
         if len(found) > 1 and not all(is_plain_number(each) for each in found if each is not None):
             # one of its values may be invalid, or assign
             self.scope.state.doubtful = True
+            self.risky = self.risky or any(is_invalid(each) for each in found if each is not None)
+        self.may_be_zero = self.may_be_zero or any(is_zero(each) for each in found)
         text = found.pop() if len(found) == 1 else None
         self.unknown = self.unknown or text is None
         return text
@@ -57,7 +62,10 @@ class ShellVariables:
         self.changing = True
         if name == "sbatchlint_unknown":
             raise NotUnderstood(name)
-        old = scope.state.variables.get(name)
+        old = scope.state.variables.get(scope.state.target(name))
+        if old is not None and "r" in old.flags:
+            raise Refused(name)
+        self.risky = self.risky or old is not None and PARTLY_READONLY in old.flags
         span = old.span if old else self.span
         expansion = Expansion(f"$(({name}))", span, scope.context.phase, flattened(self.inputs))
         piece = Piece(None if value is None else str(value), *span, expansion, filled=True)

@@ -15,6 +15,7 @@ from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import (
     NO_GUARDS,
+    NOT_SET,
     PARTLY_ARRAY,
     PARTLY_CHANGING,
     PARTLY_EXPORTED,
@@ -66,6 +67,8 @@ def _array(
                 if merged is None:
                     continue
                 keys = old.keys
+                if keys == NOT_SET:
+                    keys = None
                 if keys is not None:
                     start = parse_integer(keys[-1]) + 1
                     if is_open(fields):
@@ -182,7 +185,7 @@ def _with_attributes(expander: Expander, field: Pieces, flags: str, scope: Scope
     elif text is not None and "i" in flags:
         number, wrong = expander.number_of(text, scope, {})
         scope.state.guessed = scope.state.guessed or wrong is None
-        if wrong:
+        if wrong or expander.risky:
             expander.substituter.abandon(scope)
         new = None if number is None else str(number)
     else:
@@ -286,6 +289,8 @@ def assign(
         if array:
             values = _in_element(expander, values, before, index, node.append, flags, span, name, scope)
         elif node.append:
+            if old is not None and not fresh and any(each.fields is None for each in before):
+                before = tuple(alternatives(expander.substituter.environment, name, old, scope, span))
             values = _appended(expander, values, before, flags, scope)
         elif flags:
             values = with_attributes(expander, values, flags, scope)
@@ -300,15 +305,15 @@ def assign(
     )
     if exported:
         flags = flags.replace(PARTLY_EXPORTED, "")
-    alternatives = widen(values, name, span, scope.context.phase)
+    widened = widen(values, name, span, scope.context.phase)
     size = 0
-    for alternative in alternatives:
+    for alternative in widened:
         if alternative.fields:
             size = max(size, len(alternative.fields if array else alternative.fields[0]))
     if size >= PIECES_OF_A_STATEMENT:
         expander.substituter.spend(size, scope, node)
-    state.variables[name] = volatile(name, Variable(alternatives, array, is_exported, span, flags), scope)
-    record_assignment(expander, node, alternatives, is_exported, span, scope)
+    state.variables[name] = volatile(name, Variable(widened, array, is_exported, span, flags), scope)
+    record_assignment(expander, node, widened, is_exported, span, scope)
 
 
 def volatile(name: str, made: Variable, scope: Scope) -> Variable:
@@ -425,7 +430,7 @@ def _concatenated(expander: Expander, first: Pieces, second: Pieces, flags: str,
     if left is not None and right is not None:
         number, wrong = expander.number_of(f"({left or 0})+({right or 0})", scope, {})
         scope.state.guessed = scope.state.guessed or wrong is None
-        if wrong:
+        if wrong or expander.risky:
             expander.substituter.abandon(scope)
     else:
         scope.state.doubtful = True

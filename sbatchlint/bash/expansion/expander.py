@@ -40,31 +40,6 @@ _UNKNOWN = " sbatchlint_unknown "
 _SETTING = Regex(r"sbatchlint_unknown\s*(?:\[[^]]{0,200}\]\s*)?(?:[-+*/%&|^]|<<|>>)?=(?!=)")
 
 
-class _Nothing:
-    """Variables none of which is known."""
-
-    def text(self, name: str, index: int | str | None) -> None:
-        return None
-
-    def assign(self, name: str, index: int | str | None, value: int | None) -> None:
-        pass
-
-    def may_fail(self) -> None:
-        pass
-
-    def key(self, name: str, subscript: str) -> None:
-        return None
-
-
-def _is_invalid(expression: str) -> bool:
-    """Whether an expression is none, whatever its variables are."""
-    try:
-        arithmetic.evaluate(expression, _Nothing())
-    except arithmetic.NotUnderstood:
-        return True
-    return False
-
-
 class ScriptExpander(Expander):
     """Expands all words of a script, `$(…)` through `substituter`."""
 
@@ -152,7 +127,7 @@ class ScriptExpander(Expander):
 
     def _note_wrong(self, wrong: bool | None, scope: Scope) -> None:
         """Notes that an expression is invalid, or may be: with numbers for what is not known it is not."""
-        if wrong:
+        if wrong or self.risky:
             self.substituter.abandon(scope)
         elif wrong is None:
             scope.state.doubtful = True
@@ -168,6 +143,7 @@ class ScriptExpander(Expander):
         expression = ""
         bare = ""  # the same where what may not be set is not
         known = True
+        is_risky = may_be_zero = False
         for part in word.parts:
             if isinstance(part, Literal):
                 expression += part.text.replace('"', "")
@@ -180,11 +156,16 @@ class ScriptExpander(Expander):
                 for own, _ in segments:
                     inputs.update(dict.fromkeys(expansions(own or ())))
             text = text_of(tuple(pieces)) if len(choices) == 1 else None
+            for segments, _ in choices if len(choices) > 1 else ():
+                own_text = text_of(joined(segments))
+                is_risky = is_risky or own_text is not None and arithmetic.is_invalid(own_text)
+                may_be_zero = may_be_zero or arithmetic.is_zero(own_text)
             known = known and text is not None
             expression += _UNKNOWN if text is None else text
             bare += text if text is not None else "" if self._may_be_unset(part, scope) else _UNKNOWN
-        is_fragile = bare != expression and _is_invalid(bare)
-        found, wrong = self.number_of(expression, scope, inputs)
+        is_fragile = bare != expression and arithmetic.is_invalid(bare)
+        found, wrong = self.number_of(expression, scope, inputs, may_be_zero)
+        self.risky = self.risky or is_risky
         if is_fragile:
             self.fragile += 1
             for name in re.findall(r"[A-Za-z_]\w*", bare) if arithmetic.CHANGING.search(bare) else ():
@@ -242,15 +223,21 @@ class ScriptExpander(Expander):
         self.number_of(expression, scope, dict.fromkeys(expansions(field)))
         return None, None
 
-    def number_of(self, expression: str, scope: Scope, inputs: dict[Expansion, None]) -> tuple[int | None, bool | None]:
+    def number_of(
+        self, expression: str, scope: Scope, inputs: dict[Expansion, None], may_be_zero: bool = False
+    ) -> tuple[int | None, bool | None]:
         names = ShellVariables(self, scope, inputs)
+        names.may_be_zero = may_be_zero
+        self.risky = False
         try:
             value = arithmetic.evaluate(expression, names)
+            self.risky = names.risky or names.fallible and names.may_be_zero
             if names.fallible and names.changing:
                 scope.state.doubtful = True
             # `0 * x` is 0, or x is no expression
             return value, None if value is None or names.unknown else False
         except arithmetic.NotUnderstood as error:
+            self.risky = names.risky
             if isinstance(error, arithmetic.BadSubscript):
                 scope.state.doubtful = True
                 names.unknown = True

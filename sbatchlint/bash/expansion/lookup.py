@@ -5,7 +5,16 @@ from collections.abc import Sequence
 from sbatchlint.bash.expansion.arrays import element, element_index
 from sbatchlint.bash.expansion.protocol import Environment, Scope
 from sbatchlint.bash.values import expansions, flattened
-from sbatchlint.bash.variables import NO_GUARDS, PARTLY_ARRAY, Alternative, Fields, Guards, Variable, merge_guards
+from sbatchlint.bash.variables import (
+    NO_GUARDS,
+    NOT_SET,
+    PARTLY_ARRAY,
+    Alternative,
+    Fields,
+    Guards,
+    Variable,
+    merge_guards,
+)
 from sbatchlint.source.text import Span
 
 ValueChoice = tuple[Fields | None, Guards]
@@ -49,7 +58,9 @@ def alternatives(
     for alternative in found.alternatives:
         if merge_guards(scope.context.guards, alternative.guards) is None:
             continue
-        if alternative.fields is None:
+        if alternative.fields is None and alternative.keys == NOT_SET:
+            alternative = alternative._replace(keys=None)
+        elif alternative.fields is None:
             alternative = alternative._replace(fields=inherited(environment, name, scope, span, several))
         results.append(alternative)
     return results or [Alternative((scope.unknown(name, span),))]
@@ -93,6 +104,8 @@ def inherited(environment: Environment, name: str, scope: Scope, span: Span, sev
     value = environment.lookup(name, scope.context)
     if value is False:
         return None
+    if value is not None and scope.state.lost and name.startswith(tuple(scope.state.lost)):
+        value = None
     if value is True:
         return ((scope.expanded(None, name, span).replace(filled=True),),)
     if value is None:

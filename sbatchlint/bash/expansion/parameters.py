@@ -25,12 +25,14 @@ from sbatchlint.bash.values import Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import (
     NO_GUARDS,
     PARTLY_ARRAY,
+    PARTLY_READONLY,
     Alternative,
     Fields,
     Guards,
     Variable,
     Variables,
     merge_guards,
+    values_or_none,
 )
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.records import Record
@@ -329,7 +331,7 @@ class ParameterExpansion:
             guarded = [
                 alternative._replace(guards=alternative.guards | {(branch, number)})
                 for number, variable in ((arm, new), (1 - arm, old))
-                for alternative in (variable.alternatives if variable is not None else ()) or (Alternative(None),)
+                for alternative in (values_or_none(variable) if variable is not None else (Alternative(None),))
             ]
             model = new if new is not None else old
             if model is not None:
@@ -367,6 +369,9 @@ class ParameterExpansion:
         for segments, guards in results:
             pieces = tuple([piece.replace(open=False) for piece in joined(segments) if piece.text != ""])
             values.append(Alternative((pieces,), guards))
+        found = self.scope.state.variables.get(subject.name)
+        if found is not None and ("r" in found.flags or PARTLY_READONLY in found.flags):
+            self.expander.substituter.abandon(self.scope)
         set_alternatives(self.expander, subject.name, values, self.scope, self.span, subject.element)
 
     # --- length, names -----------------------------------------------------------------------
@@ -400,7 +405,7 @@ class ParameterExpansion:
         """The alternatives of `${!X}`, `${!X[@]}` and `${!X*}`."""
         part, scope = self.part, self.scope
         if part.operator == "prefix":
-            return [(((scope.unknown(part.name, self.span, is_open=True), self.splitting),), NO_GUARDS)]
+            return [(((scope.unknown(f"!{part.name}*", self.span, is_open=True), self.splitting),), NO_GUARDS)]
         raw = "" if part.index is None else scope.written(part.index)
         if raw in ("@", "*"):
             return self._keys(raw == "*")

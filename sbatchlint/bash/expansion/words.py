@@ -103,6 +103,7 @@ class Expander:
     def __init__(self, substituter: Substituter) -> None:
         self.substituter = substituter
         self.fragile = 0  # how often an expression was met that is invalid if a variable is not set
+        self.risky = False  # whether the last expression is invalid with one of the values that variables have
 
     def part(self, part: Part, scope: Scope, split: bool = True) -> list[Choice]:
         """The alternatives of a part other than literal text."""

@@ -195,9 +195,9 @@ class Interpreter(Substituter):
             self.abandoned.append(scope.state.copy())
             self.abandoned[0].status = 1
 
-    def after_line(self, state: State | None, before: State, scope: Scope) -> State | None:
+    def after_line(self, state: State | None, before: State, exits: int, scope: Scope) -> State | None:
         """The state after all commands of a line, which may have been given up halfway: nothing is known of what they
-        change. `before`: the state at its beginning."""
+        change. `before`: the state at its beginning; `exits`: how many `exit_states` there were by then."""
         left, self.abandoned = self.abandoned, []
         if not left:
             return state
@@ -209,7 +209,7 @@ class Interpreter(Substituter):
             state.variables[name] = known._replace(alternatives=(Alternative(None), unknown))
         state.join_shell([state, before, left[0]])
         state.restored, state.mixed, state.outer = before.restored, before.mixed, before.outer
-        state.escaped = before.escaped or is_alone
+        state.escaped = before.escaped or is_alone or len(self.exit_states) > exits
         state.doubtful, state.status = True, None
         return state
 

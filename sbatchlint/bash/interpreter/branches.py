@@ -246,6 +246,7 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
         guards = merge_guards(scope.context.guards, passed)
         if guards is not None:
             state.guessed = state.guessed or doubtful
+            state.escaped = state.escaped or doubtful
             if node.otherwise is None:
                 state.status = 0
             else:

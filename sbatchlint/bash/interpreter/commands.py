@@ -19,6 +19,7 @@ from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation, Redirection
 from sbatchlint.bash.values import Piece, Pieces, Text, expansions, is_open, text_of
 from sbatchlint.bash.variables import (
+    PARTLY_READONLY,
     Alternative,
     Guards,
     LayeredDict,
@@ -144,6 +145,11 @@ def _variables_before(interpreter: Interpreter, node: Simple, scope: Scope) -> t
         elif assignment.append:
             before = _one_value(assignment.name, scope)
             field = unknown if before is None else before + field
+        found = state.variables.get(state.target(assignment.name))
+        if found is not None and "r" in found.flags:  # bash says so, and runs the command without it
+            continue
+        if found is not None and PARTLY_READONLY in found.flags:
+            field = unknown
         variables.append((assignment.name, field))
         place = scope.span(assignment)
         record_assignment(interpreter.expander, assignment, tuple(values), True, place, scope)

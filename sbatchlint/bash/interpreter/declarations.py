@@ -372,11 +372,19 @@ def _unset_some(field: Pieces, span: Span, scope: Scope) -> None:
         names = [name for name in state.variables if NAME.fullmatch(name) and name.startswith(known_prefix(field))]
         for name in names:
             widen_one(name, span, scope, is_unset=True)
+        state.lost |= {_beginning(field)}
     name = state.target(match[1]) if match is not None else ""
     old = state.variables.get(name)
     if old is not None and old.array:
         unknown = scope.unknown(name, span, is_open=True)
         state.variables[name] = old._replace(alternatives=(Alternative((unknown,)),))
+
+
+def _beginning(field: Pieces) -> str:
+    """How the names that an unknown field may hold begin, as `${!SLURM_*}`."""
+    prefix, expansion = known_prefix(field), field[0].expansion
+    is_list = not prefix and expansion is not None and expansion.name[:1] == "!" and expansion.name[-1] == "*"
+    return expansion.name[1:-1] if is_list and expansion is not None else prefix
 
 
 def revealed(name: str, old: Variable | None, scope: Scope) -> Variable:

@@ -85,11 +85,11 @@ class ScriptInterpreter(Interpreter):
     def _run(self, text: Text, program: Program, phase: Phase, state: State | None) -> State | None:
         scope = Scope(state or State(), text, Context(phase))
         current: State | None = scope.state
-        before, end = scope.state.copy(), 0
+        before, exits, end = scope.state.copy(), len(self.exit_states), 0
         for statement in program.statements:
             if _begins_line(text.string, end, statement.start):
-                current = self.after_line(current, before, scope)
-                before = before if current is None else current.copy()
+                current = self.after_line(current, before, exits, scope)
+                before, exits = before if current is None else current.copy(), len(self.exit_states)
             end = statement.end
             if current is None:
                 if self.abandoned:
@@ -111,7 +111,7 @@ class ScriptInterpreter(Interpreter):
         else:
             if program.cut is not None:
                 self.limits.note("work", text.span(program.cut, len(text.string)))
-        return self.after_line(current, before, scope)
+        return self.after_line(current, before, exits, scope)
 
     def statement(self, statement: Statement, scope: Scope) -> State | None:
         walk, cost = _WALKS[type(statement)]
@@ -270,7 +270,7 @@ class ScriptInterpreter(Interpreter):
             is_template = right is None and self.failed_exits > exits and "$" in scope.written(node.left)
             if is_template and not self.varies(place, True):
                 # `X=""`, then `[ -z "$X" ] && exit`: a template, to be filled in before it is submitted
-                left.doubtful = True
+                left.doubtful = left.escaped = True
                 left.status = None
                 return left
             return right

@@ -28,11 +28,14 @@ from sbatchlint.bash.values import expansions as expansions_of
 from sbatchlint.bash.variables import (
     LOOP,
     MOST_ALTERNATIVES,
+    NO_GUARDS,
+    PARTLY_READONLY,
     VOLATILE,
     Alternative,
     Variable,
     assumed_defaults,
     changed_names,
+    values_or_none,
 )
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -124,6 +127,10 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
     unknown = scope.unknown(node.name, span, inputs)
     old = scope.state.variables.get(node.name)
     note_evaluated(items, old.flags if old is not None else "", scope)
+    if _is_frozen(scope.state, node.name) and not node.selects:
+        scope.state.status = 1 if known else None
+        return scope.state
+    known = known and (old is None or PARTLY_READONLY not in old.flags)
 
     def variable(state: State, alternatives: tuple[Alternative, ...]) -> Variable:
         old = state.variables.get(node.name)
@@ -141,6 +148,9 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
             state.stdin = None if node.selects else state.stdin
             return None, state
         if iteration == len(items):
+            return False, state
+        if _is_frozen(state, node.name):  # by the iteration before
+            loop.has_invalid_condition = True
             return False, state
         state.variables[node.name] = variable(state, (Alternative((items[iteration],)),))
         return True, state
@@ -175,6 +185,12 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
     return run(interpreter, loop, scope, first)
 
 
+def _is_frozen(state: State, name: str) -> bool:
+    """Whether a loop's variable is read-only, at which bash leaves the loop before its next iteration."""
+    found = state.variables.get(state.target(name))
+    return found is not None and "r" in found.flags
+
+
 def _run_once(interpreter: Interpreter, loop: Loop, scope: Scope) -> State | None:
     """Runs a loop that has exactly one iteration."""
     marks, had_escaped = interpreter.marks(), scope.state.escaped
@@ -193,6 +209,7 @@ def _is_independent(iteration: Iteration, before: State, name: str, first_item: 
     changed = [each for each in changed_names(before.variables, [end.variables]) if each != name]
     variable = end.variables.get(name)
     is_kept = variable is not None and [each.fields for each in variable.alternatives] == [(first_item,)]
+    is_kept = is_kept and not set("r" + PARTLY_READONLY) & set(variable.flags if variable is not None else "")
     return not changed and is_kept and _differ_only_in_variables(before, end)
 
 
@@ -531,7 +548,8 @@ def _widen_changed(interpreter: Interpreter, entry: State, names: list[str], aft
         is_array = any(each.array for each in (*new_variables, template))
         flags = "".join(sorted({flag for each in (*new_variables, template) for flag in each.flags}))
         kept = old.alternatives[:4] if old is not None and len(old.alternatives) <= 4 else ()
-        kept = kept or (() if old is not None and old.alternatives else (Alternative(None),))
+        if old is None or not old.alternatives:
+            kept = (Alternative(None),) if old is None else values_or_none(old)
         kept = tuple([each._replace(guards=each.guards | first) for each in kept])
         if is_array:
             grown = _is_only_appended_to(old, new_variables)
@@ -543,15 +561,15 @@ def _widen_changed(interpreter: Interpreter, entry: State, names: list[str], aft
             )
         else:
             alternatives = (*kept, Alternative(((unknown,),), later))
-            if any(
-                not each.alternatives or any(alternative.fields is None for alternative in each.alternatives)
-                for each in new_variables
-            ):
-                alternatives = (Alternative(None, later), *[each for each in alternatives if each.fields is not None])
+            unset = dict.fromkeys(
+                [way.keys for each in new_variables for way in values_or_none(each) if way.fields is None]
+            )
+            if unset:
+                before = [each.keys for each in kept if each.fields is None]
+                lost = [Alternative(None, NO_GUARDS if keys in before else later, keys) for keys in unset]
                 alternatives = (
-                    alternatives
-                    if not any(each.fields is None for each in kept)
-                    else (Alternative(None), *alternatives[1:])
+                    *lost,
+                    *[each for each in alternatives if each.fields is not None or each.keys not in unset],
                 )
         exported = any(each.exported for each in (*new_variables, template))
         entry.variables[name] = Variable(alternatives, is_array, exported, span, flags)

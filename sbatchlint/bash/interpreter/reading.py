@@ -1,12 +1,13 @@
 """`read`, `mapfile` and `getopts`: variables set from standard input, or from the arguments."""
 
-from sbatchlint.bash.expansion.assignment import set_fields, set_variable, widen_all
+from sbatchlint.bash.expansion.assignment import set_fields, set_variable, widen_all, widen_one
 from sbatchlint.bash.expansion.field_splitting import WHITESPACE, separators_of
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, cut, shown_text, text_of
+from sbatchlint.bash.variables import PARTLY_READONLY
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -97,11 +98,11 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
                 separators = None
             _read_whole(interpreter, names[0], stdin, separators, scope, span)
             return state
-        for name in names:
-            if options.array:
-                set_fields(scope, name, (scope.unknown("$(read)", span, is_open=True),), span)
-            else:
-                set_named(interpreter, name, scope.unknown("$(read)", span), scope, span)
+        unknown = scope.unknown("$(read)", span, is_open=options.array is not None)
+        if options.array:
+            set_fields(scope, names[0], (unknown,), span)
+        else:
+            _set_names(interpreter, names, [unknown] * len(names), scope, span)
         return state
     line, taken, found = _line(text, options)
     if not own:
@@ -115,13 +116,31 @@ def read(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Stat
         set_fields(scope, names[0], tuple([cut(pieces, *each) for each in fields]), span)
         return state
     if not options.names:
-        set_named(interpreter, "REPLY", pieces, scope, span)
+        _set_names(interpreter, names, [pieces], scope, span)
         return state
     ranges = _split(shown, protected, separators, len(names))
-    for number, name in enumerate(names):
-        field = cut(pieces, *ranges[number]) if number < len(ranges) else ()
-        set_named(interpreter, name, field, scope, span)
+    values = [cut(pieces, *ranges[number]) if number < len(ranges) else () for number in range(len(names))]
+    _set_names(interpreter, names, values, scope, span)
     return state
+
+
+def _set_names(interpreter: Interpreter, names: list[str], values: list[Pieces], scope: Scope, span: Span) -> None:
+    """Sets the variables of `read`, which fails at the first one that is read-only, and leaves those behind it."""
+    state = scope.state
+    may_have_failed = False
+    for name, value in zip(names, values, strict=True):
+        variable = state.target(name.partition("[")[0])
+        found = state.variables.get(variable)
+        flags = "" if found is None else found.flags
+        if "r" in flags:
+            state.status = None if may_have_failed else 1
+            return
+        if may_have_failed:
+            widen_one(variable, span, scope, is_unset=True)
+            continue
+        set_named(interpreter, name, value, scope, span)
+        if PARTLY_READONLY in flags:
+            may_have_failed, state.status = True, None
 
 
 def _line(text: str, options: ReadOptions) -> tuple[list[tuple[str, bool]], int, bool]:
