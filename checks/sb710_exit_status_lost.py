@@ -27,7 +27,10 @@ Nothing is reported where a failure ends the script (`set -e`, `|| exit`, a trap
 status and uses it, or where it checks the results and ends with a status of its own. What runs in the background is the
 matter of [SB711](wait-discards-failure.md). Nor is `|| true` reported where the messages are thrown away, too
 (`2>/dev/null || true`), or a comment beside it says so ("best effort"). A script that sleeps up to its time limit,
-loops without an end, waits for a server or cancels itself does not end COMPLETED.
+loops without an end or waits for a server does not end COMPLETED.
+
+A script that always cancels its own job at the end (`scancel $SLURM_JOB_ID`) ends CANCELLED after success and failure
+alike, so that neither mail nor sacct tells them apart, and no `--dependency=afterok` is ever met: a warning.
 
 ## Fix
 
@@ -46,6 +49,8 @@ end FAILED:
   done, `[ -z "$rc" ] || exit` above that line, `[ -z "$rc" ] &&` at its beginning, or `continue` in a loop.
 - `exit $failed` or `exit $((failed > 0))` where the script keeps or counts the failure already; `rc=1` in the branch
   of a test that sees it; `|| status=$?` for `status=$?` in a loop; a trap that begins with `status=$?`.
+- `scancel $SLURM_ARRAY_JOB_ID -t PENDING` where a task cancels its own array after its work: the others do not start,
+  and the task itself ends COMPLETED; `exit $rc` in the place of a `scancel $SLURM_JOB_ID`.
 - `work && rm -r data` where data is removed next, and no `exit 0` right after the work.
 
 `--fix` writes `pipefail`: safe where no other pipeline's status matters and the filter reads to its end (a `grep` that
@@ -62,7 +67,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from sbatchlint.analysis.expansion.sourced import may_set_errexit
-from sbatchlint.analysis.outcome.endings import CANNOT_FAIL, cancels_itself, follows, removes_data_after, server_before
+from sbatchlint.analysis.outcome.endings import cancelled_after, removes_data_after, server_before
 from sbatchlint.analysis.outcome.loss_ranks import (
     DECEIVING,
     decides_later,
@@ -73,44 +78,25 @@ from sbatchlint.analysis.outcome.loss_ranks import (
 )
 from sbatchlint.analysis.outcome.lost_statuses import (
     LEAVING,
-    exit_with_kept,
-    has_pipefail,
     is_lost_with_pipefail,
     is_meant,
-    is_pipefail_safe,
-    keeping,
-    kept_name,
     lost_work,
     names_of,
-    place_for_options,
-    returning,
-    without_line,
     word_of,
 )
 from sbatchlint.analysis.outcome.partial_results import read_partial
 from sbatchlint.analysis.outcome.state_readers import Reader, state_reader
-from sbatchlint.analysis.script.appending import (
-    append,
-    end_of,
-    is_whole_substitution,
-    last_line,
-    where_to_append_all,
-    where_to_set,
-)
+from sbatchlint.analysis.outcome.status_advice import counter_of, kept_by, what_to_write
 from sbatchlint.analysis.script.exit_status import exit_statuses
-from sbatchlint.analysis.script.failure_counts import failure_counter
 from sbatchlint.analysis.script.giving_up import contradicts_itself, dead_ends, giving_up
-from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.traps import exiting_trap, status_before
-from sbatchlint.bash.syntax.tree import AndOr, Group, Pipeline, Simple
-from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace, shortened
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace, shortened
 from sbatchlint.job.programs import by_program
 from sbatchlint.programs import has_trait
-from sbatchlint.source.numbers import is_number, listed
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import MOST
 
@@ -149,8 +135,8 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _ends_otherwise(job: Job, last: Invocation | None, work: Invocation) -> bool:
-    """Whether the job ends neither COMPLETED nor FAILED: it cancels itself, or waits for a server (SB821)."""
-    return last is not None and (cancels_itself(last) or server_before(job, last, work) is not None)
+    """Whether the job ends neither COMPLETED nor FAILED: it waits for a server (SB821)."""
+    return last is not None and server_before(job, last, work) is not None
 
 
 def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
@@ -166,6 +152,10 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     deceives = main.how in DECEIVING and not (main.how == "pipeline" and is_lost_with_pipefail(job, main))
     reader = read_partial(job, main) or (reader_of(job, found, main) if not deceives else None) if best[0] else None
     reader = reader or Reader("the job still ends COMPLETED", "the job may still end COMPLETED", None)
+    cancel = cancelled_after(job, main.command)
+    if cancel is not None:
+        outcome = f"line {job.line(cancel.span.start)} cancels the job, so it ends CANCELLED"
+        reader = Reader(outcome, outcome, cancel.span, "cancels the job itself")
     message, fix = _advice(job, found, main, [*others.values()], reader, source)
     by = main.filter.name_span if main.filter is not None else main.by
     label = _LABELS[main.how]
@@ -179,14 +169,16 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
     if end is None and last is not None:
         end = last.place
     # where a test looks at the status, what runs after it sets another
-    if end is not None and (replaced or main.how == "tested") and end != by:
+    if cancel is not None:
+        related.pop(0)  # no status matters
+    elif end is not None and (replaced or main.how == "tested") and end != by:
         one_line = job.line(end.start) == job.line(by.start)  # two labels would say the same
         # what is among the others: their label says enough
         again = any(job.line(each.start) == job.line(by.start) for each in others)
         ends = [] if end in others else [(end, "the script ends with this status")]
         related[:1] = [*([] if one_line or again else related[:1]), *ends]
     if reader.place is not None:
-        related.insert(1, (reader.place, reader.label))
+        related.insert(cancel is None, (reader.place, reader.label))
     if source is not None:
         related.insert(1, (source.span, "it may set options of this shell"))
     severity = "warning" if best[0] and source is None else "info"
@@ -273,7 +265,7 @@ def _advice(
     A message that is too long leaves out what its labels say: the reason, at last also where the others are.
     """
     outcome = reader.possible if may_fail_at_end(job, found, loss) else reader.outcome
-    advice, fix = _to_write(job, found, loss, same, reader)
+    advice, fix = what_to_write(job, found, loss, same, reader)
     messages = [
         f"{happens if source is None else _unless_set(job, source, happens)}; {advice}"
         for work in names_of(job, loss, same)
@@ -288,6 +280,7 @@ def _unless_set(job: Job, source: Invocation, message: str) -> str:
     for end, condition in (
         (" fails,", f" and line {line} does not set `-e`,"),
         (" is ignored", f" unless line {line} sets `-e`"),
+        (" CANCELLED", f" CANCELLED unless line {line} sets `-e`"),
     ):
         before, found, after = message.partition(end)
         if found:
@@ -299,7 +292,9 @@ def _happens(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], work: 
     """What happens though the work fails, and which command's status the script returns instead: the longest first."""
     fails, ignored = f"if {work} fails, {outcome}", f"a failure of {work} is ignored"
     by = job.source.slice(loss.by).strip()
-    if loss.how == "ignored":
+    if cancelled_after(job, loss.command) is not None:
+        yield from (f"whether or not {work} fails, {outcome}", f"whether or not {work} fails, the job ends CANCELLED")
+    elif loss.how == "ignored":
         hides = f"`|| {by}` hides a failure of {work}"
         yield from (f"{hides}, and {outcome}", hides)
     elif loss.how == "overwritten":
@@ -315,7 +310,7 @@ def _happens(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], work: 
     elif outcome.startswith("line "):  # as if the work had succeeded, before the script ends
         yield fails
     elif loss.how == "tested":
-        counter, kept = _counter(job, loss, same), _kept(job, loss)[1]
+        counter, kept = counter_of(job, loss, same), kept_by(job, loss)[1]
         if counter is not None:
             yield f"a failure of {work} is counted in `{counter}`, but {outcome}"
         else:
@@ -354,168 +349,6 @@ def _deciding(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss]) -> st
     return f"`{shortened(later.name)}` on line {line}" if there and later.name else f"line {line}"
 
 
-def _to_write(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], reader: Reader) -> tuple[str, Fix | None]:
-    """The advice, and a fix. Each form keeps all that runs today, but for what starts or marks success after it."""
-    if loss.how == "trap":
-        exits = exiting_trap(job)
-        setting = exits if exits is None or exits.name == "trap" else exits.parent
-        in_double_quotes = setting is not None and '"' in job.source.slice(setting.span)[: len('trap "')]
-        dollar = "\\$" if in_double_quotes else "$"  # else expanded when the trap is set
-        return f"begin the trap with `status={dollar}?`, and end it with `exit {dollar}status`", None
-    by, word = job.source.slice(loss.by).strip(), shortened(job.source.slice(word_of(job, loss)), _SHORT)
-    if loss.how == "overwritten":
-        return f"write `{word} … || {by.partition('=')[0]}=$?`", None
-    if loss.how == "again":
-        return f"write `|| {by}` after both", None
-    losses, rc = [loss, *same], kept_name(job)
-    run = next(iter(runs_of(job, loss.command)), None)
-    context = loss.command.context if run is None else run.context
-    in_shell = context.shell.depth <= is_whole_substitution(job, loss.command) and loss.command.context.parent is None
-    leaving = f"end with `{exit_with_kept(job, loss.command, rc)}`"
-    last, keep = found.last, f"|| {rc}=$?"
-    if last is not None and last.name == "exit" and last.span.end <= len(job.source.own.text):
-        leaving = f"on line {job.line(last.span.start)} write{leaving.removeprefix('end with')}"
-        value = job.source.slice(last.span).removeprefix("exit").strip().strip('"')
-        if value.startswith("$"):  # a status that the script keeps itself
-            leaving = f"{leaving.partition('`')[0]}`exit ${{{rc}:-{value}}}`"
-    if loss.how == "ignored":
-        place = "in place of each" if same else "in its place"
-        return f"write `{keep}` {place} and {leaving}" if in_shell else f"write `|| exit` {place}", None
-    if loss.how == "tested" and (told := _of_test(job, found, loss, same, leaving)) is not None:
-        return told
-    options = []
-    if any(each.how == "pipeline" for each in losses):
-        if not has_pipefail(job):
-            options = ["run the script with bash", "add `set -o pipefail`"]
-        else:
-            in_other = loss.command.context.parent is not None  # another shell has its own options
-            top = "in the shell of the pipeline" if in_other else where_to_set(job, [each.command for each in losses])
-            options = [f"add `set -o pipefail` {top}"]
-        if loss.how == "pipeline" and not is_lost_with_pipefail(job, loss):
-            return listed(options), _pipefail(job, found) if has_pipefail(job) else None
-    commands = [each.command for each in losses]
-    if not in_shell:
-        inside = _of_subshell(job, commands, keep, leaving) or [where_to_append_all(job, "|| exit", commands)]
-        return listed([*options, *inside]), None
-    if reader.place is not None and reader.outcome.startswith("line "):
-        if any(each.contains(reader.place) for each in loss.command.context.loops):
-            keep = f"|| {{ {rc}=$?; continue; }}"
-        elif not same and not loss.command.context.loops and _only_prints_after(job, loss.command):
-            fix = append(job, "|| exit", loss.command) if not options else None
-            return listed([*options, where_to_append_all(job, "|| exit", commands)]), fix
-        elif _begins_line(job, reader.place):
-            row, value = job.line(reader.place.start), f"${{{rc}-}}" if ":-" in leaving else f"${rc}"
-            test = f'[ -z "{value}" ]'
-            if all(map(_only_prints, (each for each in job.invocations if each.span > reader.place))):
-                leaving = f"add `{test} || exit` above line {row}"
-            else:
-                options.append(f"begin line {row} with `{test} &&`")
-        return listed([*options, where_to_append_all(job, keep, commands), leaving]), None
-    plain = None if same or options else last  # what a fix may go by
-    if plain is not None:
-        if removes_data_after(loss.command, plain):
-            return f"write `{word}{' …' if len(loss.command.argv) > 1 else ''} && rm …`", None
-        ends_with_zero = job.source.slice(plain.span) == "exit 0" and follows(loss.command, plain)
-        if ends_with_zero and (fix := without_line(job, plain)) is not None:
-            return "remove that line", fix
-    fixed = None if plain is None else keeping(job, loss.command, plain)
-    if fixed is not None and fixed[0]:  # a `$?` that `|| rc=$?` would change
-        below, read = last_line(job, loss.command), job.line(fixed[0][0].start)
-        return f"add `{rc}=$?` below line {below}, write `${rc}` for `$?` on line {read} and {leaving}", fixed[1]
-    actions = [*options, where_to_append_all(job, keep, commands), leaving]
-    return listed(actions), None if fixed is None else fixed[1]
-
-
-def _of_subshell(job: Job, commands: list[Invocation], keep: str, leaving: str) -> list[str]:
-    """The advice for work in one `( … )` or group before a pipe: what ends that shell, and what keeps its status.
-
-    Nothing for other shells.
-    """
-    runs = [run for each in commands for run in runs_of(job, each)[:1]]
-    shells = {run.context.shell for run in runs}
-    shell = shells.pop() if len(shells) == 1 else None
-    text = job.source.own.text
-    if shell is None or shell.kind not in ("subshell", "pipeline") or shell.span.end > len(text):
-        return []
-    outer = shell.parent
-    if shell.depth > 1 and not (shell.depth == 2 and outer is not None and outer.kind == "pipeline"):
-        return []
-    inner, end = commands, shell.span.end
-    for group in nodes_of(job.program, Group):
-        span, last = job.span(group.start, group.end), group.body[-1] if group.body else None
-        if last is not None and span.start <= shell.span.start and shell.span.end <= span.end:
-            end = max(end, span.end)
-            if isinstance(last, Simple | Pipeline | AndOr):
-                inner = [each for each in inner if end_of(job, each) != job.span(last.start, last.end).end]
-    before = []
-    for run in job.pipelines:
-        if len(run.elements) > 1 and run.span.contains(shell.span):
-            end = max(end, run.span.end)
-            if run.pipefail is not True and commands[0] not in run.elements[-1]:
-                before = [f"add `set -o pipefail` {where_to_set(job, commands)}"]
-    statement, after = job.program.statements[-1], []
-    if job.span(statement.start, statement.end).end != end or isinstance(statement, AndOr):
-        rest = text[end : job.source.line_of(end - 1).end].strip()
-        plain = not rest or rest[0] == "#"
-        after = [f"append `{keep}` to line {job.line(end - 1)}" if plain else f"add `{keep}` after the `)`", leaving]
-    if inner:
-        before.append(where_to_append_all(job, "|| exit", inner))
-        after[:1] = [each.removeprefix("append ") for each in after[:1]]
-    return [*before, *after]
-
-
-def _only_prints_after(job: Job, work: Invocation) -> bool:
-    """Whether nothing but submitting a job and what cannot fail follows work, so that the script may end before it."""
-    piped = {each.index for run in runs_of(job, work) for element in run.elements for each in element}
-    last = max({work.index + len(list(work.descendants()))} | piped)
-    return all(map(_only_prints, job.invocations[last + 1 :]))
-
-
-def _only_prints(command: Invocation) -> bool:
-    return command.calls_function or command.name == "sbatch" or command.name in CANNOT_FAIL
-
-
-def _begins_line(job: Job, place: Span) -> bool:
-    """Whether something can be written before a command at the beginning of its line."""
-    source = job.source.own
-    if place.end > len(source.text):
-        return False
-    start = source.line_of(place.start).start
-    return not source.text[start : place.start].strip() and not source.text[:start].endswith(("\\\n", "&&\n", "|\n"))
-
-
-def _counter(job: Job, loss: Loss, same: list[Loss]) -> str | None:
-    """The variable of the script that counts the failures."""
-    alone = not loss.command.context.shell.depth and not loss.command.context.calls and not same
-    return failure_counter(job, loss.by) if alone else None
-
-
-def _kept(job: Job, loss: Loss) -> tuple[str, str]:
-    """The word before the assignment of a status to a variable, as `local`, and its name; empty without one."""
-    kept, equals, _ = job.source.slice(loss.by).strip().partition("=$?")
-    before, _, name = kept.rpartition(" ")
-    return (before, name) if equals else ("", "")
-
-
-def _of_test(
-    job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], leaving: str
-) -> tuple[str, Fix | None] | None:
-    """The advice for a status that the script looks at; None where it is like that for others."""
-    counter, (before, kept) = _counter(job, loss, same), _kept(job, loss)
-    if counter is not None:
-        return f"end the script with `exit $(({counter} > 0))`", None
-    if kept:
-        if same:
-            return None
-        if before not in ("", "export"):  # it is unset at the end of the function
-            return f"write `{kept}=$?` without `{before}`, and end with `exit ${kept}`", None
-        return f"end with `exit ${kept}`", returning(job, found, kept)
-    rc = kept_name(job)
-    if job.source.text[: loss.by.start].rstrip().endswith("||"):  # a message alone: `work || echo "it failed"`
-        return f"write `|| {{ {rc}=$?; {job.source.slice(loss.by).split()[0]} …; }}` and {leaving}", None
-    return f"set `{rc}=1` in the failure branch and {leaving}", None
-
-
 def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> Iterator[str]:
     """Clauses that say which command gives the script's status instead, the most telling one first."""
     last = found.last
@@ -547,17 +380,6 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> Iterator[str]:
     if what:
         yield from (f"{what} on line {row} sets the exit status", f"{what} on line {row} sets its status")
     yield f"line {row} sets the exit status"
-
-
-def _pipefail(job: Job, found: ExitStatuses) -> Fix | None:
-    """The fix that puts `set -o pipefail` before the first command, or the comment above it."""
-    hidden = [each for each in found.lost if each.how == "pipeline"]
-    if any(each.command.context.parent is not None for each in hidden):
-        return None  # another shell has its own options
-    at = place_for_options(job)
-    if at is None:
-        return None
-    return Fix("set -o pipefail", [insert(at, "set -o pipefail\n")], safe=is_pipefail_safe(job, hidden))
 
 
 CASES = [

@@ -50,7 +50,8 @@ _STEP = re.compile(
     r"|write `(?P<ignoring>\|\|[^`…]+)` in (?:its place|place of each)"
     r"|write `\{ … (?P<grouped>\|\|[^`]+); \}` for what follows the `&&`|write `\|\| \{ (?P<said>\w+=\$\?); \w+ …; \}`"
     r"|write `[^`]+ && rm …`(?P<joined>)"
-    r"|(?:end(?: the script)?|on line (?P<last>\d+)) (?:with|write) `(?P<exit>exit[^`]*)`|(?P<removed>remove that line)"
+    r"|(?:end(?: the script)?|on line (?P<last>\d+)) (?:with|write) `(?P<exit>exit[^`]*)`"
+    r"|(?P<removed>remove (?:that line|line (?P<gone>\d+)))"
 )
 
 
@@ -128,7 +129,8 @@ def advised(text: str, message: str, rows: list[int]) -> tuple[str, list[str]] |
         elif "joined" in found:
             lines[rows[0] - 1 : rows[0] + 1] = [" && ".join(lines[rows[0] - 1 : rows[0] + 1])]
         elif "removed" in found:
-            lines[int(re.findall(r"on line (\d+) sets", parts[0])[-1]) - 1] = ""
+            gone = found.get("gone") or re.findall(r"on line (\d+) sets", parts[0])[-1]
+            lines[int(gone) - 1] = ""
         elif "last" in found:
             lines[int(found["last"]) - 1] = found["exit"]
         else:
@@ -206,6 +208,14 @@ SHAPES = [
     "./solve a | tee log\necho Training succeeded\n",
     "time ./solve a\ndate\n",
     "case $1 in\n*) ./solve a ;;\nesac\ndate\n",
+    "./solve a\nscancel $SLURM_JOB_ID\n",
+    "./solve a\n./more b\nscancel $SLURM_JOB_ID\necho end\n",
+    "./solve a | tee log\ndate\nscancel $SLURM_JOB_ID\n",
+    "./solve a || true\nscancel $SLURM_JOB_ID\n",
+    "./solve a\nstatus=$?\necho $status\nscancel $SLURM_JOB_ID\n",
+    "./solve a\nstatus=$?\necho $status\nscancel $SLURM_ARRAY_JOB_ID\n",
+    "for i in 1 2; do\n    ./solve $i\ndone\nscancel $SLURM_ARRAY_JOB_ID\n",
+    "./solve a\ndate\nscancel $SLURM_ARRAY_JOB_ID\n",
 ]
 
 
@@ -215,7 +225,8 @@ def tried(text: str, findings: list[Diagnostic], folder: Path) -> tuple[list[str
     shown, helped = 0, Counter[str]()
     for found in findings:
         says = found.message
-        if not says.startswith(("if ", "a failure", "`||")) or "branch matches" in says or "in the shell" in says:
+        said_of_work = says.startswith(("if ", "a failure", "`||", "whether"))
+        if not said_of_work or "branch matches" in says or "in the shell" in says:
             continue
         places = works(found)
         rows = sorted({text.count("\n", 0, start) + 1 for start, _ in places})

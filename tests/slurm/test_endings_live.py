@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from sbatchlint.diagnostics import Diagnostic
 from sbatchlint.engine import inspect
 from sbatchlint.settings import Settings
 from sbatchlint.source.text import Source
@@ -50,6 +51,8 @@ ENDINGS = {
         f"{FAILING}\necho end\nif [ $? -ne 0 ]; then\n    exit 1\nfi\n", "SB720", "COMPLETED", "end"
     ),
     "waiting for a number": Ending(f"{WORK}\nwait 20\n", "SB820", "FAILED", "not a child of this shell"),
+    "cancelled after a failure": Ending(f"{FAILING}\nscancel $SLURM_JOB_ID\n", "SB710", "CANCELLED", "No such file"),
+    "cancelled after success": Ending(f"{WORK}\nscancel $SLURM_JOB_ID\n", "SB710", "CANCELLED", "1 loop"),
     "handled too late": Ending(f"{ASKED}{WORK}\n", "SB805", "COMPLETED", "handled after [3-9] s"),
     "handled in time": Ending(f"{ASKED}{WORK} &\nwait\n", "", "FAILED", "handled after [12] s"),
 }
@@ -73,3 +76,29 @@ def test_a_job_ends_as_the_checks_say(slurm: LocalSlurm, name: str) -> None:
     outcome = slurm.run(script)
     assert outcome.state == ending.state, outcome
     assert re.search(ending.there, outcome.output) and ending.missing not in outcome.output, outcome
+
+
+@pytest.mark.parametrize(("work", "states"), [(WORK, ["COMPLETED", "CANCELLED"]), (FAILING, ["FAILED"])])
+def test_a_task_may_end_its_chain_and_complete(slurm: LocalSlurm, work: str, states: list[str]) -> None:
+    """What SB710 advises for a task that cancels its array: the others do not start, and the task itself COMPLETES."""
+    script = f"#!/bin/bash\n#SBATCH --array=1-3%1\n{work}\nscancel $SLURM_ARRAY_JOB_ID\n"
+    (found,) = _of_status(script)
+    assert found.message.endswith("append `|| exit` to line 3 and `-t PENDING` to line 4")
+    followed = script.replace(work, f"{work} || exit").replace("_ID\n", "_ID -t PENDING\n")
+    assert not _of_status(followed)
+    before, after = (slurm.run(each).job for each in (script, followed))
+    assert set(_states(slurm, before)) == {"CANCELLED"}
+    found_states = _states(slurm, after)
+    assert found_states[0] == states[0] and set(found_states[1:]) == {states[-1]}
+
+
+def _states(slurm: LocalSlurm, job: str) -> list[str]:
+    """The states of an array's tasks, those that ran first."""
+    shown = slurm.client("scontrol", "--oneliner", "show", "job", job).stdout
+    tasks = re.findall(r"(?m)ArrayTaskId=(\d+).* JobState=(\w+)", shown)
+    return [state for _, state in sorted(tasks, key=lambda each: int(each[0]))]
+
+
+def _of_status(script: str) -> list[Diagnostic]:
+    found = inspect(Source(script, "job.sh"), Settings.of_table({})).diagnostics
+    return [each for each in found if each.code == "SB710"]

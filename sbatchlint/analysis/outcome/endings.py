@@ -18,8 +18,9 @@ from sbatchlint.analysis.script.work import Weight
 from sbatchlint.bash.syntax.tree import Simple, Statement, While
 from sbatchlint.bash.syntax.walk import literal_text, nodes_of
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Pieces, expansions, shown_text
+from sbatchlint.bash.values import Phase, Pieces, shown_text, text_of
 from sbatchlint.job import Job
+from sbatchlint.job.argv import variable_name
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import has_trait
@@ -61,12 +62,32 @@ def removes_data_after(work: Invocation, last: Invocation) -> bool:
     return last.name == "rm" and follows(work, last) and many and not any(map(_TEMPORARY.search, words))
 
 
-def cancels_itself(last: Invocation | None) -> bool:
-    """Whether the last command cancels its own job, or the array that the job belongs to."""
-    if last is None or last.name != "scancel":
-        return False
-    names = {each.name for field in last.argv[1:] for each in expansions(field)}
-    return bool(names & {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
+_OWN_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
+# Options of scancel that choose no part of the job, and no other signal.
+_OF_ALL = Regex(r"-[fHQvw]+|--(?:full|hurry|quiet|verbose)")
+
+
+@once
+def self_cancel(job: Job) -> Invocation | None:
+    """The scancel with which the script always cancels its own job, or the array that the job belongs to.
+
+    Whatever ran before, the job is CANCELLED; what follows, if anything, cannot change that.
+    """
+    for command in commands_named(job, "scancel"):
+        context, fields = command.context, command.argv[1:]
+        in_script = not context.depth and not context.conditional and context.background is None
+        options = [text_of(each) for each in fields if (text_of(each) or "").startswith("-")]
+        if not in_script or not all(map(_OF_ALL.fullmatch, filter(None, options))):
+            continue
+        if any(variable_name(each) in _OWN_IDS for each in fields):
+            return command
+    return None
+
+
+def cancelled_after(job: Job, work: Invocation) -> Invocation | None:
+    """The scancel of its own job that the script always runs after some work."""
+    command = self_cancel(job)
+    return command if command is not None and command.index > work.index else None
 
 
 def server_before(job: Job, last: Invocation, work: Invocation) -> str | None:

@@ -2,7 +2,7 @@
 
 from itertools import chain
 
-from sbatchlint.analysis.outcome.endings import last_shown, may_fail_with, needed_producers
+from sbatchlint.analysis.outcome.endings import cancelled_after, last_shown, may_fail_with, needed_producers
 from sbatchlint.analysis.outcome.lost_statuses import is_lost_with_pipefail
 from sbatchlint.analysis.outcome.partial_results import read_partial
 from sbatchlint.analysis.outcome.state_readers import Reader, state_reader, told_by_mail, told_of_main_work
@@ -49,6 +49,8 @@ def rank(job: Job, found: ExitStatuses, loss: Loss) -> tuple[bool, Weight]:
     """How much a loss matters: whether it deserves a warning, and the weight of the lost work."""
     if read_partial(job, loss) is not None and not is_demonstration(loss.command):
         return True, loss.weight
+    if cancelled_after(job, loss.command) is not None:
+        return not is_demonstration(loss.command), loss.weight  # the state tells nothing of any work
     later = decides_later(job, loss)
     decided = later is not None and not loss.errexit and loss.how not in ("overwritten", "again")
     minor = loss.how in _MINOR or decided or _is_shown(job, loss) or is_demonstration(loss.command)
