@@ -5,8 +5,8 @@ is copied, and in PyTorch when the model is never moved to the GPU.
 
 Reported where all programs of the job are next to the script and were read, with their own modules: nothing in them
 mentions CUDA, a GPU or a device, and none of the packages that they import uses GPUs by itself. So is a job that loads
-modules, activates an environment or installs packages, and starts nothing. A job that only copies, packs files or
-sleeps is advice.
+modules, activates an environment or installs packages, and starts nothing. A job that only copies, fetches
+or packs files, or sleeps, is advice where it has one GPU, which its partition may demand.
 
 ## Fix
 
@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
 from sbatchlint.analysis.launch.serial_programs import SERIAL
 from sbatchlint.analysis.script.servers import server_name
-from sbatchlint.analysis.script.work import UTILITIES, Weight, weight
+from sbatchlint.analysis.script.work import UTILITIES, Weight, fetches_by_git, weight
 from sbatchlint.bash.syntax.tree import Heredoc
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
@@ -103,7 +103,8 @@ def check(job: Job) -> Iterator[Finding]:
     if copying is not None:
         message = f"{idle}: neither {copying.name} nor anything else here uses one"
         work = [(copying.name_span, "the work of this job")]
-        yield Finding(settings[0].span, f"{message}; remove the request", "info", work)
+        severity = "info" if one or job.request.value("gpus-per-task") == "1" else "warning"
+        yield Finding(settings[0].span, f"{message}; remove the request", severity, work)
         return
     prepares = _only_prepares(job)
     if prepares is not None:
@@ -179,9 +180,11 @@ def _copying(job: Job) -> Invocation | None:
     """The command that copies or packs files, in a job that does nothing else; None for other jobs."""
     if _PATIENT & by_program(job).keys():
         return None
-    works = [each for each in job.invocations if each.parent is None and weight(job, each) is not Weight.NONE]
-    if not all(weight(job, each) is Weight.STAGING and has_trait(each.name, *_COPYING) for each in works):
-        return None
+    own = [each for each in job.invocations if each.parent is None]
+    works = [each for each in own if fetches_by_git(each) or weight(job, each) is not Weight.NONE]
+    for each in works:
+        if not fetches_by_git(each) and not (weight(job, each) is Weight.STAGING and has_trait(each.name, *_COPYING)):
+            return None
     unclear = any(each.state.sourced or _shows_gpu_use(each) for each in job.invocations)
     return None if unclear or not works else works[0]
 

@@ -14,7 +14,8 @@ Without the option for them, `bwa mem`, `bowtie2`, `samtools sort`, `blastn` and
 have one in any case: where the job runs nothing else, and requests four CPUs or more, it is a warning; advice where
 more CPUs may bring more memory, as `--mem` is missing.
 
-So does a job that only copies or packs files, or configures a build with `cmake`: a warning from eight CPUs on.
+So does a job that only copies, fetches or packs files, or configures a build with `cmake`: a warning from eight CPUs
+on.
 
 With a number of threads, a job without steps is reported only if every program of the job is given one, and that is at
 most half the number of CPUs. Where memory is requested for each CPU, more CPUs may have been requested for their
@@ -43,7 +44,7 @@ from sbatchlint.analysis.script.threads import (
     thread_options,
     threaded_programs,
 )
-from sbatchlint.analysis.script.work import Weight, weight
+from sbatchlint.analysis.script.work import Weight, fetches_by_git, weight
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -77,6 +78,7 @@ _TASKS_UNCLEAR = frozenset(
 _MANY_CPUS = 8
 _SERIAL_TOOLS = frozenset(
     {"cp", "mv", "rsync", "scp", "wget", "curl", "unzip", "gzip", "gunzip", "bunzip2", "zip", "dd", "ln", "mkdir"}
+    | {"aria2c", "fastq-dump", "gdown", "kaggle", "lftp", "sftp"}
 )
 # What a job does beside the work of its programs, with one CPU.
 _OTHER_WORK = ("copies", "places", "packs", "installs", "module", "loads", "slurm", "looks", "minor")
@@ -144,7 +146,8 @@ def _of_serial_tools(job: Job) -> Iterator[Finding]:
     cpus = (tasks or 0) * (per_task or 0)
     if setting is None or cpus < _MANY_CPUS or (request.exact_nodes() or 1) != 1:
         return
-    works = [each for each in job.invocations if not each.children and weight(job, each) is not Weight.NONE]
+    leaves = [each for each in job.invocations if not each.children]
+    works = [each for each in leaves if fetches_by_git(each) or weight(job, each) is not Weight.NONE]
     if not works or job.program.errors or job.limits.exhausted or not all(map(_is_serial_tool, works)):
         return
     if any(each.context.background is not None for each in works) or any(job.submits):
@@ -163,7 +166,7 @@ def _is_serial_tool(command: Invocation) -> bool:
         return not any(each.startswith(("--build", "--install", "-E", "-P", "--workflow")) for each in words)
     if command.name == "tar":
         return not any(each.startswith(("-I", "--use-compress")) or "J" in each[:4] for each in words)
-    return command.name in _SERIAL_TOOLS
+    return command.name in _SERIAL_TOOLS or fetches_by_git(command)
 
 
 def _without_threads(job: Job, setting: Setting, cpus: int) -> Iterator[Finding]:

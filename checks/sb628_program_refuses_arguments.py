@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from sbatchlint.analysis.launch.late_options import is_late
 from sbatchlint.bash.interpreter.programs import SHELLS, shell_arguments
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Pieces, is_open, known_prefix, shown_text, span_of, text_of
@@ -66,7 +67,8 @@ def check(job: Job) -> Iterator[Finding]:
         if words is not None:
             # what `eval` runs stands elsewhere for each of its values
             several = [each.span for each in command.ancestors() if each.alternatives > 1]
-            found.setdefault(several[-1] if several else command.span, []).append(_complaint(program, command, words))
+            complaint = _complaint(job, program, command, words)
+            found.setdefault(several[-1] if several else command.span, []).append(complaint)
     for complaints in found.values():
         if complaints[0] is not None and None not in complaints:  # whichever arguments it gets
             yield Finding(*complaints[0])
@@ -125,13 +127,13 @@ def _words(job: Job, invocation: Invocation) -> Sequence[Pieces] | None:
     return invocation.argv[1 if python is None else python.after :]
 
 
-def _complaint(program: PythonProgram, invocation: Invocation, words: Sequence[Pieces]) -> Complaint | None:
+def _complaint(job: Job, program: PythonProgram, invocation: Invocation, words: Sequence[Pieces]) -> Complaint | None:
     from sbatchlint.job.python.command_line import CommandLine, ignores_arguments
     from sbatchlint.job.python.parser import imported_parser, plain_parser  # slow to import
 
     parser = plain_parser(program.main) or imported_parser(program.main, program.files)
     if parser is not None:
-        return _of_parser(program, parser, invocation, words)
+        return _of_parser(job, program, parser, invocation, words)
     given = [field for field in words if text_of(field) != "" and (not is_open(field) or _is_meant(field))]
     if given and ignores_arguments(program):
         shown = shortened(" ".join(map(_written, words)))
@@ -159,7 +161,7 @@ def _complaint(program: PythonProgram, invocation: Invocation, words: Sequence[P
 
 
 def _of_parser(
-    program: PythonProgram, parser: "PlainParser", invocation: Invocation, words: Sequence[Pieces]
+    job: Job, program: PythonProgram, parser: "PlainParser", invocation: Invocation, words: Sequence[Pieces]
 ) -> Complaint | None:
     from sbatchlint.job.python.dispatch import dispatches
     from sbatchlint.job.python.parser import Refused  # slow to import
@@ -170,6 +172,8 @@ def _of_parser(
     for field in words:
         option = _option(field)
         if option is not None and not parser.knows(option):
+            if is_late(job, field):
+                return None  # option-after-program reports it
             message = f"{_name(program)} fails at once: it has no option `{option}` ({where}); correct or remove it"
             return span_of(field), message
     if parser.varies or not _are_values(parser, words):

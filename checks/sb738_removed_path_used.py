@@ -24,11 +24,11 @@ from fnmatch import fnmatchcase
 
 from sbatchlint.analysis.script.shell_history import folder_of
 from sbatchlint.analysis.script.work import UTILITIES
-from sbatchlint.analysis.storage.written_paths import WRITING, is_recursive, named_paths, redirected_paths
+from sbatchlint.analysis.storage.needed_paths import ENTERING, FILTERS, READERS, needed_paths
+from sbatchlint.analysis.storage.written_paths import is_recursive, named_paths, redirected_paths
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of
+from sbatchlint.bash.values import Phase, Pieces, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.job.launchers import is_python
 from sbatchlint.job.launches import container_of
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key, under
@@ -44,18 +44,7 @@ CARD = Card(
     batch=True, seen="a review of public scripts", unseen="`No such file or directory` in the log.",
 )  # fmt: skip
 
-# Programs that only read the files among their operands.
-_READERS = frozenset(
-    {"cat", "head", "tail", "wc", "sort", "uniq", "cut", "md5sum", "sha256sum", "gzip", "gunzip", "bgzip", "paste"}
-    | {"less", "more", "zcat", "tac", "diff", "cmp", "join", "comm", "chmod", "file", "source", "."}
-)
-# Those whose first operand is no file.
-_FILTERS = frozenset({"grep", "egrep", "fgrep", "sed", "awk", "gawk", "chmod"})
-# Those that run the file that they are given.
-_SHELLS = frozenset({"bash", "sh", "Rscript", "perl", "julia", "csh", "tcsh", "zsh"})
-_ENTERING = frozenset({"cd", "pushd"})
 _READING = frozenset({"read", "shift", "mapfile", "readarray"})
-_PUTTING = frozenset({"cp", "mv"})
 # Commands between the two of which nothing is lost or made but what their words name.
 _PLAIN = UTILITIES - programs_with("copies", "packs", "opens", "repeats", "spreads")
 _MAKING_BY_NAME = frozenset({"mkdir", "touch", "tee", "cp", "mv", "ln", "rsync", "install"})
@@ -63,7 +52,6 @@ _COPYING = frozenset({"cp", "mv", "rsync", "ln"})
 # Those that make nothing of what their words name.
 _NAMING_ONLY = frozenset({"rm", "rmdir", "echo", "printf", "cd", "ls", "export"})
 _SEVERAL = Regex(r"[*?\[]|\$\{\}")
-_PRINTING = frozenset({"cat", "head", "tail", "wc", "less", "more", "file", "diff", "md5sum"})
 _UNCLEAR = Regex(r"\$\{(?:[^}]*[^\w}][^}]*|\d*)\}|\n")
 _NAME = Regex(r"\$\{(\w+)\}")
 _MOST = 40  # removed paths that are remembered
@@ -201,42 +189,11 @@ def _lacks(removal: Removal, path: str, command: Invocation) -> bool:
 
 def _needs(job: Job, command: Invocation) -> Iterator[tuple[Span, str, bool]]:
     """What must be there for a command: the place, the path, and whether only the log lacks something without it."""
-    context = command.context
-    if command.phase is Phase.SUBMIT or command.alternatives > 1 or context.tested or context.handler:
-        return
-    if container_of(command) is not None or context.background is not None:
-        return
-    fields: list[tuple[Pieces, bool]] = []
-    for redirect in command.redirects:
-        if redirect.target and redirect.operator == "<":
-            fields.append((redirect.target, False))
-        elif redirect.target and redirect.operator in WRITING:
-            folder = _folder(_path(job, command, redirect.target))
-            if folder:
-                yield redirect.span, folder, False
-    name, operands = command.name, _operands(command)
-    quiet = any(each.operator[-1:] == ">" and each.fd == "2" for each in command.redirects)
-    if name in _READERS or name in _FILTERS:
-        printing = name in _PRINTING and not command.redirects and not command.piped_to and not context.captured
-        fields.extend((each, printing or quiet) for each in operands[name in _FILTERS :])
-    elif name in _ENTERING or name in _SHELLS or command.argv and is_python(command.argv[0]):
-        first = command.argv[1:2]
-        fields.extend((each, False) for each in first if each and not shown_text(each).startswith("-"))
-    elif name in _PUTTING and len(operands) > 1:
-        fields.extend((each, quiet) for each in operands[:-1])
-        target = key(operands[-1])
-        path = _path(job, command, operands[-1])
-        folder = path if len(operands) > 2 or shown_text(operands[-1]).endswith("/") and target else _folder(path)
-        if folder:
-            yield span_of(operands[-1]), folder, False
-    for field, printing in fields:
-        path = _path(job, command, field)
-        if path is not None:
-            yield span_of(field), path, printing
-    if command.argv and not command.kind and "/" in shown_text(command.argv[0]):
-        path = _path(job, command, command.argv[0])
-        if path is not None:
-            yield span_of(command.argv[0]), path, False
+    for need in needed_paths(command):
+        path = _path(job, command, need.field)
+        path = _folder(path) if need.above else path
+        if path:
+            yield need.span, path, need.printing
 
 
 def _folder(path: str | None) -> str | None:
@@ -247,7 +204,7 @@ def _left(command: Invocation, gone: list[Removal]) -> list[Removal]:
     """What is still gone after a command, which may have made some of it."""
     if command.calls_function or command.name in (".", "source") and command.children:
         return gone  # what it runs comes after it
-    known = command.name in _READERS or command.name in _FILTERS or command.name in _ENTERING
+    known = command.name in READERS or command.name in FILTERS or command.name in ENTERING
     known = known or command.name in _PLAIN or command.name in _MAKING_BY_NAME
     return _unnamed(command, gone) if known and not command.children else []
 

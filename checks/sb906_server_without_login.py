@@ -2,10 +2,16 @@
 
 Whoever opens the port of a Jupyter server with an empty token can run commands as the owner of the job, and read all of
 their files; on most clusters every user can reach the compute nodes. The same holds for `code-server --auth none`, a
-terminal of `ttyd` without a login, and databases that are told to listen everywhere and to ask for no password.
+terminal of `ttyd`, a desktop (`x11vnc`, `vncserver -SecurityTypes None`) or RStudio without a login, and databases that
+are told to listen everywhere and to ask for no password. Servers of models (vLLM, SGLang, Ollama, llama.cpp, TGI), of
+MLflow and the dashboard of Ray ask for nothing unless they are told to: with `--host 0.0.0.0`, everybody on the cluster
+can use the job's GPUs, read what it serves, or start work through it.
 
-An error where the server runs commands and certainly asks for no login; a warning for databases, and where Jupyter has
-an empty token, but may ask for a password that `jupyter server password` has saved.
+An error where the server runs commands and certainly asks for no login; a warning for databases and other servers that
+are told to listen everywhere, for `python -m http.server`, which shows all files below its folder, and where Jupyter
+has an empty token, but may ask for a password that `jupyter server password` has saved. Advice where a server of models
+listens everywhere because nothing says otherwise, as vLLM does, and for TensorBoard and Streamlit, which mostly show
+something.
 
 The scheduler of Dask runs the code that a client sends. It asks for no certificate unless it has the options for them:
 advice, as most clusters use it so.
@@ -14,19 +20,25 @@ A server that listens on 127.0.0.1 alone can still be reached by other users of 
 
 ## Fix
 
-None: leave out the option that turns the login off (Jupyter then prints a token into the log), or set a password that
-is not in the script.
+None: leave out the option that turns the login off (Jupyter then prints a token into the log), or set a password or a
+key that is not in the script. A server for the programs of its own node needs only `127.0.0.1`.
 
 ## References
 
-Jupyter Server, "Security"; code-server, `--auth`; redis.conf, protected-mode; mongod, `--bind_ip_all`
+Jupyter Server, "Security"; code-server, `--auth`; redis.conf, protected-mode; mongod, `--bind_ip_all`;
+vLLM, "Security" (`--api-key`, VLLM_API_KEY) and vllm/entrypoints/openai/api_server.py; SGLang, "Server Arguments"; the
+FAQ of Ollama (OLLAMA_HOST); llama-server, `--api-key-file`; Ray, "Security"; MLflow, `--app-name basic-auth`; x11vnc(1)
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import shown_text, span_of
+from sbatchlint.analysis.script.servers import server_name
+from sbatchlint.bash.trace import Invocation, exported
+from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.argv import hides_options, partition
+from sbatchlint.job.launches import container_of
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -39,9 +51,16 @@ _SERVERS: dict[str, tuple[Regex, Regex, bool]] = {
     ),
     "code-server": (Regex(r"--auth=none|--auth none"), Regex(r"(?!)"), False),
     "redis-server": (Regex(r"--protected-mode no"), Regex(r"--requirepass .+"), True),
-    "mongod": (Regex(r"--noauth|--bind_ip_all"), Regex(r"--auth|--keyFile.*"), False),
+    "mongod": (Regex(r"--noauth|--bind_ip_all|--bind_ip[= ](?:\S*,)?0\.0\.0\.0"), Regex(r"--auth|--keyFile.*"), False),
+    "rserver": (Regex(r"--auth-none[= ](?:1|true)"), Regex(r"--www-address[= ](?:127\..*|localhost)"), True),
+    "x11vnc": (
+        Regex(r"-nopw|-forever|-shared|-display|-create"),
+        Regex(r"-rfbauth|-passwd.*|-usepw|-localhost|-unixpw.*|-listen (?:localhost|127\..*)|-storepasswd|-ssl"),
+        True,
+    ),
     "ttyd": (Regex(r"-W|--writable"), Regex(r"(?:-c|--credential)\b.*|--auth-header.*"), True),
 }
+_SERVERS["vncserver"] = _SERVERS["Xvnc"] = (Regex(r"-SecurityTypes[= ]None"), Regex(r"-localhost|-kill|-list"), True)
 _SERVERS.update(dict.fromkeys(("jupyter-lab", "jupyter-notebook", "jupyter-server"), _SERVERS["jupyter"]))
 _EVERYWHERE = Regex(
     r"(?:--ip|--\w+\.ip|--bind-addr|--bind|--host|--bind_ip)[= ](?:0\.0\.0\.0|::|\*|\ue000)(?::\S*)?|--bind_ip_all"
@@ -50,9 +69,75 @@ _NO_PASSWORD = Regex(r"--\w+\.(?:hashed_)?password=(?:''|\"\")?")
 _SCHEDULERS = frozenset({"dask-scheduler", "dask"})
 _LOCAL = frozenset({"127.0.0.1", "localhost", "--host=127.0.0.1", "--host=localhost", "lo", "--interface=lo"})
 _DATABASES = frozenset({"redis-server", "mongod"})
+
+
+class Open(NamedTuple):
+    """A server that asks for no login unless it is told to.
+
+    `name`: for messages. `address`: the option with its address. `everywhere`: whether it listens on all addresses
+    without it. `login`: what demands a key or a password, as an option or a variable. `advice`: what to write.
+    `severity`: where it is told to listen everywhere; `by_itself`: where it does so by itself, None for those to leave.
+    """
+
+    name: str
+    address: Regex
+    everywhere: bool
+    login: Regex
+    advice: str
+    severity: str = "warning"
+    by_itself: str | None = "info"
+
+
+_HOST = Regex(r"--host")
+_KEY = Regex(r"--api[-_]keys?(?:[-_]file)?|(?:VLLM_|SGLANG_|LLAMA_)?API_KEY")
+_NONE = Regex(r"(?!)")
+_VLLM = Open("vLLM server", _HOST, True, _KEY, "read VLLM_API_KEY from a file, or add `--host 127.0.0.1`")
+_SGLANG = Open("SGLang server", _HOST, False, _KEY, "write `--host 127.0.0.1`, or give it `--api-key`")
+_FILES = Open(
+    "web server", Regex(r"-b|--bind"), True, _NONE, "add `--bind 127.0.0.1`", by_itself="warning"
+)  # fmt: skip
+_MLFLOW = Open(
+    "MLflow server", Regex(r"-h|--host"), False, Regex(r"--app-name"),
+    "write `127.0.0.1`, or add `--app-name basic-auth`",
+)  # fmt: skip
+_TENSORBOARD = Open("TensorBoard", Regex(r"--host"), False, _NONE, "remove that option", "info")
+# By what `server_name` calls it.
+_OPEN = {
+    "vllm serve": _VLLM,
+    "vllm.entrypoints.openai.api_server": _VLLM,
+    "vllm.entrypoints.api_server": _VLLM,
+    "sglang serve": _SGLANG,
+    "sglang.launch_server": _SGLANG,
+    "llama-server": Open("llama.cpp server", _HOST, False, _KEY, "write `--host 127.0.0.1`, or add `--api-key-file`"),
+    "text-generation-launcher": Open(
+        "TGI server", Regex(r"--hostname"), True, _KEY, "read API_KEY from a file, or add `--hostname 127.0.0.1`"
+    ),
+    "trtllm-serve serve": Open("TensorRT-LLM server", _HOST, False, _KEY, "write `--host 127.0.0.1`"),
+    "trtllm-serve": Open("TensorRT-LLM server", _HOST, False, _KEY, "write `--host 127.0.0.1`"),
+    "lmdeploy serve": Open("LMDeploy server", Regex(r"--server-name"), True, _KEY, "add `--server-name 127.0.0.1`"),
+    "mlflow server": _MLFLOW,
+    "mlflow ui": _MLFLOW,
+    "streamlit run": Open(
+        "Streamlit app", Regex(r"--server\.address"), True, _NONE, "write `127.0.0.1`", "info", None
+    ),
+    "tensorboard": _TENSORBOARD,
+    "tensorboard.main": _TENSORBOARD,
+    "http.server": _FILES,
+    "ray": Open(
+        "Ray dashboard", Regex(r"--dashboard-host"), False, Regex(r"RAY_AUTH_MODE"),
+        "remove the option, or set RAY_AUTH_MODE=token",
+    ),
+}  # fmt: skip
+# What such an address is, in the value of an option or of OLLAMA_HOST.
+_ALL_ADDRESSES = Regex(r"(?:https?://)?(?:0\.0\.0\.0|\[?::\]?|\*)(?::\S*)?/?")
+_HOSTNAME = Regex(r"\$\(\s*hostname\b|HOSTNAME$|SLURMD_NODENAME$")
+_ISOLATED = frozenset({"docker", "podman"})
+_CALLED = ("vllm", "sglang", "llama-server", "text-generation-launcher", "trtllm-serve", "lmdeploy", "mlflow",
+           "streamlit", "tensorboard", "ollama", "ray")  # fmt: skip
+
 CARD = Card(
     "SB906", "server-without-login", severity="error", fix="never", since="0.1.0",
-    when=Commands(*_SERVERS, *sorted(_SCHEDULERS)),
+    when=Commands(*_SERVERS, *sorted(_SCHEDULERS), *_CALLED, "python*"),
     seen="the documentation of Jupyter Server",
     unseen="Nothing; others may use the server.",
 )  # fmt: skip
@@ -62,6 +147,9 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     name = command.name or ""
     if name in _SCHEDULERS:
         yield from _of_dask(command)
+        return
+    if name not in _SERVERS:
+        yield from _of_open_server(command)
         return
     opening, demanding, everywhere = _SERVERS[name]
     words = command.words
@@ -81,10 +169,78 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     saved = name.startswith("jupyter") and not any(map(_NO_PASSWORD.fullmatch, words))
     severity = "warning" if saved or name in _DATABASES else "error"
     advice = "remove the option, or set a password"
+    if name == "x11vnc":
+        written, advice = "no password", "add `-localhost`, or `-rfbauth FILE`"
+        message = f"without a password, anyone who can reach the node can use {what} as you"
     if name == "redis-server":  # without a password, the clients on other nodes need this option
         advice = "set one with `--requirepass`"
         message += " without a password"
     yield Finding(span_of(word), f"{message}; {advice}", severity)
+
+
+def _of_open_server(command: Invocation) -> Iterator[Finding]:
+    """The finding on a server that asks for no login by itself, and listens on all addresses."""
+    container = container_of(command)
+    if container is not None and container.kind in _ISOLATED:
+        return  # its ports are its own
+    name = server_name(command)
+    if name == "ollama serve":
+        yield from _of_ollama(command)
+        return
+    if command.name == "ray" and command.words[1:2] == ["start"]:
+        name = "ray"
+    server = _OPEN.get(name or "")
+    if server is None or "--headless" in command.words or any(map(hides_options, command.argv[1:])):
+        return
+    words = command.words
+    if any(server.login.fullmatch(word.partition("=")[0]) for word in words):
+        return
+    if any(server.login.fullmatch(each) for each in command.state.variables):
+        return
+    login = "key" if server.login is _KEY else "login"
+    what = f"anyone who can reach the node can use this {server.name} without a {login}"
+    found = _address(command, server.address)
+    if server is _TENSORBOARD and "--bind_all" in words:
+        place = span_of(command.argv[words.index("--bind_all")])
+        yield Finding(place, f"with `--bind_all`, {what}; {server.advice}", server.severity)
+    elif found is not None:
+        word, value = found
+        if _is_everywhere(value):
+            yield Finding(span_of(word), f"{what}; {server.advice}", server.severity)
+    elif server.everywhere and server.by_itself is not None:
+        yield Finding(command.name_span, f"{what}; {server.advice}", server.by_itself)
+
+
+def _of_ollama(command: Invocation) -> Iterator[Finding]:
+    own = dict(command.variables).get("OLLAMA_HOST")
+    value = exported(command, "OLLAMA_HOST") if own is None else own
+    if value and _ALL_ADDRESSES.fullmatch(shown_text(value)):
+        message = "anyone who can reach the node can use this Ollama server, which knows no login"
+        place = span_of(value)
+        yield Finding(place, f"{message}; write 127.0.0.1 for programs of the same node", "warning")
+
+
+def _address(command: Invocation, option: Regex) -> tuple[Pieces, Pieces] | None:
+    """The last option with the address of a server and its value; None where there is none."""
+    found = None
+    for at, field in enumerate(command.argv[1:], 1):
+        name, value = partition(field, "=")
+        if option.fullmatch(shown_text(name)):
+            if value is not None:
+                found = (field, value)
+            elif at + 1 < len(command.argv):
+                found = (field, command.argv[at + 1])
+    return found
+
+
+def _is_everywhere(value: Pieces) -> bool:
+    """Whether an address is that of the node in its network, or all of its addresses."""
+    text = text_of(value)
+    if text is not None:
+        return _ALL_ADDRESSES.fullmatch(text) is not None
+    if _ALL_ADDRESSES.fullmatch(shown_text(value)) and value[0].text is not None:
+        return True  # with a port that is not known
+    return any(_HOSTNAME.search(each.name) for each in expansions(value[:1]))
 
 
 def _of_dask(command: Invocation) -> Iterator[Finding]:
@@ -132,6 +288,15 @@ CASES = [
         python work.py
         """,
         severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --gpus=1
+        vllm serve meta-llama/Llama-3.1-8B «--host» 0.0.0.0 --port 8000
+        """,
+        severity="warning",
+        title="a server of models",
     ),
     Good(
         """\

@@ -106,6 +106,14 @@ def weight(job: Job, command: Invocation) -> Weight:
     return Weight.STEP if starts and heaviest is Weight.PROGRAM else heaviest
 
 
+def fetches_by_git(command: Invocation) -> bool:
+    """Whether a command copies a repository, which is minor beside other work, but may be all that a job does."""
+    return command.name == "git" and any(word in _GIT_TRANSFERS for word in command.words[1:4])
+
+
+_GIT_TRANSFERS = frozenset({"clone", "pull", "fetch", "lfs", "submodule", "gc", "push"})
+
+
 def _is_slot(field: Pieces) -> bool:
     """Whether the submitting shell puts something unknown in place of a whole line."""
     expansion = field[0].expansion

@@ -253,6 +253,11 @@ def makers_by_folder(job: Job) -> dict[str, list[Invocation]]:
 
 def is_too_late(maker: Invocation, opening: Opening) -> bool:
     """Whether a command makes the folder of an opening only after the file is opened."""
-    if maker.index < opening.start or merge_guards(maker.guards, opening.command.guards) is None:
+    if not runs_after(maker, opening.command, opening.start):
         return False
     return container_of(maker) is None or opening.folder.startswith(("/", "${"))  # else it is another folder
+
+
+def runs_after(maker: Invocation, command: Invocation, start: int) -> bool:
+    """Whether a command that makes a folder runs after another one, whose pipeline begins at the index `start`."""
+    return maker.index >= start and merge_guards(maker.guards, command.guards) is not None

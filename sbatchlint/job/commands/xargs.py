@@ -22,8 +22,14 @@ _PARALLEL = syntax(
     "no-notice linebuffer",
 )
 # The words after which the command line has arguments for the command.
-_SOURCES = frozenset((":::", "::::", ":::+", "::::+"))
+SOURCES = frozenset((":::", "::::", ":::+", "::::+"))
 _MARKS = ("{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}", *(f"{{{number}}}" for number in range(1, 10)))
+
+
+def operand(argv: Argv) -> int | None:
+    """The index at which the command of xargs or parallel begins; None without one, or where that is not known."""
+    reading = read(argv, 1, _PARALLEL if text_of(argv[0]) == "parallel" else _XARGS)
+    return reading.operand if reading.certain else None
 
 
 def xargs(argv: Argv) -> tuple[Pieces, ...] | None:
@@ -46,7 +52,7 @@ def parallel(argv: Argv) -> tuple[Pieces, ...] | None:
         return None
     words = []
     for word in argv[reading.operand :]:
-        if text_of(word) in _SOURCES:
+        if text_of(word) in SOURCES:
             break
         words.append(word)
     if not words:
