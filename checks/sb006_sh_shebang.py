@@ -261,7 +261,7 @@ def _in_node(node: Node, string: str, absent: str) -> Iterator[tuple[str, str, s
         yield "an array", SYNTAX, FATAL
     elif isinstance(node, Assignment):
         if node.index is not None:
-            yield "an array", NOT_FOUND, absent
+            yield f"{node.name}[…]=", NOT_FOUND, absent
         elif node.append and not isinstance(node.value, ArrayLiteral):
             yield f"{node.name}+=", NOT_FOUND, WRONG
     elif isinstance(node, Parameter):

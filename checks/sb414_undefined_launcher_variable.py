@@ -429,7 +429,10 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
             return
         severity = "info" if times_written(job)[read.name] > 1 else severity  # also in comments
         stopped = "the script" if read.context.phase is Phase.SUBMIT else "the job"
-        yield Finding(read.span, f"{nothing}; set it, or {stopping(read)} to stop {stopped} if it is empty", severity)
+        instead = f"{stopping(read)} to stop {stopped} if it is empty"
+        if kind == "test":  # which may be the very check of the arguments
+            instead = "correct its name in this test"
+        yield Finding(read.span, f"{nothing}; set it, or {instead}", severity)
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
         yield Finding(read.span, f"{nothing}, and no such options are passed; set it, or remove it", severity)
 

@@ -79,7 +79,8 @@ def _value(job: Job, span: Span) -> str:
 @once
 def _renamed(job: Job, old: str, new: str) -> Fix:
     places = re.finditer(rf"{old}(?<!\w{old})\b", job.source.text)  # the literal first: a fast search
-    return Fix(f"rename it to {new}", [replace(Span(found.start(), found.end()), new) for found in places])
+    edits = [replace(Span(found.start(), found.end()), new) for found in places]
+    return Fix(f"rename it to {new}{' everywhere in the script' if len(edits) > 1 else ''}", edits)
 
 
 CASES = [

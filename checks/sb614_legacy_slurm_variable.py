@@ -56,8 +56,7 @@ def _renamed(job: Job, read: VariableRead, new: str) -> Fix | None:
     sign, name, rest = written.partition(read.name)
     if not name or sign not in ("${#", "${", "$", ""):
         return None
-    title = f"write {sign}{new}{'}' if '{' in sign else ''}"
-    return Fix(title, [replace(read.span, sign + new + rest)], safe)
+    return Fix(f"write {sign}{new}{rest}", [replace(read.span, sign + new + rest)], safe)
 
 
 CASES = [

@@ -41,6 +41,7 @@ _PLACEHOLDER = Regex(r"\.{3}|…|<[^<>]+>|/path/to\b.*")
 _WITHOUT_LIBRARIES = Regex(
     r"(?i)(?:\w+/)?(?:ana|mini|micro)?(?:conda|mamba|forge)\d?(?:[-/].*)?|(?:git|tmux|vim|cmake|ninja|nextflow|snakemake)(?:[-/].*)?"
 )
+_OF_PYTHON = Regex(r"(?i)py|conda|mamba|forge|torch|tensor|jax|horovod|keras")
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 
 
@@ -145,6 +146,8 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     modules = [each for each in before if each.name in ("module", "ml") and {"load", "add"} & set(each.words[1:2])]
     if assignment.name == "LD_LIBRARY_PATH":
         modules = [each for each in modules if not all(map(_WITHOUT_LIBRARIES.fullmatch, each.words[2:]))]
+    else:  # a compiler hardly adds to it
+        modules = [each for each in modules if any(map(_OF_PYTHON.search, each.words[2:]))] or modules
     if modules and folders and all(_is_named(each, folders) for module in modules for each in module.words[2:]):
         return  # their folders are in the new value
     if not folders or not any(folders) or not assignment.exported or may_set_variables(job):

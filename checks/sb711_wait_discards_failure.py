@@ -103,9 +103,9 @@ def check(job: Job) -> Iterator[Finding]:
         return
     names = dict.fromkeys(f"`{name}`" for each in losses if (name := _name(job, each)))
     name = " or ".join(names) if len(names) == 2 and sum(map(len, names)) < _NAMES else next(iter(names))
-    keep, empty = 'pids="$pids $!"', "pids="
+    keep, empty, kept_ids = 'pids="$pids $!"', "pids=", "$pids"
     if has_pipefail(job):
-        keep, empty = "pids+=($!)", "pids=()"
+        keep, empty, kept_ids = "pids+=($!)", "pids=()", "${pids[@]}"
     leave = exit_with_kept(job, first.command)
     # where a loop repeats the `wait`, the PIDs of an iteration must not be kept for the next
     again = empty if any(each.context.loops for each in commands_named(job, "wait") if each.span == place) else ""
@@ -116,8 +116,8 @@ def check(job: Job) -> Iterator[Finding]:
     if submits is not None and not again and not _in_subshell(first):
         kept = "${rc-}" if ":-" in leave else "$rc"  # under `set -u`
         ends = f'and add `[ -z "{kept}" ] || exit` above line {job.line(submits.span.start)}'
-    each_of = f"`wait $p || rc=1` for each{f' and `{again}`' if again else ''}"
-    advice = f"{added}, write {each_of} instead, {ends}"
+    loop = f"for p in {kept_ids}; do wait $p || rc=1; done{f'; {again}' if again else ''}"
+    advice = f"{added}, write `{loop}` instead, {ends}"
     if first.how == "wait" and _is_started_last(job, losses):
         advice = f"write `wait $! || rc=1`, and end with `{leave}`"
         if _ends(job, first):

@@ -171,7 +171,7 @@ def _exposed(secrets: Secrets) -> Iterator[Finding]:
             if (name, span) in seen:
                 continue
             seen.add((name, span))
-            instead, fix = _repair(secrets.job, command, number, name, span)
+            instead, fix = _repair(secrets, command, number, name, span)
             inner = command.spawn.command is None or number >= command.spawn.command
             shown = next((each for each in command.descendants() if inner and command.name in WRAPPERS), command)
             starter = shown.name or command.name or "a command"
@@ -235,11 +235,15 @@ def _written(secrets: Secrets, exposed: list[Span]) -> Iterator[Finding]:
             if span not in seen and not known:
                 seen.add(span)
                 kept = any(each.name in ("srun", "sbatch", "salloc") for each in (command, *command.ancestors()))
+                container = command.spawn.info
+                instead = "pass it in the environment or a file"
+                if isinstance(container, Container) and owner in container.passed:
+                    is_set = owner in assignments_by_name(secrets.job)
+                    instead = _by_name(owner, is_set and is_in_environment(command, owner))
                 yield Finding(
                     span,
                     "anyone on the node can see this secret in `ps`, as an argument of "
-                    f"{command.name or 'a command'}{', and `sacct` keeps it' if kept else ''}; pass it in the "
-                    "environment or a file",
+                    f"{command.name or 'a command'}{', and `sacct` keeps it' if kept else ''}; {instead}",
                 )
 
 
@@ -277,17 +281,20 @@ def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:
     return command.name_span if holder is None else holder.span
 
 
-def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:
+def _repair(secrets: Secrets, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:
     """The advice, and the fix where the program has the variable anyway."""
+    job = secrets.job
     has_it = is_in_environment(command, name)
     by_itself = "pass it in the environment or a file"
     container = command.spawn.info
+    run = next((each for each in command.descendants() if each.name in ("docker", "podman")), None)
+    if run is not None and any(place == span for _, _, place in secrets.in_words(run)):
+        container, has_it = run.spawn.info, has_it and _inherits(job, command, run.context)
     if isinstance(container, Container) and container.kind in ("docker", "podman"):
         if name not in container.passed:
             return by_itself, None
         edits = _without_value(job, name, span) if has_it else []
-        first = "" if has_it else "export it, and "
-        return f"{first}write `-e {name}` without a value", _fix("pass it by its name", edits)
+        return _by_name(name, has_it), _fix("pass it by its name", edits)
     if isinstance(container, Container) and container.kind == "apptainer" and not container.inherits:
         if f"{name}=" in shown_text(command.argv[number]) and _is_value_of(command, number, "--env"):
             prefix = "SINGULARITY" if command.name == "singularity" else "APPTAINER"
@@ -312,6 +319,11 @@ def _repair(job: Job, command: Invocation, number: int, name: str, span: Span) -
     reads_it = login is command or _inherits(job, command, login.context)
     edits = _without_login(job, login) if has_it and reads_it and name == LOGINS[login.name or ""] else []
     return "remove it: wandb reads the variable", _fix("remove the login", edits)
+
+
+def _by_name(name: str, has_it: bool) -> str:
+    """The advice for an option of docker, which passes a variable that it has itself by its name alone."""
+    return f"{'' if has_it else 'export it, and '}write `-e {name}` without a value"
 
 
 def _fix(title: str, edits: list[Edit]) -> Fix | None:

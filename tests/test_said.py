@@ -211,7 +211,7 @@ SAID = [
     ("SB708", "#SBATCH -n 1\nsrun ./a.out $SLURM_ARRAY_TASK_ID\n", "add `#SBATCH --array=FIRST-LAST`"),
     ("SB331", "#SBATCH -n 1\nsrun --partition=a ./a.out\n", "the step runs in the job's partition"),
     ("SB711", "#SBATCH -N 2\nfor i in 1 2; do srun -N1 ./a.out $i & done\nwait\n",
-     'write `wait $p || rc=1` for each instead, and end with `exit $rc`'),
+     'write `for p in ${pids[@]}; do wait $p || rc=1; done`, and end with `exit $rc`'),
     # what sbatch takes has no quotes; what to write keeps them
     ("SB108", '#SBATCH --job-name ="a-b"\nsrun ./a.out\n', 'gets the value `=a-b`; write `--job-name="a-b"`'),
     ("SB107", '#SBATCH -J="a b"\nsrun ./a.out\n', 'gets the value `=a b`; write `-J "a b"`'),
@@ -247,6 +247,13 @@ SAID = [
      "the only copy of the files;"),
     ("SB710", "#SBATCH -n 1\nbash scripts/train.sh\ndate\n", "if `scripts/train.sh` fails"),
     ("SB710", "#SBATCH -n 1\nsingularity exec i.sif bash -c 'cd a && python b.py'\ndate\n", "if `singularity` fails"),
+    ("SB414", ("#SBATCH -n 1\nin=$1\nw=$2\nL=3\nM=$3\nif [ $in -ne 1 ] || [ $residue -ne 3 ]; then\n exit\nfi\n"
+     "./a $in $w $L $M\n"), "; set it, or correct its name in this test"),
+    ("SB619", "#SBATCH -n 1\nmodule load python/3.7\nmodule load gcc/9 cmake\nexport PYTHONPATH=/a/b\npython a.py\n",
+     "the module on line 3 may"),
+    ("SB902", "#SBATCH -n 1\ndocker run -e HF_TOKEN=MyOwn image a\n", "; export it, and write `-e HF_TOKEN` without"),
+    ("SB902", "#SBATCH -n 1\nexport HF_TOKEN=$(cat a)\ndocker run -e HF_TOKEN=MyOwn image a\n",
+     "; write `-e HF_TOKEN` without"),
     ("SB422", '#SBATCH -n 1\n[ -f a ] || "no file a" || exit 3\nsrun ./a.out\n', "with `{ echo …; exit 3; }`"),
 ]  # fmt: skip
 
@@ -298,6 +305,12 @@ def test_what_is_no_command_is_not_quoted_like_one() -> None:
     script = "#!/bin/sh\n#SBATCH -n 1\nsource a.sh\nfor i in {1..6}; do ./a.out $i; done\n"
     (said,) = (each for each in lint(script, path="job.sh", isolated=True).findings if each.code == "SB006")
     assert "`source` (line 3) and brace expansion (line 4) do not work" in said.message
+
+
+def test_an_element_that_dash_runs_as_a_command_is_named() -> None:
+    script = "#!/bin/sh\n#SBATCH -n 1\nFLAGS[0]=-v\n./a.out\n"
+    (said,) = (each for each in lint(script, path="job.sh", isolated=True).findings if each.code == "SB006")
+    assert [each.label for each in said.related] == ["`FLAGS[…]=` is not found"]
 
 
 def test_a_command_that_removes_the_other_name_too_was_not_meant_for_it() -> None:
