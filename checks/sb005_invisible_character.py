@@ -6,7 +6,8 @@ is part of the value before it, and sbatch stops reading directives at a line th
 well hold such characters, in a comment, a job name or a file name, is not reported. A warning where only the name of
 the job or of its log gets such a character.
 
-Nor does a program know such a dash: `python train.py –lr 0.1` passes a word without an option.
+Nor does a program know such a dash: `python train.py –lr 0.1` passes a word without an option. A warning for `set –e`,
+which sets `$1` instead, and for commands that only show something.
 
 ## Fix
 
@@ -123,6 +124,8 @@ def _in_commands(job: Job) -> Iterator[Finding]:
             yield Finding(
                 place,
                 f"`{command.name}` does not read {mark} as a hyphen; write `{plain}{name}`",
+                # `set –e` sets `$1`, and succeeds
+                "warning" if command.name == "set" or has_trait(command.name, "looks") else None,
                 fix=Fix("write hyphens", [replace(place, plain + name)]),
             )
 

@@ -191,7 +191,9 @@ def _has_variables(job: Job, lines: list[DirectiveLine]) -> bool:
 def _severity(job: Job, lines: list[DirectiveLine]) -> str | None:
     if _is_given_up(job, lines):
         return "info"
-    return severity_of_loss(job, [setting for line in lines for setting in job.directives.read_line(line)[0]])
+    return severity_of_loss(
+        job, [setting for line in lines for setting in job.directives.read_line(line)[0]], unread=True
+    )
 
 
 def _of_kept(job: Job, lines: list[DirectiveLine]) -> str:

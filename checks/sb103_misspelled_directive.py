@@ -4,9 +4,10 @@ sbatch reads lines that begin with `#SBATCH`, in capitals and in the first colum
 `#sbatch` are comments, and the job runs without the option and without any message. `SBATCH` without its `#` is a
 command that does not exist, and no directive below it is read. `#SLURM` is an old spelling that sbatch still obeys, but
 with an error message; a banner such as `#SLURM options` makes it refuse the script. A warning where only mail, a name
-or the name of a log is lost; only advice where the job has anyway what the line sets, or a directive below sets the
-option. A warning, too, where a directive that is read sets what sbatch would refuse beside it (`--mem`, and `#SBTACH
---mem-per-gpu`), and for a number of tasks where none is started.
+or the name of a log is lost, or where and when the job runs (`--nodelist`, `--begin`); only advice where the job has
+anyway what the line sets, or a directive below sets the option. A warning, too, where a directive that is read sets
+what sbatch would refuse beside it (`--mem`, and `#SBTACH --mem-per-gpu`), and for a number of tasks where none is
+started.
 
 `#SBATCh`, with one small letter, is never intended. `##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a
 directive off, and are not reported, nor is `# SBATCH` for an option that another directive sets, or where a comment
@@ -137,7 +138,7 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
         edit = replace(text.span(miss.start, miss.end), "#SBATCH")
         message = f"`{miss.word}` without `#` is a command, so sbatch stops reading directives here; write `#SBATCH`"
         below = [setting for line in job.directives.unread for setting in job.directives.read_line(line)[0]]
-        severity = severity_of_loss(job, [*miss.settings, *below])
+        severity = severity_of_loss(job, [*miss.settings, *below], unread=True)
         repair = Fix("write #SBATCH", [edit], safe=True)
         return Finding(text.span(miss.start, miss.last), message, severity, fix=repair)
     if not miss.settings:
@@ -192,7 +193,7 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     sized = any(job.directives.last(other) is not None for each in miss.settings for other in _SIZES.get(each.name, ()))
     safe = certain and not picked and not overrides and not sized
     fix = Fix("write #SBATCH", edits, safe) if correct else None
-    severity = severity_of_loss(job, miss.settings) or (None if certain and rival is None else "warning")
+    severity = severity_of_loss(job, miss.settings, unread=True) or (None if certain and rival is None else "warning")
     # a value below counts, whether or not this line is read
     severity = "info" if is_off or is_below or aside else severity
     return Finding(text.span(hash_at, miss.last), message, severity, fix=fix)

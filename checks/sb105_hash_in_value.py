@@ -4,8 +4,8 @@
 `nvcr.io`. The rest of the line is a comment, including further options: several directives pasted into one line are one
 directive and a comment. `#SBATCH -J #3` even reads the first word of the next directive as the job name.
 
-Advice where what is left of the word is what was meant, and a warning where the comment says that a value is to be
-filled in (`-p   # FILLME`).
+Advice where what is left of the word is what was meant: `--account=abc#the project`. A warning where the comment says
+that a value is to be filled in (`-p   # FILLME`), and where only mail or a name is lost.
 
 ## Fix
 
@@ -46,6 +46,10 @@ _SLOT = Regex(r"#[A-Z][A-Z0-9_]*#")
 _WORDS = Regex(r"\w+")
 # Options that take a list of names that have none: what follows the `#` was taken out of it.
 LISTS = frozenset({"partition", "nodelist", "exclude", "clusters"})
+# Other options that take names that have none.
+_NAMES = frozenset({"account", "constraint", "mail-user", "prefer", "qos", "reservation", "wckey"})
+# What begins a sentence: `#name of the project`.
+_PROSE = Regex(r"#[A-Za-z]+[ \t]+[A-Za-z]")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -97,7 +101,9 @@ def _missing_value(job: Job, line: DirectiveLine) -> Iterator[Finding]:
             yield _without_value(job, line, problem.candidates[0], effect, quotable=True)
 
 
-def _without_value(job: Job, line: DirectiveLine, name: str, effect: str, quotable: bool) -> Finding:
+def _without_value(
+    job: Job, line: DirectiveLine, name: str, effect: str, quotable: bool, severity: str | None = None
+) -> Finding:
     """The finding on `-J #3`: sbatch reads the value of the last option as a comment."""
     text = job.directives.text
     start = line.comment_start
@@ -111,7 +117,7 @@ def _without_value(job: Job, line: DirectiveLine, name: str, effect: str, quotab
     written = written if written[:1] == "-" else f"--{name}"
     message = f"`#` begins a comment, so {written} {effect}; {advice}"
     to_fill_in = any(find_placeholder("account", each) for each in _WORDS.findall(text.string, start, line.end))
-    return Finding(text.span(line.tokens[-1].start, end), message, "warning" if to_fill_in else None, fix=fix)
+    return Finding(text.span(line.tokens[-1].start, end), message, "warning" if to_fill_in else severity, fix=fix)
 
 
 def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterator[Finding]:
@@ -124,7 +130,10 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
     if setting.value_line is not line:
         if swallowed(setting) and setting.value_line is not None:
             taken = f"takes `{value}` on line {job.line(setting.value_line.offset)} as its value"
-            yield _without_value(job, line, setting.name, taken, quotable=not without_hash)
+            swallower = setting.value_line
+            lost, _ = read_as_directive(job.directives, swallower.words_start, swallower.end)
+            severity = severity_of_loss(job, [setting, *lost], unread=True)
+            yield _without_value(job, line, setting.name, taken, quotable=not without_hash, severity=severity)
         return
     if _SLOT.match(string, hash_at):
         return  # of a template: `--nodes=#NODES#`
@@ -135,6 +144,9 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
     settings, accepted = read_as_directive(job.directives, end, line.end)
     option_follows = not rest[:1].strip() and accepted and following[:1] == "-"
     is_comment = rest[:1].isspace() and not option_follows or not rest and string[hash_at - 1] in "\"'"
+    # a name that has no `#`, or a sentence, after whose first word no option is lost
+    glued = setting.name in _NAMES and rest[:1].isalpha() or _PROSE.match(string, hash_at) is not None
+    is_comment = is_comment or glued and bool(value) and " -" not in rest
     if is_comment or without_hash and value:
         said = f"sbatch cuts the value off at `#`, and reads `{value}`; put a space before the comment"
         if setting.name in LISTS and "," in (rest[:1], value[-1:]) and rest.strip(","):  # it may be a slip of the hand

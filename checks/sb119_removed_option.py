@@ -7,7 +7,8 @@ from 23.02 on. Names that still work for now (`packjob`, `--pack-group`) are onl
 
 `slurm-version` says which releases count.
 
-An error where sbatch or srun refuses it; a warning for a value that srun ignores; advice for old names that still work.
+An error where sbatch or srun refuses it; a warning for a value that srun ignores, advice where it starts one task;
+advice for old names that still work.
 
 ## Fix
 
@@ -116,7 +117,8 @@ def _steps(job: Job) -> Iterator[Finding]:
                 yield Finding(option.span, message, "info", fix=fix)
             elif option.name == "cpu-bind" and ignoring and "rank" in (option.text or "").lower().split(","):
                 message = f"srun ignores the obsolete --cpu-bind=rank{job.versions.suffix(ignoring)}"
-                yield Finding(option.span, f"{message}; write --cpu-bind=cores, or another binding", "warning")
+                message += "; write --cpu-bind=cores, or another binding"
+                yield Finding(option.span, message, "info" if step.tasks == 1 else "warning")
 
 
 CASES = [

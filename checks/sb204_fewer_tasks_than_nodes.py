@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.directives.conflicts import conflicts
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.programs import has_trait
+from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.numbers import counted, parse_integer
 from sbatchlint.triggers import Options
 
@@ -37,6 +38,10 @@ def check(job: Job) -> Iterator[Finding]:
         if conflict.kind != "fewer-tasks" or ntasks is None or shrunk is None:
             continue
         tasks, nodes = (parse_integer(number) for number in shrunk.groups())
+        told = conflict.setting("nodes")
+        number = None if told is None else whole(told.text)
+        if number is not None and number <= tasks:
+            continue  # more nodes in `--nodelist` than it asks for: it gets as many as `--nodes` says
         others = [each for each in conflict.settings if each is not ntasks]
         line = job.line(others[0].span.start) if others else 0
         where = f" (line {line})" if line not in (0, job.line(ntasks.span.start)) else ""

@@ -83,6 +83,8 @@ def check(job: Job) -> Iterator[Finding]:
         if not comment or not size or cpus is None or cpus < 2:
             continue
         whole = f"{size * cpus // 1024} GB" if size * cpus >= 1024 else f"{size * cpus} MB"
+        if _says_both(comment, setting.name, size, cpus):
+            continue
         if setting.name == "mem" and _PER_CPU.search(comment) and not _TOTAL.search(comment):
             if _DEFAULT.search(comment) or size * cpus > _MOST:
                 continue  # what the site gives without an option, or more than nodes have: a comment of a template
@@ -105,17 +107,33 @@ def _other_amount(comment: str, size: int) -> str:
     found = _ANY_AMOUNT.findall(comment)
     if len(found) != 1 or any(each.search(comment) for each in (_OTHER, _PER_CPU, _BOUND, _OF_GPU)):
         return ""
-    number, unit = parse_integer(found[0][0]), found[0][1].lower()
-    alike = any(abs(number * factor - size) <= 0.1 * size for factor in _FACTORS[unit])
-    return "" if alike or not number else f"{number} {unit.upper()}B"
+    number, unit = parse_integer(found[0][0]), found[0][1].upper()
+    return "" if not number or _is_about(size, _amounts(comment)[0]) else f"{number} {unit}B"
 
 
 def _says_total(comment: str, size: int) -> bool:
-    """Whether a comment names a total, or just this amount."""
+    """Whether a comment names a total that is no other amount than this, or just this amount."""
+    amounts = _amounts(comment)
     if _TOTAL.search(comment):
-        return True
-    amounts = _AMOUNT.findall(comment)
-    return not _OTHER.search(comment) and len(amounts) == 1 and parse_integer(amounts[0]) * 1024 == size
+        return not amounts or any(_is_about(size, each) for each in amounts)
+    plain = _AMOUNT.findall(comment)
+    return not _OTHER.search(comment) and len(plain) == 1 and parse_integer(plain[0]) * 1024 == size
+
+
+def _says_both(comment: str, name: str, size: int, cpus: int) -> bool:
+    """Whether a comment names what one CPU has and is right: all that the CPUs come to, or their share of `--mem`."""
+    other = size * cpus if name == "mem-per-cpu" else size / cpus
+    return any(_is_about(other, each) for each in _amounts(comment))
+
+
+def _amounts(comment: str) -> list[tuple[int, ...]]:
+    """The amounts of memory that a comment names, each in megabytes by powers of two, and of ten."""
+    found = _ANY_AMOUNT.findall(comment)
+    return [tuple(parse_integer(number) * factor for factor in _FACTORS[unit.lower()]) for number, unit in found]
+
+
+def _is_about(size: float, amount: tuple[int, ...]) -> bool:
+    return any(abs(each - size) <= 0.1 * size for each in amount)
 
 
 def _cpus(request: Request) -> int | None:

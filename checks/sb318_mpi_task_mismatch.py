@@ -19,8 +19,9 @@ and where only the command line of sbatch says how large the job is.
 
 ## Fix
 
-For fewer processes than tasks, takes the number from `$SLURM_NTASKS`; or writes `--mpi=pmix`. Unsafe: the other number
-may be the intended one, as where there are too many, for which there is none.
+For several processes, but fewer than tasks, takes the number from `$SLURM_NTASKS`; or writes `--mpi=pmix`. Unsafe: the
+other number may be the intended one, as where there are too many, for which there is none; nor is there for a single
+process, whose program may have no MPI.
 
 ## References
 
@@ -203,13 +204,16 @@ def _mpirun(job: Job, launch: Launch) -> Finding | None:
     if number == 1 and _may_spawn(job, launcher):
         return None
     whole = takes_whole_nodes(job) and number >= (job.request.exact_nodes() or number + 1)
+    advice = "write `-np $SLURM_NTASKS`, or request fewer tasks"
+    if number == 1:  # more copies of a program without MPI would write to the same files
+        advice = "request one task, or write `-np $SLURM_NTASKS` if the program uses MPI"
     return Finding(
         total.span,
         f"`{launcher.name}` starts {counted(number, 'process')} in a job of {_tasks(job, tasks, setting)}, so "
-        "CPUs stay idle; write `-np $SLURM_NTASKS`, or request fewer tasks",
+        f"CPUs stay idle; {advice}",
         "info" if whole or _has_other_reason(job, number, tasks) else "warning",
         related=[(setting.span, "what the job requests")],
-        fix=_from_slurm(job, launcher),
+        fix=_from_slurm(job, launcher) if number > 1 else None,
     )
 
 
@@ -441,7 +445,6 @@ CASES = [
     ),
     Bad(
         "#!/bin/bash\n#SBATCH -N 1 --ntasks-per-node=20\nmpirun «-np» 1 python3 main.py\n",
-        unsafe_fixed='#!/bin/bash\n#SBATCH -N 1 --ntasks-per-node=20\nmpirun -np "$SLURM_NTASKS" python3 main.py\n',
         severity="warning",
         title="a single process",
     ),

@@ -78,7 +78,7 @@ def check(job: Job) -> Iterator[Finding]:
     for span, reads in found.items():
         yield _read_empty(job, span, reads)
     for assigned, starter in _for_programs(job):
-        if assigned.name_span not in found:
+        if assigned.name_span not in found and not _is_moot(assigned.name, starter):
             array = starter.state.variables[assigned.name].array
             advice, fix = _repair(job, assigned.name, None if array else assigned, array)
             unset = _unset(job, assigned)
@@ -94,6 +94,11 @@ def check(job: Job) -> Iterator[Finding]:
                 advice = f"write `export {assigned.name}={unset.name}`, if you meant that"
             severity = "info" if _DEFAULT_VALUES.fullmatch(f"{assigned.name}={assigned.value}") else "warning"
             yield Finding(assigned.name_span, f"{begin}; {advice}", severity, fix=fix)
+
+
+def _is_moot(name: str, starter: Invocation) -> bool:
+    """Whether a program has no use for a variable: Nextflow puts only pipelines that it downloads into NXF_ASSETS."""
+    return name == "NXF_ASSETS" and any(each.endswith(".nf") for each in starter.words[1:])
 
 
 def _asks_for_more(job: Job, assigned: VariableAssignment) -> bool:

@@ -15,7 +15,7 @@ come only where the value is read without quotes.
 
 An error where the command does not do its work, or ends the job; a warning for an `rm` that only leaves old files, for
 an array that is only counted, and for a variable with `~` that no command of the script is known to take as the name
-of a folder or a file.
+of a folder or a file. Advice where that is the name of a script, which the program may give to a shell.
 
 ## Fix
 
@@ -70,6 +70,8 @@ _WANT_PATTERNS = frozenset(
     | {"Rscript", "bash", "sh", "scp", "locate", "julia", "perl", "sbatch", "srun", "matlab", "ncrcat", "parallel"}
     | {"xargs", "unzip", "7z"}
 )
+# A script that is given to another program, whose shell may expand `~`.
+_SCRIPT = Regex(r"\.(?:py|sh|bash|R|pl|jl|m)[\"']?$")
 _ONE_VARIABLE = Regex(r'"\$\{?(\w+)\}?"')
 _AS_A_PATH = Regex(r"[\w./*?${}\"+:@%=~-]+")
 
@@ -102,7 +104,9 @@ def _homes(job: Job) -> Iterator[Finding]:
             at = bisect_left(_lost_homes(job), (place.start, ""))
             lost = next((each for start, each in _lost_homes(job)[at : at + 1] if start < place.end), None)
             happens = "programs get it literally" if lost is None else f"{lost} finds nothing"
-            finding = _home(job, assigned.value, happens, "warning" if lost is None else None)
+            runs = lost is None and _SCRIPT.search(job.source.slice(place)) is not None
+            severity = None if lost is not None else "info" if runs else "warning"
+            finding = _home(job, assigned.value, happens, severity)
             found.setdefault(happens, []).append(finding)
     for same in found.values():
         yield joined(sorted(same, key=lambda each: each.span), "the same")

@@ -17,12 +17,12 @@ Without `--array` SLURM_ARRAY_TASK_ID is empty: `${FILES[$SLURM_ARRAY_TASK_ID]}`
 index is 0. As the array may come from the command line, this is advice; it is a warning where a directive for an array
 is commented out (`##SBATCH --array=1-9`). Nothing is reported where a comment shows or says that the job is an array.
 
-Lists are not reported whose length the script reads, or whose entry it tests.
+Lists are not reported whose length the script reads, or whose entry it tests or never uses.
 
 ## Fix
 
-Writes the range that fits the list, where it is a single range, or stops a script that was not submitted as an array.
-Unsafe: the list may be what is wrong.
+Writes the range that fits the list, where it is a single range and no other list has an entry for each task, or stops a
+script that was not submitted as an array. Unsafe: the list may be what is wrong.
 
 ## References
 
@@ -210,7 +210,8 @@ def check(job: Job) -> Iterator[Finding]:
     setting = job.request.setting("array")
     array = None if setting is None else indexes(setting.text)
     if setting is not None and array is not None:
-        found = (_unfit_range(job, setting, array, choice) for choice in _choices(job))
+        choices = [*_choices(job)]
+        found = (_unfit_range(job, setting, array, choice, choices) for choice in choices)
         lines = (_no_line(job, setting, array, line) for line in _lines(job))
         finding = next((each for each in (*found, *lines) if each is not None), None)
         if finding is not None:
@@ -240,6 +241,8 @@ def _choices(job: Job) -> Iterator[Choice]:
             if fields is None or any(piece.open or _GLOB.search(piece.text or "") for piece in pieces):
                 continue
             assigned = enclosing_assignment(job, read.span)
+            if assigned is not None and not assigned.exported and assigned.name not in read_names(job):
+                continue  # nothing uses the entry
             if assigned is None or assigned.name not in guarded_names(job):
                 alone = sum(other.name == parameter.name for other in found) == 1
                 subscript = text.string[parameter.index.start : parameter.index.end]
@@ -261,7 +264,10 @@ def _fix(job: Job, setting: Setting, good: str, title: str) -> Fix | None:
     return Fix(title, [replace(span, good)], safe=False)
 
 
-def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> Finding | None:
+def _unfit_range(
+    job: Job, setting: Setting, array: Indexes, choice: Choice, choices: list[Choice]
+) -> Finding | None:
+    """The finding on an array that does not fit a list. `choices`: all lists from which its tasks select."""
     if _ID not in choice.subscript and not any(_ID in job.source.slice(each.span) for each in job.assignments):
         return None
     first, last = (_value(job, choice.subscript, each) for each in (array.minimum, array.maximum))
@@ -277,11 +283,17 @@ def _unfit_range(job: Job, setting: Setting, array: Indexes, choice: Choice) -> 
     if _RANGE.fullmatch(setting.text or "") is None:
         many = "the last array tasks get"
     good = _new_range(setting, shift, choice.length - 1 + shift)
+    if any(each.length > last and each.subscript == choice.subscript for each in choices):
+        good = ""  # another list has an entry for each task
     return _no_entry(job, setting, choice, many, good, all_used=first == 0)
 
 
 def _no_entry(job: Job, setting: Setting, choice: Choice, many: str, good: str, *, all_used: bool) -> Finding:
-    """The finding on tasks without an entry. `all_used`: whether the other tasks do all the work."""
+    """The finding on tasks without an entry.
+
+    `good`: the range that fits the list, "" where the list is to be completed. `all_used`: whether the other tasks do
+    all the work.
+    """
     if not choice.length:
         line = job.line(choice.read.span.start)
         message = (
@@ -292,10 +304,10 @@ def _no_entry(job: Job, setting: Setting, choice: Choice, many: str, good: str, 
     return Finding(
         setting.value_place,
         f"`{choice.name}` has {entries}, so {many} an empty one on line {job.line(choice.read.span.start)}; "
-        f"write `--array={good}`, or complete the list",
+        + (f"write `--array={good}`, or complete the list" if good else "complete the list"),
         "warning" if all_used else None,
         related=[(choice.read.span, "uses an entry")],
-        fix=_fix(job, setting, good, "match the range to the list"),
+        fix=_fix(job, setting, good, "match the range to the list") if good else None,
     )
 
 

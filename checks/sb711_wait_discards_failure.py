@@ -6,7 +6,7 @@ command follows, or the shell that waits is piped into `tee`.
 
 Reported once for a script. A warning where something takes the job for a success, as for [SB710](exit-status-lost.md),
 and where a bare `wait` at the end awaits all work of the job, so that it is COMPLETED whatever becomes of it; otherwise
-only advice.
+only advice, as for steps, of each of which `sacct` says how it ended.
 
 Nothing is reported where work in the foreground runs beside it and decides how the job ends: what runs in the
 background is then often a server or a monitor. Advice where that work follows the `wait`: it may work on what a failed
@@ -148,6 +148,10 @@ def check(job: Job) -> Iterator[Finding]:
         wait = _wait_before(job, place)
         row = "" if wait is None else f" on line {job.line(wait.span.start)}"
         happens = f"a failure of {name} that `wait`{row} returns is lost here"
+        elsewhere = wait is not None and not place.contains(wait.span) and not own_process and first.how != "tested"
+        if wait is not None and elsewhere and not _in_subshell(first):
+            happens = f"a failure of {name} that `wait` returns is lost on line {job.line(place.start)}"
+            place = wait.span
         if own_process:
             happens = f"in the background this line replaces the status of {name}, so `wait` never gets it"
             advice = f"append `|| exit` to line {last_line(job, first.command)}"
@@ -156,11 +160,13 @@ def check(job: Job) -> Iterator[Finding]:
     counter = None
     if not own_process and first.how not in ("wait", "waits", "pipeline") and not _in_subshell(first):
         own = next((each for each in commands_named(job, "wait") if each.span == place), wait)
+        own_place = place if own is None else own.span
         written = "" if own is None else job.source.slice(own.span)
         advice = f"write `{written} || rc=1` and end with `{leave}`"
         ids = _ids(job, wait)
         if ids is not None:
-            advice = f"write `for p in {ids}; do wait $p || rc=1; done` there, and end with `{leave}`"
+            there = "" if place == own_place else " there"
+            advice = f"write `for p in {ids}; do wait $p || rc=1; done`{there}, and end with `{leave}`"
         elif first.how == "tested" or "\n" in written or not written.startswith("wait "):
             advice = f"set `rc=1` where `wait` fails, and end with `{leave}`"
         counter = failure_counter(job, place) if first.how == "tested" and not first.command.context.calls else None
@@ -181,7 +187,9 @@ def check(job: Job) -> Iterator[Finding]:
     started = dict.fromkeys(each.command.place for each in losses)
     longer = f"{happens}{so}; {advice}", f"{happens}; {advice}"
     messages = (*longer, longer[1].replace(" instead, ", ", "))
-    loud = reader is not None or told and server is None and _is_all_work(job, found, losses, awaited)
+    # of each step `sacct` says how it ended
+    silent = told and server is None and first.weight is not Weight.STEP
+    loud = reader is not None or silent and _is_all_work(job, found, losses, awaited)
     yield Finding(
         place,
         next((each for each in messages if len(each) <= MOST), messages[-1]),
@@ -304,11 +312,22 @@ CASES = [
         #SBATCH --nodes=2
         set -e
         for seed in 1 2; do
-            srun -N1 python train.py --seed $seed &
+            python train.py --seed $seed &
         done
         «wait»
         """,
         title="all of the work is in the background",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        srun -N1 ./left &
+        srun -N1 ./right &
+        «wait»
+        """,
+        severity="info",
+        title="`sacct` says how each step ended",
     ),
     Bad(
         """\

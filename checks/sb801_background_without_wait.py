@@ -260,7 +260,9 @@ def _abandoned(job: Job, shell: Shell, commands: list[Invocation], outlasted: di
             elsewhere = command
     known[id(home)] = first.index
     work = next((each for each in works if _is_certain_work(job, each)), works[0])
-    certain = first.phase is Phase.BATCH and not _is_tested(work, guards) and _is_certain_work(job, work)
+    certain = first.phase is Phase.BATCH and _is_certain_work(job, work)
+    # of all that a loop goes through, what passes its test is lost
+    certain = certain and (not _is_tested(work, guards) or bool(loops) and _is_all_work(job))
     certain = certain and (not context.conditional or bool(loops)) and not is_templated(job.source.text)
     return Abandoned(shell, home, first, work, certain and race is None, elsewhere, race)
 
@@ -431,6 +433,13 @@ def _is_certain_work(job: Job, command: Invocation) -> bool:
         python = python_of(command)
         return python is None or python.kind in ("script", "module") and python.text not in ("http.server", "pip")
     return (text_of(command.argv[0]) or "").startswith("./")
+
+
+@once
+def _is_all_work(job: Job) -> bool:
+    """Whether no command outside the background works."""
+    others = (each for each in job.invocations if each.context.background is None)
+    return all(weight(job, each) < Weight.PROGRAM for each in others)
 
 
 @once

@@ -25,7 +25,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.reads import assignments_by_name, holder_of
+from sbatchlint.analysis.expansion.reads import assignments_by_name, holder_of, reads_in
 from sbatchlint.analysis.expansion.secret_arguments import is_in_environment, without_record
 from sbatchlint.analysis.script.centres import gets_whole_nodes
 from sbatchlint.analysis.script.conditionals import depends_on_test
@@ -278,7 +278,18 @@ def _where(secrets: Secrets, command: Invocation, word: Pieces) -> Span:
     if inside:
         return inside[-1].span
     holder = holder_of(secrets.job, command, word)
+    if holder is None:  # a value without quotes, which is several words
+        places = [(piece.start, piece.end) for piece in word]
+        reads = (each for each in reads_in(secrets.job, whole) if each.variable is not None)
+        holder = next((each for each in reads if _is_part(each, places)), None)
     return command.name_span if holder is None else holder.span
+
+
+def _is_part(read: VariableRead, places: list[tuple[int, int]]) -> bool:
+    """Whether a read gives a word, of which these are the places, as a part of its value."""
+    ways = () if read.variable is None else read.variable.alternatives
+    pieces = [piece for way in ways for field in way.fields or () for piece in field]
+    return any(piece.start <= start and end <= piece.end for piece in pieces for start, end in places)
 
 
 def _repair(secrets: Secrets, command: Invocation, number: int, name: str, span: Span) -> tuple[str, Fix | None]:

@@ -1,17 +1,24 @@
 """How much is lost with options that sbatch does not read as they are meant, though it accepts the script."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from sbatchlint.job import Job
+from sbatchlint.job.once import once
 from sbatchlint.slurm.conflicts.clash import REFUSED
 from sbatchlint.slurm.conflicts.clashes import clashes
 from sbatchlint.slurm.conflicts.clashing_settings import values_of
 from sbatchlint.slurm.directives import Directives
 from sbatchlint.slurm.model import Setting
+from sbatchlint.source.regex import Regex
 
 # Options that only affect what is reported about a job, and where: mail, its name, the names of its logs.
 _REPORTING = frozenset({
     "admin-comment", "comment", "error", "job-name", "mail-type", "mail-user", "open-mode", "output", "wckey",
+})  # fmt: skip
+# Options that decide on which nodes a job runs and when, whatever nodes it can run on.
+_PLACING = frozenset({
+    "begin", "exclude", "hold", "nice", "nodefile", "nodelist", "priority", "switches", "wait-all-nodes",
 })  # fmt: skip
 # Options that say how many tasks there are, and where: for a job without steps they come to a number of CPUs.
 _SIZES = frozenset({"nodes", "ntasks", "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket"})
@@ -25,7 +32,12 @@ _DEFAULTS = {
     "cpus-per-task": ("1",),
     "export": ("ALL",),
     "mail-type": ("NONE",),
+    "open-mode": ("truncate",),
+    "gres": ("none", "NONE"),
+    "gpus": ("0",),
+    "gpus-per-node": ("0",),
 }
+_NODE = Regex(r"[\w.-]+")
 # Variables of the job that an option sets.
 _VARIABLES = {
     "ntasks": ("SLURM_NTASKS", "SLURM_NPROCS"),
@@ -35,14 +47,17 @@ _VARIABLES = {
 }
 
 
-def severity_of_loss(job: Job, settings: Iterable[Setting], block: Directives | None = None) -> str | None:
+def severity_of_loss(
+    job: Job, settings: Iterable[Setting], block: Directives | None = None, *, unread: bool = False
+) -> str | None:
     """The severity where these options are not read, or with other values than those that are meant.
 
-    `block`: the options of the command that reads them, by default the directives.
+    `block`: the options of the command that reads them, by default the directives. `unread`: that they are not read,
+    and so get no value for which the job may be refused.
 
     None, for an error, where the job may compute something else, or none is known; a warning where only reports about
-    it are lost, what only some runs need, the number of tasks of a job that is sized and starts none, or a directive
-    that is read sets the option to another value; info where the job has the value anyway.
+    it are lost, where or when it runs, what only some runs need, the number of tasks of a job that is sized and starts
+    none, or a directive that is read sets the option to another value; info where the job has the value anyway.
     """
     lost, block = list(settings), block or job.directives
     missed = [each for each in lost if not _has_anyway(job, each, block)]
@@ -51,9 +66,11 @@ def severity_of_loss(job: Job, settings: Iterable[Setting], block: Directives | 
     names = {each.name for each in missed if not _is_set_elsewhere(block, each)}
     if any(_is_read(job, name) for name in names):
         return None
+    if any(each.name == "nodelist" and _words(job)[each.text or ""] > 1 for each in missed):
+        return None  # a command names the node as well
     if names and names <= _SIZES and job.request.has_any_option(_SIZES) and not job.steps and not job.launches:
         return "warning"  # the size that is set is enough for the batch shell alone
-    if not lost or names - _REPORTING - _OF_SOME_RUNS:
+    if not lost or names - _REPORTING - _OF_SOME_RUNS - (_PLACING if unread else frozenset()):
         return None
     return "warning"
 
@@ -90,6 +107,12 @@ def _is_set_elsewhere(block: Directives, setting: Setting) -> bool:
 def _is_read(job: Job, name: str) -> bool:
     """Whether the script reads a variable that an option sets."""
     return any(each.name in _VARIABLES.get(name, ()) for each in job.trace.reads)
+
+
+@once
+def _words(job: Job) -> Counter[str]:
+    """How often each word that may be the name of a node is in the script."""
+    return Counter(_NODE.findall(job.source.own.text))
 
 
 def _has_anyway(job: Job, setting: Setting, block: Directives) -> bool:

@@ -8,6 +8,7 @@ which it prints an error (`_opt_batch_script()`, src/sbatch/opt.c, 20.11 to 26.0
 import re
 from typing import NamedTuple
 
+from sbatchlint.analysis.directives.unknown_options import GONE
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.slurm.directives import Directives
@@ -73,6 +74,8 @@ def near_misses(directives: Directives) -> list[NearMiss]:
     if not directives.has_comments:
         return []
     found = _old_words(directives)
+    gone = [GONE.get(each.written.removeprefix("--")) for each in directives.problems if each.kind == "unknown-option"]
+    renamed = {each.name for each in gone if each is not None}
     text = directives.text
     string = text.string
     for match in _LOOKS_NEAR.finditer(string, 0, min(directives.end, MOST_CHARACTERS)):
@@ -92,7 +95,7 @@ def near_misses(directives: Directives) -> list[NearMiss]:
             # beside another directive, an option that sbatch does not know was meant as one, too
             if settings or not sure or string[match.end()] != "-" or not _adjoins_directive(string, start, last):
                 continue
-        if kind in (BLANK, CASE) and not _is_meant(directives, settings):
+        if kind in (BLANK, CASE) and not _is_meant(directives, settings, renamed):
             continue
         if kind == CASE and (not directives.lines or match["gap"] and not _adjoins_directive(string, start, last)):
             continue
@@ -140,13 +143,15 @@ def _kind(lead: str, match: re.Match[str]) -> str | None:
     return SPELLING if distance == 1 and (word == upper or not gap) else None
 
 
-def _is_meant(directives: Directives, settings: list[Setting]) -> bool:
+def _is_meant(directives: Directives, settings: list[Setting], renamed: set[str | None]) -> bool:
     """Whether the options are likely to be meant: their values are valid, and the block does not set all of them.
 
-    Nor does it set alternatives that exclude them: `--mem` for `--mem-per-cpu`.
+    Nor does it set alternatives that exclude them: `--mem` for `--mem-per-cpu`. `renamed`: the options of which the
+    block has the old name, which sbatch refuses: `--workdir` for `--chdir`.
     """
     if all(
-        any(directives.all(name, each.component) for name in (_MEMORY if each.name in _MEMORY else (each.name,)))
+        each.name in renamed
+        or any(directives.all(name, each.component) for name in (_MEMORY if each.name in _MEMORY else (each.name,)))
         for each in settings
     ):
         return False
