@@ -17,8 +17,8 @@ else; a loop of such pipelines ends the script; or something takes the job for a
 done, or a message that still says that it succeeded or is complete (`echo "Training completed successfully"`; `done`
 and `finished at 12:00` are true after a failure, too); or later work reads the file into which the pipeline wrote a
 part of the result (`vcftools … | bgzip > out.vcf.gz`). So does the mail for END and ALL to an address, where the job's
-main program (a step, or its only one, in Python) is lost and the script ends with a command that cannot fail (`date`,
-`conda deactivate`). An `exit 0` after a message that says ERROR is one, too. Otherwise only advice, and likewise where
+main program (a step, or its only one, in Python) is lost and the script ends with a command that does not depend on it
+(`date`, `conda deactivate`, `squeue`, `mv` of the job's log, `rm` of a file that the script made). An `exit 0` after a message that says ERROR is one, too. Otherwise only advice, and likewise where
 later work decides how the job ends or reads the output of this one (`align | sort`), where the last command needs a
 file that the work should have written (`./solver -o result.h5; ls result.h5`), or where the status is ignored on
 purpose (`|| true`), or the script sources a file that cannot be read here and that may set `-e`.

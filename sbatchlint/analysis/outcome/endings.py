@@ -34,6 +34,14 @@ CANNOT_FAIL = frozenset(
         *("unset", "uptime", "wait"),
     )
 )
+# Others whose status does not depend on the work, whatever it is.
+_UNRELATED = CANNOT_FAIL | frozenset(
+    (
+        *("clear", "df", "env", "free", "id", "jobinfo", "jobstats", "kill", "killall", "lscpu", "mail", "mailx"),
+        *("mkdir", "mutt", "nvidia-smi", "pkill", "printenv", "ps", "pwd", "rocm-smi", "sendmail", "set", "shopt"),
+        *("sinfo", "squeue", "sync", "touch", "uname", "which", "who"),
+    )
+)
 # Commands that fail without the files that they name, which the work may have written.
 _NEEDS_FILES = frozenset(
     (
@@ -42,6 +50,10 @@ _NEEDS_FILES = frozenset(
         *("sort", "stat", "tail", "tar", "test", "unzip", "wc", "zcat", "zip"),
     )
 )
+# Of those, the ones that do nothing but take files: neither tests nor searches.
+_TAKING_FILES = frozenset({"cat", "chmod", "cp", "du", "gzip", "ls", "mv", "rm", "rmdir", "rsync", "scp", "tar"})
+_OWN_LOG = Regex(r"(?i)slurm[-_*].*")  # what sbatch names so, where no directive says otherwise
+_WRITING = frozenset({">", ">>", ">|", "&>", "&>>"})
 _TEMPORARY = Regex(r"(?i)te?mp|core|cache|lock|\.(?:o|err|out|log|pid)$")
 _RECURSIVE = Regex(r"-\w*[rR]\w*|--recursive")
 _FORCED = Regex(r"-\w*f\w*|--force")
@@ -53,6 +65,42 @@ def may_fail_with(last: Invocation) -> bool:
     if last.name == "rm" and any(_FORCED.fullmatch(each) is not None for each in words):
         return False
     return last.name in _NEEDS_FILES and any(not each.startswith("-") for each in words)
+
+
+def is_unrelated(job: Job, end: Invocation) -> bool:
+    """Whether the status of a last command is the same whatever becomes of the work.
+
+    So is that of a command which only names files that are there anyway: made by an earlier command, or the job's log.
+    """
+    if end.name == "wait":  # another check's matter, where there is something to wait for
+        return all(each.context.background is None for each in job.invocations)
+    if end.name == "rm" and any(_FORCED.fullmatch(shown_text(each)) is not None for each in end.argv[1:]):
+        return True
+    if end.name in _UNRELATED:
+        return True
+    return end.name in _TAKING_FILES and bool(_needed(end)) and not needs_results(job, end)
+
+
+def needs_results(job: Job, end: Invocation) -> bool:
+    """Whether a last command fails without files that only the work may have written."""
+    if not may_fail_with(end):
+        return False
+    needed = {each for each in _needed(end) if not _OWN_LOG.fullmatch(each.rpartition("/")[2])}
+    return bool(needed - _made(job, end)) or not _needed(end)
+
+
+@once
+def _made(job: Job, end: Invocation) -> frozenset[str]:
+    """The files and folders that commands before the last one make certainly, if not by a test."""
+    made: set[str] = set()
+    for command in job.invocations[: end.index]:
+        if command.context.conditional:
+            continue
+        if command.name in _BRINGING and command.argv[1:]:
+            brought = command.argv[-1:] if has_trait(command.name, "places") else command.argv[1:]
+            made.update(map(_name, brought))
+        made.update(_name(each.target) for each in command.redirects if each.target and each.operator in _WRITING)
+    return frozenset(made)
 
 
 def removes_data_after(work: Invocation, last: Invocation) -> bool:

@@ -2,7 +2,7 @@
 
 from itertools import chain
 
-from sbatchlint.analysis.outcome.endings import cancelled_after, last_shown, may_fail_with, needed_producers
+from sbatchlint.analysis.outcome.endings import cancelled_after, last_shown, needed_producers, needs_results
 from sbatchlint.analysis.outcome.lost_statuses import is_lost_with_pipefail
 from sbatchlint.analysis.outcome.partial_results import read_partial
 from sbatchlint.analysis.outcome.state_readers import Reader, state_reader, told_by_mail, told_of_main_work
@@ -34,7 +34,7 @@ def may_fail_at_end(job: Job, found: ExitStatuses, loss: Loss) -> bool:
     if end is not None and end.context.background is not None:
         return False  # it is only started, which succeeds
     if end is not None:
-        return may_fail_with(end) or weight(job, end) > Weight.NONE
+        return needs_results(job, end) or weight(job, end) > Weight.NONE
     return found.end is not None and _TESTED.match(job.source.slice(found.end)) is not None
 
 
@@ -66,11 +66,12 @@ def reader_of(job: Job, found: ExitStatuses, loss: Loss) -> Reader | None:
     reader = read_partial(job, loss) or state_reader(job, command)
     # a script that tests the status has told of the failure
     reader = reader or (claimed_success(job, command) if loss.how != "tested" else None)
-    reader = reader or told_of_main_work(job, command, loss.weight)
-    end = ending_command(job, found) if loss.how in ("replaced", "tested") else None
+    ending = ending_command(job, found)
+    reader = reader or told_of_main_work(job, command, loss.weight, ending)
+    end = ending if loss.how in ("replaced", "tested") else None
     # where the last command needs what the work writes, the mail mostly tells of the failure
     by_mail = reader is not None and reader == told_by_mail(job)
-    needs_files = end is not None and end.name != "rm" and may_fail_with(end)
+    needs_files = end is not None and end.name != "rm" and needs_results(job, end)
     return None if by_mail and needs_files else reader
 
 

@@ -8,7 +8,8 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import find_placeholder
-from sbatchlint.analysis.outcome.endings import CANNOT_FAIL
+from sbatchlint.analysis.outcome.endings import is_unrelated
+from sbatchlint.analysis.script.appending import is_chained
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.submit_lines import names_dependent
@@ -16,6 +17,7 @@ from sbatchlint.analysis.script.work import Weight, is_after_all_work
 from sbatchlint.analysis.storage.written_paths import created_paths, redirected_paths, words
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.bash.variables import branches_in
 from sbatchlint.job import Job
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
@@ -185,16 +187,13 @@ def _continuing(job: Job) -> list[Invocation]:
     ]
 
 
-# What ends the work in the background is another check's matter.
-_AWAITING = frozenset({"wait"})
-
-
-def told_of_main_work(job: Job, work: Invocation, weight: Weight) -> Reader | None:
+def told_of_main_work(job: Job, work: Invocation, weight: Weight, end: Invocation | None) -> Reader | None:
     """The mail for END or ALL, where this work is the job's main program, and the script ends the same way whatever
-    becomes of it; None elsewhere. Main programs are steps, and a program in Python that is the only one."""
+    becomes of it, with `end`; None elsewhere. Main programs are steps, and a program in Python that is the only one."""
     found = exit_statuses(job)
-    last = found.last
-    if found.decisive or work.context.conditional or last is None or last.name not in CANNOT_FAIL - _AWAITING:
+    context = work.context
+    by_loop = bool(context.loops) and not branches_in(context.guards) and not is_chained(job, work)
+    if found.decisive or context.conditional and not by_loop or end is None or not is_unrelated(job, end):
         return None
     if weight is Weight.STEP:
         return told_by_mail(job)
