@@ -18,10 +18,11 @@ done, or a message that still says that it succeeded or is complete (`echo "Trai
 and `finished at 12:00` are true after a failure, too); or later work reads the file into which the pipeline wrote a
 part of the result (`vcftools … | bgzip > out.vcf.gz`). So does the mail for END and ALL to an address, where the job's
 main program (a step, or its only one, in Python) is lost and the script ends with a command that does not depend on it
-(`date`, `conda deactivate`, `squeue`, `mv` of the job's log, `rm` of a file that the script made). An `exit 0` after a message that says ERROR is one, too. Otherwise only advice, and likewise where
-later work decides how the job ends or reads the output of this one (`align | sort`), where the last command needs a
-file that the work should have written (`./solver -o result.h5; ls result.h5`), or where the status is ignored on
-purpose (`|| true`), or the script sources a file that cannot be read here and that may set `-e`.
+(`date`, `conda deactivate`, `squeue`, `mv` of the job's log, `rm` of a file that the script made). An `exit 0` after a
+message that says ERROR is one, too. Otherwise only advice, and likewise where later work decides how the job ends or
+reads the output of this one (`align | sort`), where the last command needs a file that the work should have written
+(`./solver -o result.h5; ls result.h5`), or where the status is ignored on purpose (`|| true`), or the script sources a
+file that cannot be read here and that may set `-e`.
 
 Nothing is reported where a failure ends the script (`set -e`, `|| exit`, a trap for ERR), where the script keeps the
 status and uses it, or where it checks the results and ends with a status of its own. What runs in the background is the
