@@ -215,12 +215,13 @@ def _of_submission(job: Job) -> Iterator[Finding]:
     name = next(iter(found)) if own is None or not plain else own
     read, happens = found.pop(name)
     others = list(found.items())
-    unless = unless_exported(job, read.name, read.context.phase)
+    element = job.source.slice(read.span).startswith(f"${{{name}[$")
+    unless = "sbatch passes no arrays on, so" if element else f"{unless_exported(job, name, read.context.phase)},"
     row = min(job.line(each.span.start) for each in job.trace.reads if each.name == name)
     above = "above" if row == job.line(read.span.start) else f"above line {row}"
     yield Finding(
         read.span,
-        f"`{name}` is not set in this script: {unless}, {happens}; set it {above}",
+        f"`{name}` is not set in this script: {unless} {happens}; set it {above}",
         # what reads several, gets them from where it is submitted
         "warning" if plain and name == own and all(other.isupper() for other, _ in others) else "info",
         related=[(each.span, f"nothing sets `{other}` either") for other, (each, _) in others[:3]],

@@ -28,7 +28,7 @@ from sbatchlint.analysis.containers.container_starts import ContainerStart, cont
 from sbatchlint.analysis.editing.options import remove_word
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text, span_of, text_of
-from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job
+from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, joined_alike
 from sbatchlint.job import Step
 from sbatchlint.job.once import once
 from sbatchlint.job.request import GPU_OPTIONS
@@ -53,6 +53,13 @@ REQUESTS = (
 
 
 def check(job: Job) -> Iterator[Finding]:
+    found = [*_of_starts(job)]
+    for fixable in (True, False):
+        yield from joined_alike((each for each in found if (each.fix is not None) is fixable), "the same")
+
+
+def _of_starts(job: Job) -> Iterator[Finding]:
+    """A finding for each start of a container."""
     for ways in container_starts(job):
         start = ways[0]
         if start.container.kind not in ("docker", "podman") or start.engine == "nerdctl":

@@ -35,7 +35,7 @@ from sbatchlint.analysis.expansion.reads import (
 )
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.bash.trace import VariableRead
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, joined_alike, replace
 from sbatchlint.job.environment import FOREIGN_NAMES
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
@@ -80,6 +80,13 @@ SLOTS = frozenset({"NSLOTS", "PBS_NP", "LSB_DJOB_NUMPROC"})
 
 
 def check(job: Job) -> Iterator[Finding]:
+    found = [*_of_reads(job)]
+    for fixable in (True, False):
+        yield from joined_alike((each for each in found if (each.fix is not None) is fixable), "the same")
+
+
+def _of_reads(job: Job) -> Iterator[Finding]:
+    """A finding for each read of such a variable."""
     if not job.directives.every_setting:
         return
     reads = [each for each in unprepared_reads_of(job, COUNTERPART_OF.__contains__) if not each.context.conditional]

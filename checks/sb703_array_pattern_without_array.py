@@ -38,6 +38,7 @@ CARD = Card(
 
 _BOTH = Regex(r"%[0-9]*A[-_.]?%[0-9]*a")
 _INDEX = "SLURM_ARRAY_TASK_ID"
+_AT_START = Regex(r"(?:^|(?<=/))%[0-9]*a[-_.]+(?=[^/])")
 _ELEMENT_PATTERN = Regex(r"(?<!%)%[0-9]*a")
 _ELEMENT = Regex(r"SLURM_ARRAY_")
 _MESSAGE = Regex(r"(?m)^[ \t]*(?:echo|printf|#)[ \t][^\n;&|>]*$")
@@ -94,6 +95,7 @@ def _without_index(path: str) -> str:
     named = any(patterns.uses(path, letter) for letter in "jJ")
     path = _AFTER_ID.sub("", path) if named else _BOTH.sub("%j", path)
     named = named or patterns.uses(path, "j") or patterns.uses(path, "A")
+    path = _AT_START.sub("", path) if named else path
     return _ALONE.sub("" if named else lambda found: found.group().partition("%")[0] + "%j", path)
 
 

@@ -6,7 +6,7 @@ command follows, or the shell that waits is piped into `tee`.
 
 Reported once for a script. A warning where something takes the job for a success, as for [SB710](exit-status-lost.md),
 and where a bare `wait` at the end awaits all work of the job, so that it is COMPLETED whatever becomes of it; otherwise
-only advice, as for steps, of each of which `sacct` says how it ended.
+only advice, as for steps without `set -e`, of each of which `sacct` says how it ended.
 
 Nothing is reported where work in the foreground runs beside it and decides how the job ends: what runs in the
 background is then often a server or a monitor. Advice where that work follows the `wait`: it may work on what a failed
@@ -187,8 +187,9 @@ def check(job: Job) -> Iterator[Finding]:
     started = dict.fromkeys(each.command.place for each in losses)
     longer = f"{happens}{so}; {advice}", f"{happens}; {advice}"
     messages = (*longer, longer[1].replace(" instead, ", ", "))
-    # of each step `sacct` says how it ended
-    silent = told and server is None and first.weight is not Weight.STEP
+    # of each step `sacct` says how it ended; under `set -e` the job was to end as well
+    silent = first.weight is not Weight.STEP or bool(first.command.state.options.get("errexit"))
+    silent = silent and told and server is None
     loud = reader is not None or silent and _is_all_work(job, found, losses, awaited)
     yield Finding(
         place,
@@ -317,6 +318,17 @@ CASES = [
         «wait»
         """,
         title="all of the work is in the background",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=2
+        set -e
+        srun -N1 ./left &
+        srun -N1 ./right &
+        «wait»
+        """,
+        title="steps, a failure of which was to end the job",
     ),
     Bad(
         """\

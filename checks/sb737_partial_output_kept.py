@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.analysis.storage.written_paths import OVERWRITING
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.check import Bad, Card, Finding, Good, Job, Span, joined_alike
 from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
@@ -56,6 +56,11 @@ _SHORT = frozenset({"makewindows", "faidx", "dict", "view-header", "version", "-
 
 
 def check(job: Job) -> Iterator[Finding]:
+    yield from joined_alike(_of_pipelines(job), "the same")
+
+
+def _of_pipelines(job: Job) -> Iterator[Finding]:
+    """A finding for each file that is written to and tested."""
     if not job.is_shell or commands_named(job, "trap"):
         return
     seen: set[Span] = set()

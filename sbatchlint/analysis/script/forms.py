@@ -179,6 +179,7 @@ def _rows_of_blanks(job: Job) -> frozenset[int]:
         if setting.name in values or _NAME.fullmatch(setting.text or "") or not setting.text:
             lines = (setting.line, setting.value_line)
             rows.update(job.line(job.directives.text.span(each.start, each.end).start) for each in lines if each)
+    rows.update(job.line(each.span.start) for each in job.directives.problems if each.kind == "missing-value")
     places = {each.span for each in unfilled_words(job)}
     places.update(each.span for each in job.invocations if any(map(has_signs, each.words)))
     places.update(each.name_span for each in job.invocations if any(map(_BLANK.search, each.words)))

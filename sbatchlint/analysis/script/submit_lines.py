@@ -16,6 +16,11 @@ _ARRAY = r"(?:--array\b|\s-a[ =\d])"
 _GPUS = r"(?:--gpus|--gres|-G\s*\d)"
 # An sbatch up to an option, which may be on a continuation line.
 _SBATCH = r"\bsbatch\b(?:[^\n]|\\\n)*?"
+# What a comment says of the script or the command line that gives this one its values.
+_BY_DRIVER = Regex(
+    r"(?i)\b(?:set|given|passed|supplied|provided|chosen)\b(?:[ \t]+\w+){0,2}[ \t]+(?:by|in|from|on)\b[^\n]{0,30}"
+    r"\b(?:drivers?|wrapper|launcher|submit\w*|sbatch|command[ -]line|caller)\b"
+)
 _ARRAY_IN_COMMENT = Regex(rf"(?m)^[ \t]*#(?:(?!SBATCH)[^\n])*{_SBATCH}{_ARRAY}")
 _ARRAY_IN_LINE = Regex(_ARRAY)
 _NAMED_ARRAY = Regex(r"(?i)(?<![a-z])(?:job)?array(?:job)?s?(?![a-z])")
@@ -108,7 +113,7 @@ def shows_array(job: Job) -> bool:
 
 def is_shown_with(job: Job, options: Iterable[str]) -> bool:
     """Whether a comment shows an sbatch with one of these options, by their long names, is one of them alone, or says
-    that one of them is set elsewhere.
+    that one of them is set elsewhere, or stands in a list of what a driver passes on.
 
     `# --cpus-per-task` is in a list of what the command line gives; `# SBATCH --cpus-per-task=4` was turned off.
     """
@@ -118,11 +123,18 @@ def is_shown_with(job: Job, options: Iterable[str]) -> bool:
     alone = re.compile(rf"#+[ \t]*--(?:{written})(?:=?[ \t]*[<\[({{][^\n]*|[ \t]*(?:[:(,].*)?)")
     given = r"\b(?:set|given|passed|supplied|provided|chosen)[ \t]+(?:by|in)\b"
     told = re.compile(rf"--(?:{written})(?![\w-])[^\n]{{0,80}}{given}")
+    named = re.compile(rf"(?<![\w-])--(?:{written})(?![\w-])")
     shown = rf"\s--(?:{written})[=\s]" + (rf"|\s-[{letters}][ =]?[\d$<]" if letters else "")
+    below = False  # a line that says that a driver gives what is listed
     for line in own.split("\n") if "#" in own else ():
         text = line.strip()
+        if text[:1] != "#" or text[:7] == "#SBATCH":
+            below = False
         if text[:1] != "#":
             continue
+        below = below or _BY_DRIVER.search(text) is not None
+        if below and named.search(text) is not None:
+            return True
         if re.search(shown, f" {text.partition('sbatch ')[2]}") or alone.fullmatch(text):
             return True
         if text[:7] != "#SBATCH" and told.search(text) is not None:
