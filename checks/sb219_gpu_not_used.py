@@ -21,9 +21,10 @@ import os.path
 from collections.abc import Iterator
 
 from sbatchlint.analysis.gpus.gpu_signs import PROCESSORS, gpu_signs
+from sbatchlint.analysis.launch.serial_jobs import small_work
 from sbatchlint.analysis.launch.serial_programs import SERIAL
 from sbatchlint.analysis.script.servers import server_name
-from sbatchlint.analysis.script.work import UTILITIES, Weight, fetches_by_git, weight
+from sbatchlint.analysis.script.work import UTILITIES, Weight, weight
 from sbatchlint.bash.syntax.tree import Heredoc
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
@@ -180,11 +181,10 @@ def _copying(job: Job) -> Invocation | None:
     """The command that copies or packs files, in a job that does nothing else; None for other jobs."""
     if _PATIENT & by_program(job).keys():
         return None
-    own = [each for each in job.invocations if each.parent is None]
-    works = [each for each in own if fetches_by_git(each) or weight(job, each) is not Weight.NONE]
-    for each in works:
-        if not fetches_by_git(each) and not (weight(job, each) is Weight.STAGING and has_trait(each.name, *_COPYING)):
-            return None
+    works = [each for each in job.invocations if each.parent is None and weight(job, each) is not Weight.NONE]
+    if not all(weight(job, each) is Weight.STAGING and has_trait(each.name, *_COPYING) for each in works):
+        works = []
+    works = works or [each for each in small_work(job) if each.name != "cmake"]
     unclear = any(each.state.sourced or _shows_gpu_use(each) for each in job.invocations)
     return None if unclear or not works else works[0]
 

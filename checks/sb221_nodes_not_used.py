@@ -8,7 +8,8 @@ for four, and uses one.
 program have them all, otherwise some of the CPUs are on nodes where nothing runs. That is advice where the program is
 not known to run on one node, and is not told to use several threads.
 
-A job whose steps all run on one node, one after the other, is reported, too.
+A job whose steps all run on one node, one after the other, is reported, too, and one that only copies, fetches, packs
+or removes files.
 
 Nothing is reported where the script runs a program that may start others itself: one that is not Python, R, Julia or
 MATLAB, one that this project contains and that mentions Slurm, MPI or a cluster.
@@ -28,6 +29,7 @@ from functools import partial
 from sbatchlint.analysis.gpus.told_gpus import told_gpus
 from sbatchlint.analysis.launch.first_node import SINGLE, has_threads, may_know_nodes, programs_of_first_node
 from sbatchlint.analysis.launch.rank_signs import is_lone_rank
+from sbatchlint.analysis.launch.serial_jobs import small_work
 from sbatchlint.analysis.script.threads import one_thread
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
@@ -62,6 +64,12 @@ def check(job: Job) -> Iterator[Finding]:
     if job.phase is not Phase.BATCH or not spread and (nodes is None or nodes < 2 or setting is None):
         return
     if job.program.errors:
+        return
+    small = small_work(job) if setting is not None and setting is not tasks and nodes is not None else []
+    if small and setting is not None and nodes is not None:
+        idle = f"{nodes - 1} of {nodes} nodes {'stays' if nodes == 2 else 'stay'} idle"
+        message = f"{idle}, as `{small[0].name}` on line {job.line(small[0].span.start)} runs on one; write --nodes=1"
+        yield Finding(setting.span, message, related=[(small[0].name_span, "runs on one node")])
         return
     works = programs_of_first_node(job, spread=spread)
     # a program that is one rank of many is for launcher-not-under-srun

@@ -14,8 +14,8 @@ Without the option for them, `bwa mem`, `bowtie2`, `samtools sort`, `blastn` and
 have one in any case: where the job runs nothing else, and requests four CPUs or more, it is a warning; advice where
 more CPUs may bring more memory, as `--mem` is missing.
 
-So does a job that only copies, fetches or packs files, or configures a build with `cmake`: a warning from eight CPUs
-on.
+So does a job that only copies, fetches, packs or removes files, or configures a build with `cmake`: a warning from
+eight CPUs on.
 
 With a number of threads, a job without steps is reported only if every program of the job is given one, and that is at
 most half the number of CPUs. Where memory is requested for each CPU, more CPUs may have been requested for their
@@ -34,6 +34,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.launch.first_node import has_threads, may_know_nodes, programs_of_first_node
 from sbatchlint.analysis.launch.rank_signs import is_lone_rank, rank_sign
+from sbatchlint.analysis.launch.serial_jobs import small_work
 from sbatchlint.analysis.launch.serial_programs import has_one_thread
 from sbatchlint.analysis.script.threads import (
     THREAD_VARIABLE,
@@ -44,7 +45,7 @@ from sbatchlint.analysis.script.threads import (
     thread_options,
     threaded_programs,
 )
-from sbatchlint.analysis.script.work import Weight, fetches_by_git, weight
+from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, exported
 from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -76,10 +77,6 @@ _TASKS_UNCLEAR = frozenset(
     {"exclusive", "gpus-per-task", "ntasks-per-gpu", "ntasks-per-socket", "ntasks-per-core", "cpus-per-gpu", "nodelist"}
 )
 _MANY_CPUS = 8
-_SERIAL_TOOLS = frozenset(
-    {"cp", "mv", "rsync", "scp", "wget", "curl", "unzip", "gzip", "gunzip", "bunzip2", "zip", "dd", "ln", "mkdir"}
-    | {"aria2c", "fastq-dump", "gdown", "kaggle", "lftp", "sftp"}
-)
 # What a job does beside the work of its programs, with one CPU.
 _OTHER_WORK = ("copies", "places", "packs", "installs", "module", "loads", "slurm", "looks", "minor")
 # Options of a step with which fewer tasks may be meant.
@@ -96,8 +93,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     if job.steps and not job.launches:
         yield from _tasks_of_steps(job)
-    if not job.steps and not job.launches:
-        yield from _of_serial_tools(job)
+    yield from _of_serial_tools(job)
     if job.steps or job.launches or not commands_with_threads(job):
         return
     name = "cpus-per-task" if request.has_option("cpus-per-task") else "ntasks"
@@ -146,27 +142,11 @@ def _of_serial_tools(job: Job) -> Iterator[Finding]:
     cpus = (tasks or 0) * (per_task or 0)
     if setting is None or cpus < _MANY_CPUS or (request.exact_nodes() or 1) != 1:
         return
-    leaves = [each for each in job.invocations if not each.children]
-    works = [each for each in leaves if fetches_by_git(each) or weight(job, each) is not Weight.NONE]
-    if not works or job.program.errors or job.limits.exhausted or not all(map(_is_serial_tool, works)):
+    works = small_work(job)
+    if not works:
         return
-    if any(each.context.background is not None for each in works) or any(job.submits):
-        return
-    names = list(dict.fromkeys(each.name for each in works))
-    message = f"`{names[0]}` uses one CPU of the {cpus} that the job requests; write --{setting.name}=1"
+    message = f"`{works[0].name}` uses one CPU of the {cpus} that the job requests; write --{setting.name}=1"
     yield Finding(setting.span, message, "warning", related=[(works[0].name_span, "one process")])
-
-
-def _is_serial_tool(command: Invocation) -> bool:
-    """Whether a command certainly uses one CPU: it configures a build, or copies or packs files."""
-    words = command.words[1:]
-    if any(has_trait(each.name, "repeats", "remote") for each in command.ancestors()):
-        return False
-    if command.name == "cmake":
-        return not any(each.startswith(("--build", "--install", "-E", "-P", "--workflow")) for each in words)
-    if command.name == "tar":
-        return not any(each.startswith(("-I", "--use-compress")) or "J" in each[:4] for each in words)
-    return command.name in _SERIAL_TOOLS or fetches_by_git(command)
 
 
 def _without_threads(job: Job, setting: Setting, cpus: int) -> Iterator[Finding]:

@@ -73,6 +73,7 @@ _OTHERWISE_RUN = Regex(r"[ \t]*\|\|")
 _LOOKS = Regex(r"[ \t]*(?:\|\||&&|[;\n][^\n]*(?:\$\?|PIPESTATUS)|\|)")
 
 
+_AFTER_OR = Regex(r"\|\|\s*\Z")
 _MOST_BEFORE = 60  # characters
 _OPTION_BEFORE = Regex(r"[ \t]--?[A-Za-z][\w-]*[ \t]+\Z")
 _OPTION_AFTER = Regex(r"[ \t]+(?:-{1,2}[A-Za-z]|\\\n[ \t]*-)|[ \t]*(?:\n|\Z)")
@@ -244,7 +245,9 @@ def _of_return(job: Job) -> Iterator[Finding]:
 
 def _in_subshells(job: Job) -> Iterator[Finding]:
     """Findings on an `exit` that ends only a subshell, or an element of a pipeline, whose status nothing looks at."""
-    groups = [each for each in nodes_of(job.program, Group) if each.subshell and isinstance(each.body[-1], Simple)]
+    groups = [
+        each for each in nodes_of(job.program, Group) if each.subshell and isinstance(each.body[-1], Simple | AndOr)
+    ]
     pipes = [each for each in nodes_of(job.program, Pipeline) if len(each.commands) > 1]
     for pipe in pipes:
         last, before = pipe.commands[-1], pipe.commands[-2]
@@ -257,13 +260,20 @@ def _in_subshells(job: Job) -> Iterator[Finding]:
         context, shell = command.context, command.context.shell
         if context.calls or context.parent is not None or context.handler or context.background or shell.depth != 1:
             continue
-        if command.words[1:] in ([], ["0"]) or command.state.option("errexit") is not False:
+        plain = command.words[1:] in ([], ["0"])
+        if plain and shell.kind != "subshell" or command.state.option("errexit") is not False:
             continue
         if shell.kind == "subshell":
             group = next((each for each in groups if job.span(each.start, each.end).contains(command.span)), None)
             if group is None or not command.guards and not context.conditional or _judged(job, group.end):
                 continue
-            if job.span(group.body[-1].start, group.body[-1].end) != command.span or not _goes_on(job, group.end):
+            last = _last_of(group)
+            if job.span(last.start, last.end) != command.span or not _goes_on(job, group.end):
+                continue
+            if plain and not (
+                isinstance(group.body[-1], AndOr)
+                and _AFTER_OR.search(job.text.string, max(group.start - 9, 0), group.start)
+            ):
                 continue
             start, end = job.span(group.start, group.end)
             braces = [replace(Span(start, start + 1), "{ "), replace(Span(end - 1, end), "; }")]
@@ -275,6 +285,15 @@ def _in_subshells(job: Job) -> Iterator[Finding]:
             if around and not _judged(job, around[0].end) and _goes_on(job, around[0].end):
                 message = "`exit` after a pipe ends only the loop, and the script goes on; write `done < <(…)`"
                 yield Finding(command.span, message)
+
+
+def _last_of(group: Group) -> Statement:
+    """The last command of a group, also after a message: `(echo "no input" && exit 1)`."""
+    last = group.body[-1]
+    if isinstance(last, AndOr) and isinstance(last.left, Simple) and last.left.words:
+        if last.operator == "&&" and unquoted_text(last.left.words[0]) in ("echo", "printf"):
+            return last.right
+    return last
 
 
 def _ends_in_loop_of(job: Job, pipe: Pipeline, command: Invocation) -> bool:
