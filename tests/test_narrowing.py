@@ -9,7 +9,7 @@ from sbatchlint.source.text import Source
 
 SET = "x=${1:-}\n"
 CASES = [
-    ('if [ -z "$x" ]; then show "$x"; fi', ["", "?"]),  # of an unknown value it is not known that it is empty
+    ('if [ -z "$x" ]; then show "$x"; fi', [""]),
     ('if [ -z "$x" ]; then :; else show "$x"; fi', ["?"]),
     ('if [ -n "$x" ]; then show "$x"; fi', ["?"]),
     ('if [ ! -z "$x" ]; then show "$x"; fi', ["?"]),
@@ -18,7 +18,7 @@ CASES = [
     ('if [ "$x" = "" ]; then :; else show "$x"; fi', ["?"]),
     ('if [[ -z $x ]]; then :; else show "$x"; fi', ["?"]),
     ('if [[ -n $x ]]; then show "$x"; fi', ["?"]),
-    ('if [[ $x ]]; then :; else show "$x"; fi', ["", "?"]),
+    ('if [[ $x ]]; then :; else show "$x"; fi', [""]),
     ('[ -n "$x" ] && show "$x"', ["?"]),
     ('[ -z "$x" ] || show "$x"', ["?"]),
     ('[[ -z $x ]] || show "$x"', ["?"]),

@@ -23,7 +23,7 @@ JOB = {"SLURM_NNODES": "2", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_ID": "4711"}
 ENVIRONMENTS: tuple[dict[str, str], ...] = (
     {}, {"U": "", "W": ""}, {"U": "7", "W": "1"}, {"U": "a", "W": "a b"}, {"U": "", "W": "1"},
 )  # fmt: skip
-SHOW = "show() { printf '%s\\1' \"$@\" >&3; printf '\\2' >&3; }\n"
+SHOW = "show() { printf '%s\\1' \"$@\" >&3; printf '\\2' >&3; }; export -f show\n"
 
 # A variable of the job that is unset in some branches, or from the second iteration on.
 UNSET = (
@@ -60,6 +60,9 @@ GIVEN_UP = (
     'M=0; A=1; [ "$U" ] && A=08\nif true; then declare -i B=A; M=1; fi\nshow $M',
     'M=0; A=1; [ "$U" ] && A=08\nif true; then (( A > 0 )); M=1; fi\nshow $M',
     'A=1; [ "$U" ] && A=08\nB=$((A))\nshow $B',
+    "M=0; A=16p$U\nif true; then B=$((A)); M=1; fi\nshow $M",
+    "M=0; A=16p$U\nif true; then B=$(($A + 1)); M=1; fi\nshow $M",
+    "M=0; A=--n=4\nif true; then B=$((${#U} ? $A : 1)); M=1; fi\nshow $M",
     "M=0; readonly R=\nif true; then : ${R:=2}; M=1; fi\nshow $M $R",
     "readonly R=\nf() { M=${R:=1}; show in; }\nf\nshow end",
     "M=0; readonly R=1\nif true; then M=$((R++)); M=2; fi\nshow $M $R",
@@ -95,6 +98,64 @@ ENDED = (
     "x=1\nif [ -d . ]; then [ $x = 2 ] || exit 1; show in; fi\nshow end",
 )
 
+# A value that cannot be empty after: no later default is taken, and no test for nothing succeeds.
+NEVER_EMPTY = (
+    'U=${U:-4}; show ${U:-abc} "${U:+y}"; show ${U:=xyz}; [ -z "$U" ] && show none',
+    ': ${U:=5}; show ${U:-abc}; if [ -z "$U" ]; then show none; else show some; fi',
+    "export U=${U:-2}; show ${U:-abc} ${U:+y}; bash -c 'show ${U:-8}'",
+    'f() { local U=${U:-2}; show ${U:-abc}; [ "$U" = "" ] && show none; }; f; show "${U:-q}"',
+    '[ -z "$U" ] && U=2; show "${U:-8}" "$U"; [ -z "$U" ] && show none; show end',
+    ': ${U:?no}; show ${U:-8} ${U:+y}; [ -n "$U" ] || show none',
+    'set -- "$U"; N=${1:-2}; show ${N:-8}; [ "$N" = "" ] && show none',
+    'if [ "$U" = "" ]; then U=3; fi; show ${U:-8}',
+    'if [ -n "$U" ]; then show ${U:-8} ${U:+y}; else show none "${U:-8}" ${U:+y}; fi; show any ${U:-8}',
+    'if [ ! -z "$U" ]; then show ${U:-8}; fi; if ! [ -z "$U" ]; then show ${U:-9}; fi',
+    'case "$U" in "") U=4 ;; esac; show ${U:-8}',
+    "case $U in ?*) show some ${U:-8} ;; *) show none ${U:-8} ;; esac",
+    'while [ -z "$U" ]; do U=7; done; show ${U:-8}',
+    'until [ -n "$U" ]; do U=7; done; show ${U:-8}',
+    'f() { [ -z "$1" ] && return 1; show ${1:-8}; }; f "$U"; show end',
+    'f() { if [ -z "$U" ]; then U=9; fi; }; f; show ${U:-8}',
+    "[[ -z $U ]] && U=2; show ${U:-8}",
+    '[ "x$U" = x ] && U=2; show ${U:-8}',
+    '[ "$U" ] || U=2; show ${U:-8}',
+    'if [ -z "$U" ]; then exit 0; fi; show ${U:-8}; [ -z "$U" ] && show none; show end',
+    'if [ -z "${U:-}" ]; then U=3; fi; show ${U:-8}',
+    'N=${U:-2}; M=$N; O=${M:-9}; show ${O:-8} "${N:-7}"',
+    'A=("${U:-2}" "${W:-3}"); show "${A[0]:-8}" "${A[1]:-9}"',
+    "for i in 1 2; do U=${U:-2}; show ${U:-8} $i; done; show ${U:-9}",
+    '[ -z "$U" ] && { U=2; N=3; }; show ${U:-8}',
+    'if [ -z "$U" ] || [ -z "$W" ]; then U=1; W=1; fi; show ${U:-8} "${W:-9}"',
+    'if [ -n "$U" ] && [ -n "$W" ]; then show ${U:-8} "${W:-9}"; fi',
+    'if [ "$U" -gt 2 ]; then show ${U:-8}; fi',
+    "if (( U > 2 )); then show ${U:-8}; fi",
+    'N=${U:-2}; N="$N $W"; show "${N:-8}"',
+    'N=${U:-2}; case $N in "") show none ;; *) show some ;; esac',
+    'if [ -v U ]; then show "${U-8}"; else show none "${U-8}"; fi',
+)
+# Here it can be, by then.
+MAYBE_EMPTY = (
+    'N=${U:-2}; N=${N#7}; show "${N:-8}"',
+    'N=${U:-2}; [ "$W" ] && N=; show "${N:-8}"',
+    'N=${U:-$W}; show "${N:-8}"',
+    '[ -n "$U" ] || exit; [ "$W" ] && unset U; show "${U:-8}"',
+    '[ -n "$U" ] || exit; read -r U <<< ""; show "${U:-8}"',
+    '[ -n "$U" ] || exit; source <(echo U=); show "${U:-8}"',
+    '[ -n "$U" ] || exit; v=U; unset $v; show "${U:-8}"',
+    '[ -n "$U" ] || exit; for i in 1 2; do show "${U:-8}"; U=; done',
+    'f() { [ -n "$1" ] || return; g ""; show "${1:-8}"; shift; show "${1:-9}"; }; g() { show "${1:-7}"; }; f "$U"',
+    'set -- "$U" "$W"; [ -n "$1" ] || exit; show "${1:-8}"; shift; show "${1:-9}"',
+    '[ -n "$U" ] || exit; f() { local U; show "${U:-8}"; }; f; show "${U:-9}"',
+    'if [ -n "$U" ]; then U=$W; fi; show "${U:-8}"',
+    'if [ "$U" ] || [ "$W" ]; then show "${U:-8}"; fi',
+    'while [ "$U" ]; do U=$N; done; show "${U:-8}"',
+    'N=${U:-"$(echo "${W:-}")"}; show "${N:-8}"',
+    'N=${U:- }; N=$(echo $N); show "${N:-8}"',
+    'N=${U:- }; A=($N); show "${A[*]:-8}"; read -r M <<< "$N"; show "${M:-9}"',
+    'case $U in a) show some ;; ?) U= ;; esac; show "${U:-8}"',
+    '[ -n "$U" ] || exit; env -i bash -c \'echo "${U:-8}"\'; env -u U PATH="$PATH" bash -c \'show "${U:-8}"\'',
+)
+
 
 def prints(environment: dict[str, str], folder: Path) -> list[list[str]]:
     """The words that bash gives each `show` of the script in a folder."""
@@ -117,14 +178,31 @@ def pattern(command: Invocation) -> re.Pattern[str]:
     return re.compile("".join(words), re.DOTALL)
 
 
-@pytest.mark.parametrize("program", [*UNSET, *GIVEN_UP, *ENDED])
+def told(text: str) -> list[tuple[re.Pattern[str], Invocation]]:
+    """Each `show` of a script, with what its words may be."""
+    job = Job.from_source(Source(text, "job.sh"), Site())
+    return [(pattern(each), each) for each in job.invocations if each.name == "show"]
+
+
+def printed(text: str, environment: dict[str, str], folder: Path) -> list[str]:
+    """The words that bash gives each `show` of a script, each with a NUL behind it."""
+    (folder / "job.sh").write_text(SHOW + text)
+    return ["".join(f"{word}\0" for word in words) for words in prints(environment, folder)]
+
+
+@pytest.mark.parametrize("program", [*UNSET, *GIVEN_UP, *ENDED, *NEVER_EMPTY, *MAYBE_EMPTY])
 def test_values_are_those_of_bash(program: str, tmp_path: Path) -> None:
     text = f"{HEADER}{program}\n"
-    (tmp_path / "job.sh").write_text(SHOW + text)
-    job = Job.from_source(Source(text, "job.sh"), Site())
-    told = [(pattern(each), each) for each in job.invocations if each.name == "show"]
+    possible = told(text)
     for environment in ENVIRONMENTS:
-        given = ["".join(f"{word}\0" for word in words) for words in prints(environment, tmp_path)]
-        assert not [each for each in given if not any(possible.fullmatch(each) for possible, _ in told)], environment
-        certain = [each for each in told if each[1].alternatives == 1 and not may_not_run(each[1])]
-        assert not [each for possible, each in certain if not any(map(possible.fullmatch, given))], environment
+        given = printed(text, environment, tmp_path)
+        assert not [each for each in given if not any(own.fullmatch(each) for own, _ in possible)], environment
+        certain = [each for each in possible if each[1].alternatives == 1 and not may_not_run(each[1])]
+        assert not [each for own, each in certain if not any(map(own.fullmatch, given))], environment
+
+
+@pytest.mark.parametrize("program", NEVER_EMPTY)
+def test_what_cannot_be_empty_takes_no_default(program: str, tmp_path: Path) -> None:
+    text = f"{HEADER}{program}\n"
+    given = [each for environment in ENVIRONMENTS for each in printed(text, environment, tmp_path)]
+    assert not [each for own, each in told(text) if not any(map(own.fullmatch, given))]

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from sbatchlint.bash.syntax.tree import Statement
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, text_of
 from sbatchlint.bash.variables import (
+    ANYTHING,
+    FILLED,
     MOST_ALTERNATIVES,
     NO_GUARDS,
     NOT_SET,
@@ -30,6 +32,7 @@ from sbatchlint.bash.variables import (
     Variable,
     Variables,
     either_guards,
+    filled_values,
     iterations_of,
     merge_guards,
     values_or_none,
@@ -67,6 +70,8 @@ class ShellFunction(NamedTuple):
     others: "tuple[ShellFunction, ...]" = ()
 
 
+# So many variables are kept of which tests have told something.
+MOST_FACTS = 24
 # So many definitions of one function are told apart.
 MOST_DEFINITIONS = 4
 
@@ -109,6 +114,8 @@ class State:
         self.mixed: frozenset[str] = frozenset()  # names in `restored` that are local in some branches only
         self.outer: frozenset[str] = frozenset()  # names that are local in the functions that called this one
         self.revealed: frozenset[str] = frozenset()  # those of them that may be unset: what they hid counts again
+        # what tests have told of variables and arguments: what each of them may be, with what it was by then
+        self.facts: Mapping[str, tuple[object, int]] = {}
         self.lost: frozenset[str] = frozenset()  # beginnings of names of the environment that may have been unset
         self.status: int | None = 0  # that of the last command, None where it is not known
         self.stdin: Pieces | None = None  # what is left to be read on standard input, where that is known
@@ -145,6 +152,7 @@ class State:
         new.escaped = self.escaped
         new.iterations = self.iterations
         new.lost = self.lost
+        new.facts = {name: each for name, each in self.facts.items() if each[0] is None and not name.isdigit()}
         return new
 
     def take_unchanged(self, other: "State", own_before: "State", other_before: "State") -> None:
@@ -173,6 +181,21 @@ class State:
             self.sourced = self.sourced or other.sourced
             self.revealed |= other.revealed
             self.lost |= other.lost
+
+    def may_be(self, name: str) -> int:
+        """What a variable or an argument may be, as far as tests have told: `UNSET`, `EMPTY` and `FILLED`, or some."""
+        found = self.facts.get(name) if self.facts else None
+        return ANYTHING if found is None or found[0] is not self._held(name) else found[1]
+
+    def learn(self, facts: Mapping[str, int]) -> None:
+        """Learns what variables may be; what contradicts what is known is left."""
+        known = {name: (self._held(name), kinds) for name, each in facts.items() if (kinds := each & self.may_be(name))}
+        if known:
+            kept = [item for item in self.facts.items() if item[0] not in known]
+            self.facts = {**dict(kept[-MOST_FACTS:]), **known}
+
+    def _held(self, name: str) -> object:
+        return self.positional if name.isdigit() else self.variables.get(name)
 
     def set_function(self, name: str, function: ShellFunction | None) -> None:
         """Defines a function; None: it is unset."""
@@ -312,9 +335,17 @@ def without(state: State, gone: Sequence[Guards]) -> dict[str, tuple[Variable, V
             left = [each for each in variable.alternatives if not any(other <= each.guards for other in gone)]
             if 0 < len(left) < len(variable.alternatives):
                 changed[name] = variable, variable._replace(alternatives=tuple(left))
-    for name, (_, after) in changed.items():
-        state.variables[name] = after
+    exchange(state, [(name, *each) for name, each in changed.items()])
     return changed
+
+
+def exchange(state: State, variables: Iterable[tuple[str, Variable, Variable]]) -> None:
+    """Sets variables to others that tell more, or less, of the same values; what tests have told of them stays."""
+    for name, before, after in variables:
+        fact = state.facts.get(name)
+        if fact is not None and fact[0] is before:
+            state.facts = {**state.facts, name: (after, fact[1])}
+        state.variables[name] = after
 
 
 def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State | None:
@@ -336,7 +367,8 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
     for name, usual, others in versions([state.variables for state in states]):
         shared = [(number, usual, guards) for number, guards in arms.all_but(others)]
         changed = arms.of_versions(others)
-        joined, is_doubtful = _join_variable(name, sorted([*shared, *changed], key=itemgetter(0)), phase)
+        told = _told(name, states) if any(name in state.facts for state in states) else {}
+        joined, is_doubtful = _join_variable(name, sorted([*shared, *changed], key=itemgetter(0)), told, phase)
         result.variables[name] = joined
         result.guessed = result.guessed or is_doubtful
     for state in states[1:]:
@@ -348,8 +380,31 @@ def join(branches: Iterable[tuple[State | None, Guards]], phase: Phase) -> State
             result.mixed |= state.mixed | frozenset(own.keys() ^ state.restored.keys())
             result.restored = {**state.restored, **own}
     result.join_shell(states)
+    result.facts = _joined_facts(result, states)
     _join_files(result, states)
     return result
+
+
+def _told(name: str, states: Sequence[State]) -> dict[int, int]:
+    """What tests have told of each version of a variable, by its identity, in all branches that have it."""
+    told: dict[int, int] = {}
+    for state in states:
+        version = id(state.variables.get(name))
+        told[version] = told.get(version, 0) | state.may_be(name)
+    return told
+
+
+def _joined_facts(result: State, states: Sequence[State]) -> dict[str, tuple[object, int]]:
+    """What tests have told in all branches of variables that none has changed."""
+    found: dict[str, tuple[object, int]] = {}
+    for name, (held, _) in min([state.facts for state in states], key=len).items():
+        kinds = 0
+        for state in (*states, result):
+            fact = state.facts.get(name)
+            kinds |= state.may_be(name) if fact is not None and fact[0] is held else ANYTHING
+        if kinds != ANYTHING:
+            found[name] = held, kinds
+    return found
 
 
 def _are_same(first: Sequence[Alternative], second: Sequence[Alternative]) -> bool:
@@ -365,10 +420,22 @@ def _are_same(first: Sequence[Alternative], second: Sequence[Alternative]) -> bo
     )
 
 
-def _join_variable(name: str, arms: list[tuple[int, Variable | None, Guards]], phase: Phase) -> tuple[Variable, bool]:
-    """A variable after branches that join, and whether what `declare` makes of its next value is not known."""
+def _join_variable(
+    name: str, arms: list[tuple[int, Variable | None, Guards]], told: Mapping[int, int], phase: Phase
+) -> tuple[Variable, bool]:
+    """A variable after branches that join, and whether what `declare` makes of its next value is not known.
+
+    `told`: what tests have told of some versions, by their identity.
+    """
     known = [version for _, version, _ in arms if version is not None]
-    choices = [_INHERITED if version is None else values_or_none(version) for _, version, _ in arms]
+    choices = [
+        filled_values(version)
+        if told.get(id(version)) == FILLED
+        else _INHERITED
+        if version is None
+        else values_or_none(version)
+        for _, version, _ in arms
+    ]
     associative = ["A" in version.flags if version is not None else False for _, version, _ in arms]
     if any(associative) and not all(associative):  # what a subscript means is not known where it is not such an array
         unknown = Piece(None, *known[0].span, Expansion(name, known[0].span, phase), open=True)

@@ -83,15 +83,16 @@ class Piece:
     `expansion`) the characters stand there one to one, unless it is one character written with a backslash
     (`end - start` is 2, the character itself is at `end - 1`).
     `open`: an unknown that may be no word at all or several ones (unquoted, or `"$@"`). `filled`: an unknown that is
-    certainly not empty.
+    certainly not empty; it is one word, unless it is `loose`, as the value of a variable from outside.
     """
 
-    __slots__ = ("end", "expansion", "filled", "open", "start", "text")
+    __slots__ = ("end", "expansion", "filled", "loose", "open", "start", "text")
 
     def __init__(
         self, string: str | None, start: int, end: int, expansion: Expansion | None = None,
         open: bool = False,  # noqa: A002
         filled: bool = False,
+        loose: bool = False,
     ) -> None:  # fmt: skip
         self.text = string
         self.start = start
@@ -99,6 +100,7 @@ class Piece:
         self.expansion = expansion
         self.open = open
         self.filled = filled
+        self.loose = loose
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Piece) and self._key() == other._key()
@@ -110,11 +112,11 @@ class Piece:
         return f"Piece{self._key()!r}"
 
     def _key(self) -> tuple[object, ...]:
-        return self.text, self.start, self.end, self.expansion, self.open, self.filled
+        return self.text, self.start, self.end, self.expansion, self.open, self.filled, self.loose
 
     def replace(self, **changes: object) -> "Piece":
         """A piece that differs in these attributes."""
-        new = Piece(self.text, self.start, self.end, self.expansion, self.open, self.filled)
+        new = Piece(self.text, self.start, self.end, self.expansion, self.open, self.filled, self.loose)
         for name, value in changes.items():
             setattr(new, name, value)
         return new
@@ -166,6 +168,18 @@ def least_size(field: Pieces) -> int:
     texts = texts_of(field)
     known = sum(map(len, filter(None, texts)))
     return known + sum([piece.filled for piece in field if piece.text is None]) if None in texts else known
+
+
+def not_empty(field: Pieces) -> Pieces:
+    """A field of which it is known that it is not empty."""
+    if len(field) != 1 or field[0].text is not None or field[0].filled:
+        return field
+    return (field[0].replace(filled=True, loose=True),)
+
+
+def maybe_empty(field: Pieces) -> Pieces:
+    """A field of which something may have been taken away."""
+    return tuple([piece.replace(filled=False, loose=False) if piece.loose else piece for piece in field])
 
 
 def known_prefix(field: Pieces) -> str:

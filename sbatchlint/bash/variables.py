@@ -8,7 +8,7 @@ from collections.abc import Hashable, ItemsView, Iterable, Iterator, Mapping, Mu
 from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 from sbatchlint.bash.case_arms import Bodies
-from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened
+from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, flattened, not_empty, text_of
 from sbatchlint.source.text import Span
 
 # A branch, and which arm of it was taken; its key is the condition as it was evaluated, or a number like no other.
@@ -30,11 +30,17 @@ Fields = tuple[Pieces, ...]
 
 # Instead of the keys of a value without fields: it is certainly not set, whatever the environment has.
 NOT_SET: tuple[str, ...] = ()
+# Or it is set there, and not empty.
+NOT_EMPTY = ("not empty",)
+
+# What a variable may be: not set, empty, or neither.
+UNSET, EMPTY, FILLED = 1, 2, 4
+ANYTHING = UNSET | EMPTY | FILLED
 
 
 class Alternative(NamedTuple):
     """One value of a variable: its fields (one for a scalar, any number for an array; None: what the environment has,
-    or with `NOT_SET` as its keys none at all).
+    or none at all, as `NOT_SET` or `NOT_EMPTY` say in the place of its keys).
 
     `keys`: the subscripts of an array's fields where they are not 0, 1, 2 …; in ascending order for indexed arrays, in
     order of assignment for associative ones (whose order for the shell is another). An associative array that has
@@ -73,6 +79,19 @@ class Variable(NamedTuple):
 def values_or_none(variable: Variable) -> tuple[Alternative, ...]:
     """The alternatives of a variable; of one that was unset, that it is not set."""
     return variable.alternatives or (Alternative(None, NO_GUARDS, NOT_SET),)
+
+
+def filled_values(variable: Variable | None) -> tuple[Alternative, ...]:
+    """The alternatives of a variable that is set, and not empty; None: only the environment may set it."""
+    if variable is None:
+        return (Alternative(None, NO_GUARDS, NOT_EMPTY),)
+    found: list[Alternative] = []
+    for each in variable.alternatives:
+        if each.fields is None:
+            found += [each._replace(keys=NOT_EMPTY)] if each.keys != NOT_SET else []
+        elif each.fields and text_of(each.fields[0]) != "":
+            found.append(each._replace(fields=(not_empty(each.fields[0]),)))
+    return tuple(found) or variable.alternatives
 
 
 def merge_guards(first: Guards, second: Guards) -> Guards | None:

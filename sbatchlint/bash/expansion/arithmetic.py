@@ -1,7 +1,7 @@
 """Shell arithmetic: `$((…))`, `((…))`, `let`, subscripts. Values are integers or None (unknown)."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from operator import add, and_, eq, ge, gt, le, lt, mul, ne, or_, sub, xor
 from typing import Protocol
@@ -420,6 +420,11 @@ def is_invalid(expression: str) -> bool:
     except NotUnderstood:
         return True
     return False
+
+
+def may_be_invalid(texts: Iterable[str | None]) -> bool:
+    """Whether a text of these parts is no expression even where what is not known of it (None) is a number."""
+    return is_invalid("".join(["1" if each is None else each for each in texts]))
 
 
 def is_zero(string: str | None) -> bool:

@@ -2,12 +2,12 @@
 
 import re
 
-from sbatchlint.bash.expansion.arithmetic import NotUnderstood, Refused, is_invalid, is_plain_number, is_zero
+from sbatchlint.bash.expansion.arithmetic import NotUnderstood, Refused, is_plain_number, is_zero, may_be_invalid
 from sbatchlint.bash.expansion.assignment import set_variable
 from sbatchlint.bash.expansion.lookup import elements
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.expansion.words import Expander
-from sbatchlint.bash.values import Expansion, Piece, expansions, flattened, text_of
+from sbatchlint.bash.values import Expansion, Piece, expansions, flattened, text_of, texts_of
 from sbatchlint.bash.variables import PARTLY_READONLY, assumed_defaults
 from sbatchlint.source.text import Span
 
@@ -47,11 +47,13 @@ class ShellVariables:
                     continue
                 field = fields[0] if fields else ()
                 self.inputs.update(dict.fromkeys(expansions(field)))
-                found.add(text_of(field))
+                text = text_of(field)
+                found.add(text)
+                if text is None or len(values) > 1:
+                    self.risky = self.risky or may_be_invalid(texts_of(field))
         if len(found) > 1 and not all(is_plain_number(each) for each in found if each is not None):
             # one of its values may be invalid, or assign
             self.scope.state.doubtful = True
-            self.risky = self.risky or any(is_invalid(each) for each in found if each is not None)
         self.may_be_zero = self.may_be_zero or any(is_zero(each) for each in found)
         text = found.pop() if len(found) == 1 else None
         self.unknown = self.unknown or text is None

@@ -15,7 +15,6 @@ from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import (
     NO_GUARDS,
-    NOT_SET,
     PARTLY_ARRAY,
     PARTLY_CHANGING,
     PARTLY_EXPORTED,
@@ -66,9 +65,7 @@ def _array(
                 merged = merge_guards(old.guards, guards)
                 if merged is None:
                     continue
-                keys = old.keys
-                if keys == NOT_SET:
-                    keys = None
+                keys = old.keys if old.fields is not None else None
                 if keys is not None:
                     start = parse_integer(keys[-1]) + 1
                     if is_open(fields):
@@ -368,6 +365,7 @@ def _targets(reference: Variable, state: State) -> list[str] | None:
 def widen_all(expander: Expander, span: Span, scope: Scope) -> None:
     """All variables are unknown where one was set, and it is not known which."""
     scope.state.doubtful = True
+    scope.state.facts = {}
     names = [name for name in scope.state.variables if NAME.fullmatch(name)]
     expander.substituter.charge(len(names), span)
     for name in names:

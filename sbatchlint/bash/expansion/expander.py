@@ -26,7 +26,17 @@ from sbatchlint.bash.syntax.tree import (
     Unparsed,
     Word,
 )
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, Text, expansions, flattened, text_of
+from sbatchlint.bash.values import (
+    UNKNOWN_CHARACTER,
+    Expansion,
+    Piece,
+    Pieces,
+    Text,
+    expansions,
+    flattened,
+    text_of,
+    texts_of,
+)
 from sbatchlint.bash.variables import NO_GUARDS
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -156,10 +166,9 @@ class ScriptExpander(Expander):
                 for own, _ in segments:
                     inputs.update(dict.fromkeys(expansions(own or ())))
             text = text_of(tuple(pieces)) if len(choices) == 1 else None
-            for segments, _ in choices if len(choices) > 1 else ():
-                own_text = text_of(joined(segments))
-                is_risky = is_risky or own_text is not None and arithmetic.is_invalid(own_text)
-                may_be_zero = may_be_zero or arithmetic.is_zero(own_text)
+            for segments, _ in choices if text is None else ():
+                is_risky = is_risky or arithmetic.may_be_invalid(texts_of(joined(segments)))
+                may_be_zero = may_be_zero or arithmetic.is_zero(text_of(joined(segments)))
             known = known and text is not None
             expression += _UNKNOWN if text is None else text
             bare += text if text is not None else "" if self._may_be_unset(part, scope) else _UNKNOWN
@@ -237,7 +246,9 @@ class ScriptExpander(Expander):
             # `0 * x` is 0, or x is no expression
             return value, None if value is None or names.unknown else False
         except arithmetic.NotUnderstood as error:
-            self.risky = names.risky
+            # also in a part that may not be evaluated
+            parts = expression.replace(_UNKNOWN, UNKNOWN_CHARACTER).split(UNKNOWN_CHARACTER)
+            self.risky = names.risky or arithmetic.is_invalid("1".join(parts))
             if isinstance(error, arithmetic.BadSubscript):
                 scope.state.doubtful = True
                 names.unknown = True

@@ -146,7 +146,9 @@ def _joined_softly(fields: list[Pieces], soft: list[int]) -> list[Pieces]:
 def _is_one_word(piece: Piece) -> bool:
     """Whether an unknown piece is one word: a number, or a variable of the job (a command may print several lines)."""
     found = piece.expansion
-    return piece.filled and found is not None and (found.name[:2] != "$(" or found.name[:3] == "$((")
+    return (
+        piece.filled and not piece.loose and found is not None and (found.name[:2] != "$(" or found.name[:3] == "$((")
+    )
 
 
 def _opened(piece: Piece) -> Piece:

@@ -4,11 +4,18 @@ from collections.abc import Sequence
 
 from sbatchlint.bash.expansion.arrays import element, element_index
 from sbatchlint.bash.expansion.protocol import Environment, Scope
-from sbatchlint.bash.values import expansions, flattened
+from sbatchlint.bash.state import NAME, State
+from sbatchlint.bash.values import expansions, flattened, not_empty, text_of
 from sbatchlint.bash.variables import (
+    ANYTHING,
+    EMPTY,
+    FILLED,
     NO_GUARDS,
+    NOT_EMPTY,
     NOT_SET,
     PARTLY_ARRAY,
+    UNSET,
+    VOLATILE,
     Alternative,
     Fields,
     Guards,
@@ -29,6 +36,15 @@ ARRAYS = frozenset(
     {"BASH_ARGC", "BASH_ARGV", "BASH_LINENO", "BASH_REMATCH", "BASH_SOURCE", "BASH_VERSINFO", "DIRSTACK", "FUNCNAME"}
     | {"GROUPS", "PIPESTATUS"}
 )
+
+
+def may_be_told(name: str, state: State) -> bool:
+    """Whether what a test tells of a variable, or of an argument, holds until it is set again."""
+    if name.isdigit():
+        return name != "0"
+    found = state.variables.get(name)
+    is_fixed = found is None or not found.array and not set(found.flags) & {"n", VOLATILE, PARTLY_ARRAY}
+    return is_fixed and NAME.fullmatch(name) is not None and name not in CHANGING_NAMES and name not in ARRAYS
 
 
 def note_unset(scope: Scope) -> None:
@@ -61,7 +77,10 @@ def alternatives(
         if alternative.fields is None and alternative.keys == NOT_SET:
             alternative = alternative._replace(keys=None)
         elif alternative.fields is None:
-            alternative = alternative._replace(fields=inherited(environment, name, scope, span, several))
+            fields = inherited(environment, name, scope, span, several)
+            if alternative.keys == NOT_EMPTY and fields:
+                fields = tuple(map(not_empty, fields))
+            alternative = alternative._replace(fields=fields, keys=None)
         results.append(alternative)
     return results or [Alternative((scope.unknown(name, span),))]
 
@@ -96,7 +115,28 @@ def elements(
         inputs = flattened(each for field in fields for each in expansions(field))
         origin = inputs[0].name if len(fields) == 1 and inputs else name
         results.append(((scope.unknown(origin, span, inputs),), alternative.guards))
-    return results
+    return results if array or index is not None else told(results, scope.state.may_be(name))
+
+
+def told(choices: list[ValueChoice], kinds: int) -> list[ValueChoice]:
+    """The values of a variable or an argument that may be some of `UNSET`, `EMPTY` and `FILLED` only."""
+    if kinds == ANYTHING:
+        return choices
+    found: list[ValueChoice] = []
+    for fields, guards in choices:
+        text = text_of(fields[0]) if fields else None
+        kind = UNSET if not fields else ANYTHING if text is None else FILLED if text else EMPTY
+        if kind & kinds:
+            found.append((_of_kinds(fields, kind & kinds), guards))
+    return found or choices
+
+
+def _of_kinds(fields: Fields | None, kinds: int) -> Fields | None:
+    if not fields or text_of(fields[0]) is not None or kinds == UNSET:
+        return None if kinds == UNSET else fields
+    if kinds == FILLED:
+        return tuple(map(not_empty, fields))
+    return (tuple([piece.replace(text="") for piece in fields[0]]),) if kinds == EMPTY else fields
 
 
 def inherited(environment: Environment, name: str, scope: Scope, span: Span, several: bool = False) -> Fields | None:

@@ -15,17 +15,20 @@ from sbatchlint.bash.expansion.field_splitting import (
     segments_of,
     separators_of,
 )
-from sbatchlint.bash.expansion.lookup import ARRAYS, ValueChoice, alternatives, elements, note_unset
+from sbatchlint.bash.expansion.lookup import ARRAYS, ValueChoice, alternatives, elements, may_be_told, note_unset, told
 from sbatchlint.bash.expansion.protocol import Choice, Scope
 from sbatchlint.bash.expansion.transforms import substring, transformed
 from sbatchlint.bash.expansion.words import Expander
 from sbatchlint.bash.state import NAME, STDOUT, UNKNOWN_OUTPUT, ZSH, without
 from sbatchlint.bash.syntax.tree import Parameter
-from sbatchlint.bash.values import Piece, Pieces, expansions, flattened, text_of
+from sbatchlint.bash.values import Piece, Pieces, expansions, flattened, not_empty, text_of
 from sbatchlint.bash.variables import (
+    EMPTY,
+    FILLED,
     NO_GUARDS,
     PARTLY_ARRAY,
     PARTLY_READONLY,
+    UNSET,
     Alternative,
     Fields,
     Guards,
@@ -99,6 +102,8 @@ class ParameterExpansion:
             if operator[-1] == "?":
                 empty = [guards - self.scope.context.guards for fields, guards in values if self._is_empty(fields)]
                 without(self.scope.state, [each for each in empty if each])  # the shell has ended with these
+                if self._is_plain(subject):
+                    self.scope.state.learn({subject.name: FILLED if operator[0] == ":" else EMPTY | FILLED})
             if taken and operator[-1] == "=":
                 self._assign_default(subject, results)
             return results
@@ -218,8 +223,10 @@ class ParameterExpansion:
             if positional is None:
                 note_unset(self.scope)
             if positional is None or is_open(positional[:number]):
-                return self._unknown(name)
-            return (positional[number - 1],) if number <= len(positional) else None
+                return told([(self._unknown(name), NO_GUARDS)], state.may_be(name))[0][0]
+            if number > len(positional):
+                return None
+            return told([((positional[number - 1],), NO_GUARDS)], state.may_be(name))[0][0]
         if name == "#" and positional is not None and not is_open(positional):
             return ((self.scope.expanded(str(len(positional)), "#", self.span),),)
         if name in ("?", "PIPESTATUS"):
@@ -280,10 +287,26 @@ class ParameterExpansion:
             return None
         return True if all(text_of(field) == "" for field in fields) else None
 
+    def _is_plain(self, subject: Subject) -> bool:
+        """Whether the subject is a variable or an argument of which tests may tell something."""
+        return subject.element is None and not subject.several and may_be_told(subject.name, self.scope.state)
+
+    def _takes_default(self, fields: Fields | None, subject: Subject) -> bool | None:
+        """The same as `_is_empty`, with what tests have told of the variable."""
+        is_empty = self._is_empty(fields)
+        if is_empty is not None or not self.scope.state.facts or not self._is_plain(subject):
+            return is_empty
+        kinds = self.scope.state.may_be(subject.name)
+        if self.part.operator[0] == ":":
+            return None if kinds & FILLED else True
+        return None if kinds & UNSET else False
+
     def _default(self, fields: Fields | None, guards: Guards, subject: Subject) -> tuple[list[Choice], bool]:
         """The alternatives of `${X:-d}` and the like for one value of X, and whether the default may be taken."""
         operator = self.part.operator[-1]
-        is_empty = self._is_empty(fields)
+        is_empty = self._takes_default(fields, subject)
+        if is_empty is None and self.part.operator[0] == ":" and operator != "+" and fields and len(fields) == 1:
+            fields = (not_empty(fields[0]),)  # else it is not this value that counts
         own = self._segments(fields or (), subject)
         if operator == "?":
             if is_empty is not False:

@@ -8,7 +8,8 @@ from sbatchlint.bash.expansion.patterns import matches, only_text, text_matches
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.interpreter.conditions import either
-from sbatchlint.bash.state import State, join, without
+from sbatchlint.bash.interpreter.facts import case_name, known_of, told_by, told_by_patterns
+from sbatchlint.bash.state import State, exchange, join, without
 from sbatchlint.bash.syntax.tree import (
     AndOr,
     ArithmeticCommand,
@@ -127,9 +128,8 @@ def _arm(interpreter: Interpreter, body: Sequence[Statement], scope: Scope, gone
     changed = without(scope.state, gone)
     end = interpreter.statements(body, scope)
     if end is not None:
-        for name, (before, after) in changed.items():
-            if end.variables.get(name) is after:
-                end.variables[name] = before
+        kept = [(name, after, before) for name, (before, after) in changed.items()]
+        exchange(end, [each for each in kept if end.variables.get(each[0]) is each[1]])
     return end
 
 
@@ -148,6 +148,14 @@ def restricted_variables(interpreter: Interpreter, statement: Statement, scope: 
         and (interpreter.environment.differs(expansion.name) or expansion.name.startswith("$(hostname"))
     }
     return scope.context.restricted | names if names else scope.context.restricted
+
+
+def asks_of_job(interpreter: Interpreter, statement: Statement, scope: Scope) -> bool:
+    """Whether a condition looks at what the job has, so that nobody edits the script for it to come out otherwise."""
+    fields: list[Pieces] = []
+    inner = Scope(scope.state.copy(), scope.text, scope.context)
+    interpreter.silently(lambda: _condition_fields(interpreter, statement, inner, fields))
+    return any(each.name.startswith("SLURM_") for field in fields for each in expansions(field))
 
 
 def _condition_fields(interpreter: Interpreter, statement: Statement, scope: Scope, found: list[Pieces]) -> None:
@@ -173,7 +181,7 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
     state: State | None = scope.state
     context = scope.context
     passed: Guards = NO_GUARDS
-    told = 0  # the number of conditions in `passed`
+    conditions = 0  # how many are in `passed`
     later: Hashable = None
     doubtful = is_otherwise = False
     gone: list[Guards] = []  # what cannot hold after the conditions before
@@ -195,13 +203,16 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
         place = "if", id(condition[-1])
         truth = interpreter.decided(place, None if state.status is None else state.status == 0, here)
         outcomes = interpreter.outcomes
+        told = (
+            told_by(interpreter, condition[-1], Scope(state, scope.text, here.context)) if truth is None else ({}, {})
+        )
         if truth is not None and answers != interpreter.environment.answers_of_jobs and not is_otherwise:
             is_otherwise = True
             interpreter.outside_of_job(node, state, scope)
         if truth is not False:
             own = passed | frozenset(((key, 0),))
             if later is not None:
-                own |= frozenset(((later, told),))
+                own |= frozenset(((later, conditions),))
             guards = merge_guards(context.guards, own)
             if guards is not None:
                 arm = context
@@ -214,9 +225,12 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
                 taken: State | None = state.copy()
                 if truth is None:
                     taken = interpreter.arm(place, True, state.copy(), here)
+                if taken is not None:
+                    taken.learn(told[0])
                 end = _arm(interpreter, body, Scope(taken, scope.text, arm), own_gone) if taken is not None else None
                 is_varying = interpreter.varies(place, True) or "$" not in scope.written(condition[-1])
-                if truth is True and end is None and interpreter.failed_exits > exits and not is_varying:
+                is_certain = truth is True and end is None and interpreter.failed_exits > exits
+                if is_certain and not is_varying and not asks_of_job(interpreter, condition[-1], here):
                     # `X=""`, then `[ -z "$X" ] && exit`: a template, to be filled in before it is submitted
                     doubtful = True
                     continue
@@ -226,20 +240,21 @@ def run_if(interpreter: Interpreter, node: If, scope: Scope) -> State | None:
             state = None
             break
         if truth is None:
-            told += 1
-            if told <= MOST_TOLD:
+            conditions += 1
+            if conditions <= MOST_TOLD:
                 passed |= frozenset(((key, 1),))
-            if told == MOST_TOLD:
+            if conditions == MOST_TOLD:
                 later = interpreter.new_key("elif")
             context = context.copy()
             context.conditional, context.restricted = True, restricted
             interpreter.outcomes = outcomes
-            if told <= MOST_TOLD:
+            if conditions <= MOST_TOLD:
                 gone = [*gone, *impossible(interpreter, condition[-1], False)]
             context.guards = narrowed(interpreter, condition[-1], False, context.guards)
             state = interpreter.arm(place, False, state, here)
             if state is None:
                 break
+            state.learn(told[1])
     if later is not None:
         passed |= frozenset(((later, 0),))
     if state is not None:
@@ -290,9 +305,9 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
     subjects = interpreter.expander.value(node.word, scope)
     if answers != interpreter.environment.answers_of_jobs:
         interpreter.outside_of_job(node, scope.state, scope)
-    subject = subjects[0][0] if len(subjects) == 1 else None
-    if subject is not None and assumed_defaults(subjects[0][1], scope.context.guards, (subjects[0][1],)):
-        subject = None
+    every, decisive = [guards for _, guards in subjects], subjects
+    if any(assumed_defaults(guards, scope.context.guards, every) for guards in every):
+        decisive = []
     key = case_key(interpreter, node.word, scope)
     restricted = scope.context.restricted
     if scope.context.phase is Phase.TASK:
@@ -306,16 +321,20 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
     alone = True
     waiting_bits = falling_bits = 0
     compared = _patterns_of(interpreter, node, scope.state.options.get("extglob", False), scope)
+    name = case_name(node.word, scope)
     for number, (patterns, body, terminator) in enumerate(node.items):
         truth: bool | None = False
+        texts: list[str | None] = []
         if waiting is not None:
             found = []
             for pattern in patterns:
                 text = interpreter.expander.pattern(pattern, Scope(waiting, scope.text, scope.context))
                 found.append(_pattern(interpreter, pattern, text, scope))
+                texts.append(text)
                 extended = waiting.options.get("extglob", False)
                 folded = waiting.option("nocasematch")
-                matching = text_matches(text, subject, extended, folded) if subject is not None else text == "*" or None
+                outcomes = {text_matches(text, subject, extended, folded) for subject, _ in decisive}
+                matching = outcomes.pop() if len(outcomes) == 1 else text == "*" or None
                 truth = either(truth, matching)
             compared.add(number, tuple(found))
             truth = interpreter.decided((id(node), number), truth, scope)
@@ -339,6 +358,12 @@ def run_case(interpreter: Interpreter, node: Case, scope: Scope) -> State | None
             taken = interpreter.arm((id(node), number), True, taken, scope)
         if waiting is not None and truth is None:
             waiting = interpreter.arm((id(node), number), False, waiting, scope)
+        if truth is None:
+            kinds = told_by_patterns(texts, scope)
+            if taken is not None:
+                taken.learn(known_of(name, kinds[0]))
+            if waiting is not None:
+                waiting.learn(known_of(name, kinds[1]))
         if taken is not None and not body:
             taken.status = 0
         start = falls.start(interpreter, taken, scope.context.phase)

@@ -138,6 +138,7 @@ def _run_words(interpreter: Interpreter, invocation: Invocation, scope: Scope, a
 def _after_unknown_program(interpreter: Interpreter, scope: Scope) -> State:
     """The state after this shell has run a program that is not known."""
     scope.state.sourced = True
+    scope.state.facts = {}
     scope.state.status = None
     interpreter.emit(None, scope)
     return scope.state
@@ -162,6 +163,7 @@ def eval_(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     before = scope.state.variables.copy()
     end = interpreter.program(text, Scope(scope.state, text, context))
     if end is not None and any(piece.text is None for piece in text.field):
+        end.facts = {}
         # what is not known may make it another program, or none
         for name in changed_names(before, [end.variables]):
             widen_one(name, invocation.span, Scope(end, scope.text, scope.context), is_unset=name not in before)
@@ -273,6 +275,7 @@ def shift(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
     state = scope.state
     count = text_of(invocation.argv[1]) if len(invocation.argv) > 1 else "1"
     state.status = None
+    state.facts = {name: each for name, each in state.facts.items() if not name.isdigit()}
     if state.positional is None or count is None or not is_number(count) or len(count) > 6:
         state.positional = None
         return state

@@ -356,7 +356,7 @@ def _call(
     context = scope.context.replace(calls=(*scope.context.calls, name))
     # where it calls itself, its commands run again, with what the calls inside leave
     if _calls_itself(interpreter, name, function.body, state.functions):
-        state.positional, state.doubtful = None, True
+        state.positional, state.doubtful, state.facts = None, True, {}
         context = context.replace(conditional=True)
     loops, interpreter.loops = interpreter.loops, []
     inner = Scope(state, function.text, context)

@@ -373,6 +373,7 @@ def _unset_some(field: Pieces, span: Span, scope: Scope) -> None:
         for name in names:
             widen_one(name, span, scope, is_unset=True)
         state.lost |= {_beginning(field)}
+        state.facts = {}
     name = state.target(match[1]) if match is not None else ""
     old = state.variables.get(name)
     if old is not None and old.array:

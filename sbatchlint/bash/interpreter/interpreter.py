@@ -16,6 +16,7 @@ from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import commands, programs
 from sbatchlint.bash.interpreter.base import Hooks, Interpreter, LoopBudgetExceeded, is_widened
 from sbatchlint.bash.interpreter.branches import (
+    asks_of_job,
     condition_key,
     impossible,
     narrowed,
@@ -24,6 +25,7 @@ from sbatchlint.bash.interpreter.branches import (
     run_case,
     run_if,
 )
+from sbatchlint.bash.interpreter.facts import told_by
 from sbatchlint.bash.interpreter.loops import run_arithmetic_for, run_for, run_while
 from sbatchlint.bash.interpreter.redirects import expand_redirects
 from sbatchlint.bash.interpreter.traps import ENDS, on_defined
@@ -268,7 +270,7 @@ class ScriptInterpreter(Interpreter):
             exits = self.failed_exits
             right = self.statement(node.right, Scope(left.copy(), scope.text, scope.context))
             is_template = right is None and self.failed_exits > exits and "$" in scope.written(node.left)
-            if is_template and not self.varies(place, True):
+            if is_template and not self.varies(place, True) and not asks_of_job(self, node.left, scope):
                 # `X=""`, then `[ -z "$X" ] && exit`: a template, to be filled in before it is submitted
                 left.doubtful = left.escaped = True
                 left.status = None
@@ -284,13 +286,17 @@ class ScriptInterpreter(Interpreter):
         context.conditional = context.conditional or not usual
         context.guards, context.restricted = narrowed(self, node.left, wanted, guards), restricted
         gone = impossible(self, node.left, wanted), impossible(self, node.left, not wanted)  # on the right, and after
+        succeeded, failed = told_by(self, node.left, Scope(left, scope.text, scope.context))
         right = self.arm(place, True, left.copy(), scope)
         if right is not None:
+            right.learn(succeeded if wanted else failed)
             right = self.statement(node.right, Scope(right, scope.text, context))
             self.ruled_out[id(node), wanted] = [*gone[0], *impossible(self, node.right, wanted)]
         if wanted and right is not None and right.status == 0:
             self.implied[place] = guard
         left = self.arm(place, False, left, scope)
+        if left is not None:
+            left.learn(failed if wanted else succeeded)
         skipped, taken = frozenset(((guard, 1 - arm),)), frozenset(((guard, arm),))
         only_end([(right, gone[0]), (left, gone[1])])
         return join([(left, skipped), (right, taken)], scope.context.phase)
@@ -338,6 +344,7 @@ class ScriptInterpreter(Interpreter):
 
     def on_unparsed(self, node: Unparsed, scope: Scope) -> State | None:
         scope.state.sourced = True
+        scope.state.facts = {}
         scope.state.status = None
         self.emit(None, scope)
         for name in dict.fromkeys(_NAMED.findall(scope.text.string, node.start, node.end)):

@@ -16,6 +16,7 @@ from sbatchlint.bash.expansion.assignment import note_evaluated
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import MOST_UNRECORDED, Interpreter, LoopBudgetExceeded, LoopFrame
 from sbatchlint.bash.interpreter.decisions import Decisions
+from sbatchlint.bash.interpreter.facts import told_by
 from sbatchlint.bash.interpreter.loop_bodies import is_branching, is_deep, is_plain, is_straight
 from sbatchlint.bash.interpreter.reading import set_named
 from sbatchlint.bash.interpreter.traps import TRAPPED
@@ -72,6 +73,7 @@ class Loop:
         self.begin = begin
         self.between = between
         self.begin_runs_commands = False
+        self.condition: tuple[Statement, bool] | None = None  # of `while` and `until`: and whether it ends the loop
         self.variable: tuple[str, Variable] | None = None  # what the recorded body sees in the loop's variable
         self.widened: tuple[str, Variable] | None = None  # the same where the iterations were not walked
         self.has_iteration = False  # there is at least one iteration
@@ -290,6 +292,7 @@ def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | No
 
     loop = Loop(node.body, scope.span(node), begin)
     loop.begin_runs_commands = True
+    loop.condition = (node.condition[-1], node.negated) if node.condition else None
     return run(interpreter, loop, scope)
 
 
@@ -482,6 +485,7 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
         return None
     # the condition holds whatever an iteration changes, so only `break` leaves the loop
     is_left_by_break = always is True and not loop.has_iteration and not _may_be_left_otherwise(scope, loop)
+    _learn(interpreter, loop, begun, True, scope)
     variable = loop.variable or loop.widened
     if variable is not None:
         begun.variables[variable[0]] = variable[1]
@@ -498,11 +502,20 @@ def _record_unknown(interpreter: Interpreter, loop: Loop, scope: Scope) -> State
         state = after.copy()
         last = interpreter.silently(lambda: loop.begin(state, 0, scope.context))
         after = last[0][1] if last is not None else begun
+        if last is not None and after is not None:
+            _learn(interpreter, loop, after, False, scope)
     final = interpreter.merge([after, *frame.breaks], phase)
     if final is not None:
         final.status = None
         final.escaped = before.escaped or marks.has_grown
     return final
+
+
+def _learn(interpreter: Interpreter, loop: Loop, state: State, goes_on: bool, scope: Scope) -> None:
+    """Learns from the condition of a loop in a state in which it has just been evaluated, and let it go on or end."""
+    if loop.condition is not None:
+        condition, ends = loop.condition
+        state.learn(told_by(interpreter, condition, Scope(state, scope.text, scope.context))[goes_on is ends])
 
 
 def _may_be_left_otherwise(scope: Scope, loop: Loop) -> bool:

@@ -20,6 +20,7 @@ from sbatchlint.bash.values import (
     expansions,
     flattened,
     is_open,
+    maybe_empty,
     shown_text,
     text_of,
 )
@@ -48,7 +49,7 @@ def without_final_newlines(pieces: Pieces) -> Pieces:
         if kept is None:
             break
         end -= 1
-    return pieces[:end]
+    return maybe_empty(pieces[:end])
 
 
 def output_of(invocation: Invocation) -> Pieces | None:
@@ -213,6 +214,8 @@ def child_scope(invocation: Invocation, scope: Scope, spawn: Spawn | None = None
     phase = scope.context.phase
     if spawn is not None:
         phase = phase if spawn.phase is None else spawn.phase
+        if spawn.cleared or phase is not scope.context.phase:  # the environment is another one
+            state.facts = {}
         if spawn.cleared:
             state.variables = Variables({name: each for name, each in state.variables.items() if name in spawn.kept})
         for name in spawn.dropped:

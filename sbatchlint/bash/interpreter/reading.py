@@ -6,7 +6,7 @@ from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import Interpreter
 from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, cut, shown_text, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Expansion, Piece, Pieces, cut, maybe_empty, shown_text, text_of
 from sbatchlint.bash.variables import PARTLY_READONLY
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -228,7 +228,7 @@ def _read_whole(
         # What is unknown at an edge may be empty, so that `read` removes the whitespace beside it, too.
         before, after = cut(stdin, 0, first), cut(stdin, last, len(string))
         unknown = [[piece for piece in edge if piece.text is None] for edge in (before, after)]
-        pieces = (*unknown[0], *cut(stdin, first, last), *unknown[1])
+        pieces = maybe_empty((*unknown[0], *cut(stdin, first, last), *unknown[1]))
     set_named(interpreter, name, pieces, scope, span)
 
 
