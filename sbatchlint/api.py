@@ -37,7 +37,7 @@ from sbatchlint.settings import Overrides, Resolver, Settings
 from sbatchlint.source import edits as source_edits
 from sbatchlint.source import lookups
 from sbatchlint.source.files import InputError, read_bytes
-from sbatchlint.source.secrets import redacted, redacted_plan, values_in, without_values
+from sbatchlint.source.secrets import redacted, redacted_plan, secrets_of, without_values
 from sbatchlint.source.text import Source, Undecodable
 
 if TYPE_CHECKING:
@@ -431,12 +431,11 @@ def convert(
     wanted = options_of(options or {})
     goal = Goal(nodes, gpus_per_node, cpus_per_node, to, rdzv, wanted, container, image, mounts)
     with _opened(script, path, root, _overrides(settings, isolated, None, None)) as (source, resolved):
-        secrets = values_in(source.text)
         try:
             made = converted(source, goal, resolved)
         except NotConvertible as error:
-            return Converted(None, clean(redacted(str(error), secrets)))
-        before, after, decisions, todos = (redacted_plan(each, secrets) for each in made[1:])
+            return Converted(None, clean(redacted(str(error), secrets_of(source))))
+        before, after, decisions, todos = (redacted_plan(each, secrets_of(made.source)) for each in made[1:])
         return Converted(made.source.text, "", tuple(decisions), tuple(todos), before, after)
 
 

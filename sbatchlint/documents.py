@@ -210,7 +210,7 @@ def _edited(source: Source, changed: Iterable[_Changed]) -> Source:
 
 
 def _with_edits(source: Source, edits: Iterable[Edit]) -> Source:
-    return Source(apply(source.text, dict.fromkeys(edits)), source.path)
+    return source.with_text(apply(source.text, dict.fromkeys(edits)))
 
 
 def document_with_ignores(source: Source, settings: Settings, found: list[Diagnostic], reason: str) -> Source:

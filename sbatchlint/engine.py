@@ -20,7 +20,7 @@ from sbatchlint.settings import Settings
 from sbatchlint.slurm.versions import are_old
 from sbatchlint.source.edits import in_order
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.secrets import redacted, values_in
+from sbatchlint.source.secrets import redacted, secrets_of
 from sbatchlint.source.shortening import shorten_message
 from sbatchlint.source.text import SLOT, Source, Span
 from sbatchlint.source.workspace import Workspace, origin_of_options
@@ -161,7 +161,7 @@ class _Run:
         if not found:
             return found
         text = self.source.text
-        redacted_ones = without_secrets(found, values_in(text))
+        redacted_ones = without_secrets(found, secrets_of(self.source))
         return [each._replace(message=shorten_message(each.message, text)) for each in redacted_ones]
 
     def _record(self, where: str, error: Exception) -> None:

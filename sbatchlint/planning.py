@@ -11,7 +11,7 @@ from sbatchlint.job import Job, has_directives
 from sbatchlint.report.plan_view import Mark, Place, first_clause
 from sbatchlint.settings import Settings
 from sbatchlint.source.files import InputError
-from sbatchlint.source.secrets import redacted_plan, values_in
+from sbatchlint.source.secrets import redacted_plan, secrets_of
 from sbatchlint.source.text import Source
 
 
@@ -58,7 +58,7 @@ def planned(
         written = _job(source, resized.own, as_job)
         found = misfits(written, job, plan_of(written), plan, resized.nodes)
         plan["resized"] = resized.nodes
-        plan["misfits"] = redacted_plan(found, values_in(job.source.text))
+        plan["misfits"] = redacted_plan(found, secrets_of(job.source))
         written.release()
     result = Planned(plan, [], {}, [])
     if judged:
@@ -68,7 +68,7 @@ def planned(
 
 
 def plan_without_secrets(job: Job) -> Plan:
-    plan: Plan = redacted_plan(plan_of(job), values_in(job.source.text))
+    plan: Plan = redacted_plan(plan_of(job), secrets_of(job.source))
     return plan
 
 

@@ -26,7 +26,7 @@ from sbatchlint.report.cells import escape
 from sbatchlint.report.terminal import REDACTED, is_read_by_people
 from sbatchlint.settings import Resolver
 from sbatchlint.source.files import InputError, create, read, read_standard_input, reason
-from sbatchlint.source.secrets import redacted, redacted_plan, values_in
+from sbatchlint.source.secrets import redacted, redacted_plan, secrets_of
 from sbatchlint.source.text import Source
 
 NOT_CONVERTIBLE = 4
@@ -45,13 +45,13 @@ def convert(arguments: list[str]) -> int:
     try:
         made = converted(source, goal, resolver.settings(source.path))
     except NotConvertible as error:
-        said = redacted(str(error), values_in(source.text))
+        said = redacted(str(error), secrets_of(source))
         if options.output_format == "json":
             print(json.dumps({"converted": False, "reason": said}, indent=2))
         print(f"not convertible: {escape(said)}", file=sys.stderr)
         return NOT_CONVERTIBLE
     _write(options, source, made)
-    _tell(made, values_in(source.text))
+    _tell(made)
     return 1 if made.todos else 0
 
 
@@ -116,7 +116,7 @@ def _set(values: list[str]) -> dict[str, str]:
 
 def _write(options: Namespace, source: Source, made: Conversion) -> None:
     text = made.source.text
-    shown = redacted(text, values_in(source.text)) if is_read_by_people(sys.stdout) else text
+    shown = redacted(text, secrets_of(made.source)) if is_read_by_people(sys.stdout) else text
     if options.output is not None:
         if made.todos and not options.allow_todo:
             print(f"note: {options.output} is not written, as something is left to do (--allow-todo)", file=sys.stderr)
@@ -129,7 +129,7 @@ def _write(options: Namespace, source: Source, made: Conversion) -> None:
             raise InputError(f"cannot write {options.output}: {reason(error)}") from None
     elif options.output_format == "json":
         keys = ("before", "after", "decisions", "todos")
-        told = {key: redacted_plan(getattr(made, key), values_in(source.text)) for key in keys}
+        told = {key: redacted_plan(getattr(made, key), secrets_of(made.source)) for key in keys}
         print(json.dumps({"converted": True, "script": shown} | told, indent=2))
     elif options.diff:
         from sbatchlint.fix import redacted_diff, unified_diff  # few ask for it
@@ -154,7 +154,9 @@ def _sizes(step: dict[str, Any]) -> str:
     return ", ".join(_counted(step, *names) for names in _UNITS)
 
 
-def _tell(made: Conversion, values: tuple[str, ...]) -> None:
+def _tell(made: Conversion) -> None:
+    values = secrets_of(made.source)
+
     def tell(line: str) -> None:
         print(escape(redacted(line, values)), file=sys.stderr)
 

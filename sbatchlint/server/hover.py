@@ -14,7 +14,7 @@ from sbatchlint.slurm.directives import Setting
 from sbatchlint.slurm.environment import find as find_variable
 from sbatchlint.slurm.notes import text_of
 from sbatchlint.slurm.versions import describe
-from sbatchlint.source.secrets import redacted, values_in
+from sbatchlint.source.secrets import redacted, secrets_of
 from sbatchlint.source.text import Span
 
 
@@ -26,7 +26,7 @@ def hover(snapshot: Snapshot, offset: int) -> tuple[str, Span] | None:
             for job in reversed(part.job.with_submitted()):
                 found = look(snapshot, part, job, inner)
                 if found is not None:
-                    return clean(redacted(found[0], values_in(part.source.text))), part.outer(found[1])
+                    return clean(redacted(found[0], secrets_of(part.source))), part.outer(found[1])
     return None
 
 

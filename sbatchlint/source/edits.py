@@ -64,7 +64,7 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 def edited(source: Source, edits: Iterable[Edit]) -> Source:
     """The source with all edits made; see `in_order`."""
-    return Source(apply(source.text, edits), source.path)
+    return source.with_text(apply(source.text, edits))
 
 
 def edits_between(before: str, after: str) -> list[Edit]:

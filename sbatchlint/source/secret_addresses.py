@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.secret_placeholders import is_filled_in_later
 from sbatchlint.source.text import Span
 
 # What is written as the password where the user's name is the token: nothing, or a word of the service.
@@ -22,11 +23,6 @@ _USER = Regex(rf"://(?P<value>[^\s:/@'\"`?#,;&|()\\]{{1,400}})(?P<password>:{NO_
 _OF_WEB = Regex(r"(?i)(?:https?|\})\Z")
 # What may be a user's name, which is no secret elsewhere. pip redacts it as well, as it may be a token.
 _NAME = Regex(r"[A-Za-z]{1,20}(?:[._-][A-Za-z]{1,20}){0,2}[0-9]{0,4}")
-_TO_FILL_IN = frozenset({
-    "your", "my", "the", "user", "username", "name", "login", "token", "access", "api", "auth", "oauth", "oauth2",
-    "pass", "password", "key", "git", "gitlab", "github", "ci", "x", "deploy", "personal", "private", "id", "secret",
-    "here", "example", "changeme", "anonymous", "ftp",
-})  # fmt: skip
 
 
 class InAddress(NamedTuple):
@@ -55,15 +51,10 @@ def _lone_users(string: str) -> Iterator[InAddress]:
     for match in _USER.finditer(string):
         name, password = match["value"], match["password"]
         scheme = string[max(match.start() - 12, 0) : match.start()]
-        if not _is_filled_in_later(name) and (password is not None or _OF_WEB.search(scheme) is not None):
+        if not is_filled_in_later(name) and (password is not None or _OF_WEB.search(scheme) is not None):
             # with a word of a service as its password, the name is surely the token
             is_known = _NAME.fullmatch(name) is None or password is not None and len(password) > 1
             yield _of(match, is_known)
-
-
-def _is_filled_in_later(name: str) -> bool:
-    """Whether a user's name is made of words for what is to be written there, or of words of a protocol."""
-    return all(part in _TO_FILL_IN for part in re.split(r"[_-]+", name.lower()) if part)
 
 
 def _of(match: re.Match[str], is_known: bool = True) -> InAddress:

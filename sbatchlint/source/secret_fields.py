@@ -1,5 +1,6 @@
 """Fields of cookies, forms and headers: several names and values within one pair of quotes."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -28,6 +29,34 @@ _OF_CREDENTIALS = Regex(
 )
 
 
+# A password has a short name beside that of a user: in the query of an address, in a form, in several options of curl,
+# in words that another program makes a form of, and in a dictionary.
+_USERS = r"(?:u|usr|usern?|user_?name|user_?id|login|uid|account|email)"
+_SHORT = r"(?:p|pw|pass|psw|pwd|passw|passwd)"
+_FILLED = r"[^\s&'\"`<>]"
+_PAIRS = Regex(
+    rf"(?:[?'\"]|(?<=[?'\"\s&]))[\w.-]{{1,40}}={_FILLED}{{0,400}}(?:&[\w.-]{{1,40}}={_FILLED}{{0,400}}){{1,12}}"
+)
+_PAIR = Regex(r"(?:\A|(?<=[?&'\"]))(?P<name>[\w.-]{1,40})=(?P<value>[^&]{0,400})")
+_OPTION = r"(?:(?<!\S)-[dF]|--(?:post-|body-)?data(?:-raw|-ascii|-binary|-urlencode)?|--form(?:-string)?)[ \t=]*['\"]?"
+_SEVERAL = Regex(rf"{_OPTION}(?P<name>[\w.-]{{1,40}})=(?P<value>[^\s&'\"]{{1,400}})")
+_CLOSE, _MOST = 200, 12
+_OF_WORDS = (
+    rf"\b(?:https?|xhs?)[ \t][^\n;|]{{0,300}}?[ \t]{_USERS}==?[^\s'\"]{{1,80}}['\"]?[ \t]+['\"]?{_SHORT}==?"
+    r"(?P<value>[^\s'\"]{1,400})"
+)
+_OF_DICTIONARY = (
+    rf"['\"]{_USERS}['\"][ \t]*[:,=][ \t]*['\"][^'\"\n]{{0,80}}['\"][ \t]*[,)(]{{1,4}}[ \t]*"
+    rf"['\"]{_SHORT}['\"][ \t]*[:,=][ \t]*['\"](?P<value>[^'\"\n]{{1,400}})['\"]"
+)
+_WORDS = (
+    (("http ", "https ", "xh ", "xhs "), Regex(f"(?i){_OF_WORDS}")),
+    (("'p", '"p'), Regex(f"(?i){_OF_DICTIONARY}")),
+)
+_IS_USER, _IS_SHORT = Regex(rf"(?i){_USERS}"), Regex(rf"(?i){_SHORT}")
+_PAGE = Regex(r"[0-9]{1,3}|")
+
+
 class Field(NamedTuple):
     """A value of a name. `is_form`: what the name means is to be told by itself; else the value is a secret."""
 
@@ -39,6 +68,7 @@ class Field(NamedTuple):
 
 def fields(string: str) -> Iterator[Field]:
     """The fields that a text has in cookies, in forms and in headers that authorize."""
+    yield from _beside_users(string)
     if "=" not in string:
         return
     lowered = string.lower()
@@ -55,6 +85,35 @@ def fields(string: str) -> Iterator[Field]:
         for start, end in _contents(_CREDENTIALS, string):
             for match in _OF_CREDENTIALS.finditer(string, start, end):
                 yield Field(match["name"], match["value"], Span(*match.span("value")))
+
+
+def _beside_users(string: str) -> Iterator[Field]:
+    """Values of names such as `p`, which are passwords where a field beside them names a user."""
+    for match in _PAIRS.finditer(string) if "&" in string else ():
+        yield from _passwords(list(_PAIR.finditer(string, match.start() + (match[0][0] in "?'\""), match.end())))
+    close: list[re.Match[str]] = []
+    for match in _SEVERAL.finditer(string) if "-d" in string or "-F" in string or "--form" in string else ():
+        if close and (match.start() - close[-1].end() > _CLOSE or len(close) > _MOST):
+            yield from _passwords(close)
+            close = []
+        close.append(match)
+    yield from _passwords(close)
+    lowered = string.lower()
+    for signs, pattern in _WORDS:
+        for match in pattern.finditer(string) if any(map(lowered.__contains__, signs)) else ():
+            yield from _password(match)
+
+
+def _passwords(found: list[re.Match[str]]) -> Iterator[Field]:
+    if any(_IS_USER.fullmatch(each["name"]) for each in found):
+        for match in found:
+            if _IS_SHORT.fullmatch(match["name"]) is not None:
+                yield from _password(match)
+
+
+def _password(match: re.Match[str]) -> Iterator[Field]:
+    if _PAGE.fullmatch(match["value"]) is None:
+        yield Field("password", match["value"], Span(*match.span("value")))
 
 
 def _contents(pattern: Regex, string: str) -> Iterator[tuple[int, int]]:

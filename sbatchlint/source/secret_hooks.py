@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from sbatchlint.source.regex import Regex
+from sbatchlint.source.secret_placeholders import is_placeholder
 
 _PATH = r"[^\s'\"`<>(){}\\$,;|&]"
 # What is a secret of each host, after its name.
@@ -42,6 +43,7 @@ _ANY = Regex(
     r"/(?:web)?hooks?/(?:catch/|incoming/)?(?P<value>(?:[\w-]{1,60}/){0,3}"
     r"(?=[\w-]{0,60}[0-9])(?=[\w-]{0,60}[a-z])(?:[A-Za-z0-9]{17,400}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}))(?![\w.-])"
 )
+_TO_FILL_IN = Regex(r"(?i)(?<![a-z0-9])(?:x{4,}|placeholder|none)(?![a-z0-9])|x{8}|\.\.\.")
 _COMPILED = tuple((sign, Regex(pattern, re.IGNORECASE)) for sign, pattern in _HOSTS)
 
 
@@ -62,4 +64,4 @@ def in_drawn_hooks(string: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_filled_in_later(value: str) -> bool:
-    return re.search(r"(?i)your|example|x{4}|\.\.\.|placeholder|changeme|\bnone\b", value) is not None
+    return is_placeholder(value) or _TO_FILL_IN.search(value) is not None

@@ -23,7 +23,6 @@ _TAKING_USERS = ("connect", "database", "set_password")
 _TO_ROLE = r"\b(?:user|role)[ \t]+\S{1,80}[ \t]+(?:with[ \t]+)?(?:encrypted[ \t]+)?password[ \t]+(?=\\?['\"])"
 _OF_OPTION = r"\b(?:[^\n;|&\\]|\\.|\\\r?\n){0,300}?[ \t]"
 _OF_REDIS = rf"\bredis-cli{_OF_OPTION}AUTH[ \t]+(?:\w{{1,40}}[ \t]+(?=[^\s;|&<>-]))?(?=[^\s$])"
-_OF_MINIO = r"\bconfig[ \t]+host[ \t]+add[ \t]+\S{1,80}[ \t]+\S{1,200}[ \t]+\S{1,80}[ \t]+(?=\S)"
 _OF_HEADERS = r"['\"]authorization\\?['\"]\]?[ \t]*[:,=][ \t]*[frbu]{1,2}\\?['\"]bearer[ \t]+(?=[^\s{$])"
 _OF_LOOP = (
     rf"\bwhile[ \t]+(?:IFS=\S{{0,8}}[ \t]+)?read\b[^\n;]{{0,80}}{_NAME}[ \t]*;"
@@ -81,9 +80,7 @@ PLACES_OF_LINES = tuple(
         ("masterauth", r"\bmasterauth[ \t]+(?=[^\s$])", False),
         ("auth", _OF_REDIS, False),
         ("auth", r"(?m)^[ \t]*AUTH[ \t]+(?=[^\s$]+[ \t]*$)", False),
-        ("influx", rf"\binflux{_OF_OPTION}(?:-t|--token)[ \t=]*(?=[^\s$])", False),
         ("refresh-token", r"\bactivate-refresh-token[ \t]+\S{1,80}[ \t]+(?=[^\s$])", False),
-        ("config host add", _OF_MINIO, False),
         *(("pass", pattern, True) for pattern in _OF_PRINTING),
         ("env{", rf"\$ENV\{{\\?['\"]?\w{{0,60}}{_NAME}\\?['\"]?\}}[ \t]*=[ \t]*(?=\\?['\"])", True),
         ("rar", rf"\brar{_OF_OPTION}-hp(?=[^\s$-])", False),
@@ -92,6 +89,5 @@ PLACES_OF_LINES = tuple(
         ("bearer", _OF_HEADERS, True),
         *(("password", pattern, True) for pattern in _OF_LIBPQ),
         *((header, _OF_HEADER % header, True) for header in _HEADERS),
-        *((program, rf"\b{program}{_OF_OPTION}-p[ \t]*(?=[^\s$-])", False) for program in ("cypher-shell", "smbget")),
     )
 )  # fmt: skip

@@ -17,10 +17,12 @@ _LONE_OF_CURL = rf"{_USER_OF_CURL}{_LONE}"
 _READING = (
     r"(?:stdin\b|\bvncpasswd\b|\biinit\b|\bsu[ \t]+(?:-[ \t]|-c|\w)"
     r"|\bsudo[ \t]+(?:[^\n;|&]{0,80}[ \t])?-\w*S\b|\bkinit\b|--with-token\b|[ \t]login(?=[ \t\r\n;&<]|\Z)"
-    r"|\bchpasswd\b|\bcryptsetup\b|-passphrase-fd\b|\bkeyring[ \t]+set\b"
+    r"|\bchpasswd\b|\bcryptsetup\b|-passphrase-fd\b|\bkeyring[ \t]+set\b|\bsmbpasswd\b|\bmyproxy-\w+|-pwstdin\b"
+    r"|(?:(?<=\| )|(?<=\|)|(?<=sudo )|(?<=\n)|(?<=; ))passwd(?=[ \t<])|\bkpasswd\b|\bsecret-tool[ \t]+store\b"
+    r"|\bkeepassxc-cli\b|\bpass[ \t]+insert\b"
     r"|\bsecrets?[ \t]+(?:create|set|versions[ \t]+add)\b|\benv[ \t]+add\b)"
 )
-_PRINTED = r"\b(?:echo|printf)[ \t]+(?:(?:--?[neE]*|['\"]?%[sb](?:\\+n)?['\"]?)[ \t]+)*"
+_PRINTED = r"\b(?:echo|printf)[ \t]+(?:(?:--?[neE]*|['\"]?(?:%[sb](?:\\+n)?){1,3}['\"]?)[ \t]+)*"
 _PIPED = (
     r"(?=['\"]?[^\s'\"]{2})(?=(?:'[^'\n]{1,400}'|\"[^\"\n]{1,400}\"|[^\n|'\"])[^\n|]{0,1000}"
     rf"\|[^\n|]{{0,200}}{_READING})"
@@ -68,13 +70,10 @@ _OF_COMMAND = (
 _OF_RCLONE = (
     r"\brclone[ \t]+config[ \t]+\w+[^\n;|&]{0,300}?[ \t]\w{0,60}(?:pass|password|secret|token|key)[ \t=]+(?=[^\s-])"
 )
-_OF_FTP = (
-    r"\bftp\b[^\n]{0,200}<<[^\n]{1,60}\n(?:[^\n]{0,200}\n){0,3}?[ \t]*(?:quote[ \t]+)?user[ \t]+\S{1,80}[ \t]+(?=\S)"
-)
 _TO_BASE64 = r"(?=[^\s'\"]{3,400}['\"]?[ \t]*\|[ \t]*base64\b(?![ \t]+-\w*[dD]))"
 _OF_HASH = r"(?:[ \t]+(?:-(?:salt|[mSRs])[ \t]+[^\s-]\S*|--?[\w=-]+)){0,6}"
 _OF_ORACLE = (
-    r"[ \t]+(?:-\w+[ \t]+){0,4}['\"]?\w{1,40}/"
+    r"[ \t]+(?:(?:-\w+|target|catalog|connect)[ \t]+){0,4}['\"]?(?:userid=['\"]?)?\w{1,40}/"
     r"(?P<value>[^\s'\"]{1,200}?(?=@[\w./:-]{1,200}(?:['\"\s]|\Z))|[^\s@'\"$]{2,200})"
 )
 _USER_AND = r"\\?['\"][^'\"\n]{1,80}\\?['\"][ \t]*,[ \t]*(?:\w{1,20}[ \t]*=[ \t]*)?(?=\\?['\"])"
@@ -87,12 +86,6 @@ _OF_FORMAT = (
 _OF_VERB = (
     r"[^\n;|&]{0,120}?[ \t][\w.-]{0,80}(?:token|_key|secret|passw(?:or)?d|_pass|passphrase)[ \t]+"
     r"(?=['\"]?[^\s'\"]{0,60}\d)(?=['\"]?[^\s'\"]{6})"
-)
-# A login that takes nothing but a secret; in a sentence words follow it.
-_ALONE = r"(?=['\"][^\s'\"$]{4}|(?=[^\s'\"$;|&<>#)=]{4})[^\s'\"$;|&<>#)=]{0,400}[0-9^!@%+_-])(?=\S)(?!-|\w+=)"
-_OF_WANDB = (
-    r"\bwandb[ \t]+login(?:[ \t]+(?:--(?:host|entity|base-url)[ \t]+[^\s-]\S*|--[\w-]+(?:=\S+)?))*"
-    rf"[ \t]+{_ALONE}"
 )
 _OF_KAGGLE = r"\"username\\?\"[ \t]*:[ \t]*\\?\"[^\"\n]{1,80}\"[ \t]*,\s*\\?\"key\\?\"[ \t]*:[ \t]*(?=\\?\")"
 # Between the words of a .netrc, which may be written with escapes.
@@ -138,17 +131,11 @@ PLACES = tuple(
         ("token ", r"\btoken[ \t]+(?=[\w.~+/=-]{0,60}\d)(?=[\w.~+/=-]{12})", True),
         ("mysql", rf"\bmysql[\w.-]*{_OPTION}-p(?=[^\s'\"]|['\"]\S)", False),
         ("mariadb", rf"\bmariadb[\w.-]*{_OPTION}-p(?=[^\s'\"]|['\"]\S)", False),
-        ("mycli", rf"\bmycli{_OPTION}-p[ \t]*(?=\S)", False),
-        ("mongo", rf"\bmongo[\w.-]*{_OPTION}-p[ \t]*(?=\S)", False),
         ("7z", rf"\b7z[ar]?{_OPTION}-p(?=\S)", False),
-        ("sshpass", rf"\bsshpass{_OPTION}-p[ \t]*(?=\S)", False),
         ("login", rf"\blogin{_OPTION}-p[ \t=]*(?=\S)", False),
         ("login", r"\blogin[ \t]+(?:-[\w-]+[ \t]+)*-k[ \t=]*(?=['\"]?\w{0,60}\d)(?=['\"]?\w{16})", False),
-        ("redis-cli", rf"\bredis-cli{_OPTION}-a[ \t]*(?=\S)", False),
         ("ldap", rf"\bldap\w+{_OPTION}-[xLvZ]{{0,6}}w[ \t]*(?=\S)", False),
-        ("sqlcmd", rf"\bsqlcmd{_OPTION}-P[ \t]*(?=\S)", False),
         ("zip", rf"\b(?:un)?zip{_OPTION}-[a-zA-Z]{{0,6}}P[ \t]*(?=\S)", False),
-        ("ipmitool", rf"\bipmitool{_OPTION}-P[ \t]*(?=\S)", False),
         ("curl", _OF_CURL, False),
         ("curl", rf"{_USER_OF_CURL}'[^\s:'\"]+:(?P<value>[^\s'$][^'\n$]{{0,400}})(?=')", False),
         ("curl", rf"{_USER_OF_CURL}\"[^\s:'\"]+:(?P<value>[^\s\"$\\][^\"\n$\\]{{0,400}})(?=\")", False),
@@ -163,11 +150,7 @@ PLACES = tuple(
         ("-bearer", r"--oauth2-bearer[ \t=]+(?=\S)", False),
         ("auth", r"--(?:(?:http|proxy|basic)-)?auth[ \t=]+['\"]?[\w.@-]{1,80}:(?=\S)", False),
         ("lftp", rf"\blftp{_OPTION}-u[ \t]*['\"]?[^\s,'\"]{{1,80}},(?=\S)", False),
-        ("ncftp", rf"\bncftp\w*{_OPTION}-p[ \t]*(?=\S)", False),
-        ("swaks", rf"\bswaks{_OPTION}-ap[ \t]+(?=\S)", False),
         ("xfreerdp", rf"\bxfreerdp{_OPTION}/p:(?=\S)", False),
-        ("ssh-keygen", rf"\bssh-keygen{_OPTION}-[NP][ \t]*(?=\S)", False),
-        ("vault", rf"\bvault[ \t]+login[ \t]+(?:-[\w=-]+[ \t]+)*{_ALONE}", False),
         ("pwd", r"=[^=;'\"\n]{1,200};[ \t]?pwd[ \t]?=[ \t]?(?P<value>(?![/$~.])[^;'\"\s]{1,400})", True),
         ("/t/", r"https?://[^\s/'\"]{1,200}/t/(?P<value>[^\s/'\"$<{]{6,400})(?=/)", False),
         ("send", r"p?ass(?:word|wd|phrase)\b[^\n;]{0,40}[;\n][ \t]*send[ \t]+(?:--[ \t]+)?(?=\\?[\"'])", True),
@@ -179,24 +162,18 @@ PLACES = tuple(
         (".py", r"\.py[ \t]+['\"]?[\w.-]{1,60}/[\w.-]{1,60}:(?P<value>[^\s'\"]{1,200})@(?!sha\d)(?=[\w.-])", False),
         ("dba", r"\bisql[\w-]*[ \t]+(?:\S{1,80}[ \t]+)?dba[ \t]+(?=[^\s$-])", False),
         ("-u", r"(?<!\S)-U[ \t]*['\"]?[^\s%'\"]{1,80}%(?=[^\s%'\"]{4})", False),
-        *(
-            (program, rf"\b{program}{_OPTION}-p[ \t]*(?=[^\s-])", False)
-            for program in (
-                *("rar", "unrar", "steghide", "aescrypt", "yt-dlp", "youtube-dl"),
-                *("cqlsh", "oras", "useradd", "usermod", "beeline"),
-            )
-        ),
         ("pw ", r"(?<!\S)-[uo]pw[ \t]+(?=\S)", False),
         ("sendemail", rf"\bsendemail{_OPTION}-xp[ \t]+(?=\S)", True),
-        ("swift", rf"\bswift{_OPTION}-K[ \t]*(?=\S)", False),
         ("gh secret", rf"\bgh[ \t]+secret{_OPTION}(?:-b|--body)[ \t=]*(?=\S)", False),
         ("htpasswd", r"\bhtpasswd[ \t]+(?:-[\w-]+[ \t]+)*?-(?=\w*n)\w*b\w*[ \t]+\S+[ \t]+(?=[^\s-])", False),
         ("htpasswd", r"\bhtpasswd[ \t]+(?:-[\w-]+[ \t]+)*?-\w*b\w*[ \t]+[^\s-]\S*[ \t]+\S+[ \t]+(?=\S)", False),
         ("passwd", rf"\b(?:openssl[ \t]+|mk)passwd{_OF_HASH}[ \t]+(?=['\"]?[^\s'\"|&;<>$-])", False),
-        *((program, rf"\b{program}{_OF_ORACLE}", False) for program in ("sqlplus", "sqlldr", "expdp", "impdp")),
+        *(
+            (program, rf"\b{program}{_OF_ORACLE}", False)
+            for program in ("sqlplus", "sqlldr", "expdp", "impdp", "rman", "sqlcl")
+        ),
         ("rclone", _OF_RCLONE, False),
         ("rclone", r"\brclone[ \t]+obscure[ \t]+(?=['\"]?[^\s'\"-])", False),
-        ("ftp", _OF_FTP, False),
         ("identified", r"\bidentified[ \t]+(?:with[ \t]+\S+[ \t]+)?by[ \t]+(?:password[ \t]+)?(?=\\?['\"])", True),
         ("password", r"\b(?:with|encrypted|login|user[ \t]+\S{1,80})[ \t]+password[ \t]+(?=\\?['\"][^\s'\"]{3})", True),
         *((program, pattern, True) for program in ("sed", "perl") for pattern in (_OF_SED, _OF_BRACES, _OF_LINES)),
@@ -207,9 +184,6 @@ PLACES = tuple(
         ("slack.com/", r"hooks\.slack\.com/(?:services|workflows)/\w+/\w+/(?=[^\s'\"$])", False),
         ("kaggle", r"\bkaggle[ \t]+config[ \t]+set[ \t]+-n[ \t]+key[ \t]+-v[ \t]+(?=\S)", False),
         ("_auth", r":_(?:authToken|auth|password)[ \t]+(?=\S)", False),
-        ("twine", rf"\btwine{_OPTION}-p[ \t]*(?=\S)", False),
-        ("poetry", r"\bpoetry[ \t]+config[ \t]+pypi-token\.\S{1,80}[ \t]+(?=\S)", False),
-        ("poetry", r"\bpoetry[ \t]+config[ \t]+http-basic\.\S{1,80}[ \t]+\S{1,80}[ \t]+(?=\S)", False),
         ("<(", rf"(?:pass\w*|token|secret|key)[\w-]{{0,10}}[ \t=]+<\([ \t]*{_PRINTED}(?=\S)", True),
         ("ftp", r"\bftp\b[^\n<]{0,100}<<<[ \t]*['\"]user[ \t]+\S{1,80}[ \t]+(?=\S)", False),
         ("expect", r"\bexpect[ \t]+-c[^\n]{0,300}?\bsend[ \t]+(?:--[ \t]+)?(?=\\?[\"'])", False),
@@ -217,7 +191,6 @@ PLACES = tuple(
         ("pass:", r"-pass\w*[ \t=]+['\"]?pass:", False),
         ("--token", r"--token(?:=|[ \t]+)(?=[^\s-])", False),
         ("token", r"\btoken\\?['\"]?[=:][ \t]*(?=\\?['\"]?[\w.~+/=-]{0,60}\d)(?=\\?['\"]?[\w.~+/=-]{8})", True),
-        ("wandb", _OF_WANDB, False),
         ("login(", r"\blogin\([ \t]*(?:(?:api_)?(?:key|token)[ \t]*=[ \t]*)?(?=\\?['\"])", False),
         ("login(", rf"\blogin\([ \t]*(?:\w{{1,20}}[ \t]*=[ \t]*)?{_USER_AND}", False),
         ("auth", rf"(?:\bauth[ \t]*=[ \t]*|BasicAuth|DigestAuth)\([ \t]*{_USER_AND}", True),
@@ -230,10 +203,7 @@ PLACES = tuple(
         ("<<", _READ, True),
         ("<<", _TO_READING, False),
         ("<<", _READING_HERE, False),
-        ("cargo", rf"\bcargo[ \t]+login[ \t]+(?:--[\w=-]+[ \t]+)*{_ALONE}", False),
-        ("conda token", rf"\bconda[ \t]+token[ \t]+set[ \t]+{_ALONE}", False),
         ("anaconda", rf"(?<![\w/-])anaconda(?=[ \t]){_OPTION}(?:-t|--token)[ \t=]+(?=\S)", False),
-        *((program, rf"\b{program}{_OPTION}-P[ \t]*(?=\S)", False) for program in ("mosquitto_pub", "bcp")),
         ("|", _PRINTED + _PIPED, False),
         ("base64", rf"{_PRINTED}['\"]?[\w.@-]{{1,80}}:{_TO_BASE64}", False),
         ("base64", r"\bbase64(?:[ \t]+-w[ \t]*\d+)?[ \t]*<<<[ \t]*['\"]?[\w.@-]{1,80}:(?=[^\s'\"])", False),
@@ -247,7 +217,6 @@ PLACES = tuple(
         ("aws configure", r"\baws[ \t]+configure[ \t]+set[ \t]+\S{0,80}(?:key|token)[ \t]+(?=\S)", False),
         ("setenv", r"\bsetenv[ \t]+\w{0,80}(?:token|key|secret|password|passwd)[ \t]+(?=[^\s/$])", True),
         ("openssl", rf"\bopenssl{_OPTION}-[kK][ \t]+(?=\S)", False),
-        ("alias", r"\balias[ \t]+set[ \t]+\S{1,80}[ \t]+\S{1,200}[ \t]+\S{1,80}[ \t]+(?=\S)", False),
         ("sig=", r"[?&]sig=", False),
         ("x-amz-", r"x-amz-(?:signature|credential|security-token)=", True),
         ('"key"', r"\"key\"[ \t]*:[ \t]*(?=\"[a-f0-9]{32}\")", False),

@@ -8,13 +8,13 @@ names of secrets. `redacted` and `masked` are for reports of scripts and of logs
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from itertools import pairwise
-from math import log2
 from typing import Any, NamedTuple
 
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.secret_addresses import LONG_USER, in_addresses
 from sbatchlint.source.secret_commands import reaching
+from sbatchlint.source.secret_dialogues import PLACES_OF_DIALOGUES
+from sbatchlint.source.secret_drawn import MADE_UP, UUID, entropy, is_drawn, is_mixed, is_no_folder, is_random
 from sbatchlint.source.secret_fields import fields
 from sbatchlint.source.secret_forms import LOOSE_TOKENS, TOKENS
 from sbatchlint.source.secret_hooks import in_drawn_hooks, in_hooks
@@ -30,7 +30,9 @@ from sbatchlint.source.secret_names import (
     may_name_secret,
     words_of_name,
 )
+from sbatchlint.source.secret_placeholders import is_placeholder
 from sbatchlint.source.secret_places import PLACES, WORDS_OF_SENTENCES
+from sbatchlint.source.secret_programs import in_programs
 from sbatchlint.source.secret_restatements import addresses_decoded, readings, restated, unquoted
 from sbatchlint.source.secret_values import ENOUGH, SHORT, UNLIKE_WORDS, is_expanded, is_looked_for, known
 from sbatchlint.source.secret_words import to_end_of_line, to_end_of_word, value_at
@@ -71,15 +73,6 @@ _OTHERS = (
     ("earer", Regex(rf"earer[ \t]+(?P<value>{_VALUE}{{16,400}})")),
     ("://", Regex(rf"://[^\s:/@]{{0,100}}:(?P<value>{_VALUE}{{16,200}})@")),
 )
-# Words that no random text has, and what stands for a value.
-_MADE_UP = Regex(
-    r"(?i)your|example|dummy|fake|sample|placeholder|replace|change|insert|token|secret|passw|here|todo|fixme|test|xxx|\.\.\."
-    r"|12345|01234|abcde|aaaa|0000"
-)
-# Digits of base 16, as many as keys have: of these nobody makes words, but may count them up.
-_HEXADECIMAL = Regex(r"(?=.*[0-9])(?=.*[a-f])(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})")
-_COUNTED = Regex(r"12345|01234|abcde|(.)\1{7}")
-_UUID = Regex(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 class Secret(NamedTuple):
@@ -99,18 +92,18 @@ def secrets_in(string: str) -> tuple[Secret, ...]:
     }
     for match in _matches(TOKENS, string):
         body = re.sub(r"^[A-Za-z0-9]{1,10}[_-](?:v1_|pat_|proj-|ant-|or-|live_|test_)?", "", match[0])
-        if _MADE_UP.search(body) is None and _entropy(body) > 3:
+        if MADE_UP.search(body) is None and entropy(body) > 3:
             found[match.start()] = Secret(Span(*match.span()), _owner(string, match.start()))
     for start, end in _ends_of_names(string):
         set_to = _SET.match(string, end)
         named = None if set_to is None else _NAME.search(string, max(start - 60, 0), end)
         if set_to is None or named is None or set_to["sign"].isspace() and named[0][:2] != "--":
             continue
-        if is_secret(named[0].lstrip("-").replace("-", "_")) and _is_random(set_to["value"]):
+        if is_secret(named[0].lstrip("-").replace("-", "_")) and is_random(set_to["value"]):
             found.setdefault(set_to.start("value"), Secret(Span(*set_to.span("value")), named[0]))
     for sign, pattern in _OTHERS:
         for match in pattern.finditer(string) if sign in string else ():
-            if _is_random(match["value"]):
+            if is_random(match["value"]):
                 found.setdefault(match.start("value"), Secret(Span(*match.span("value")), ""))
     kept: list[Secret] = []
     for _, secret in sorted(found.items()):
@@ -140,29 +133,6 @@ def _owner(string: str, at: int) -> str:
     """The variable that is set to what is at a place."""
     match = re.search(r"([A-Za-z_]\w*)=['\"]?\Z", string[max(at - 80, 0) : at])
     return "" if match is None else match[1]
-
-
-def _is_random(value: str) -> bool:
-    """Whether a text of 16 characters or more was drawn, and not made up by somebody: no words, no path."""
-    if _HEXADECIMAL.fullmatch(value) is not None:
-        return _COUNTED.search(value) is None and _entropy(value) > 2.2
-    if _MADE_UP.search(value) is not None:
-        return False
-    if _UUID.fullmatch(value) is not None:
-        return _entropy(value) > 2.5
-    if "/" in value and (len(value) != 40 or value[0] == "/" or _entropy(value) < 4):
-        return False
-    longest = max(re.split(r"[-_.~/+=]", value), key=len) if "/" not in value else value
-    mixed = re.search(r"\d", longest) is not None and re.search(r"[A-Za-z]", longest) is not None
-    if len(longest) < 16 or not mixed:
-        return False
-    return _entropy(value) > (3 if re.fullmatch(r"[0-9a-f]+", value) else 3.5)
-
-
-def _entropy(string: str) -> float:
-    """How many bits a character of a text has, by how often each occurs."""
-    size = len(string)
-    return -sum(count / size * log2(count / size) for count in map(string.count, set(string))) if size else 0.0
 
 
 # --- what reports and logs do not show ---------------------------------------------------------------------
@@ -242,7 +212,7 @@ _ELSEWHERE = Regex(
     r"|%[0-9]{0,3}[A-Za-z_](?![0-9A-Za-z])|%[a-z_]{1,80}(?![0-9A-Za-z])|@\w{1,80}@"
 )
 _NO_VALUE = Regex(
-    r"(?i)~(?:[a-z][\w.-]{0,40})?(?:/.*)?|@.*|-.*|\.{1,3}(?:/.*)?|[|>][+-]?[0-9]?|none|null|false|true|auto|yes|no|empty|.*(?:your|example|changeme|\*\*\*|x{5}).*|(?:.*[\W_])?xxx+(?:[\W_].*)?"
+    r"(?i)~(?:[a-z][\w.-]{0,40})?(?:/.*)?|@.*|-.*|\.{1,3}(?:/.*)?|[|>][+-]?[0-9]?|none|null|false|true|auto|yes|no|empty|(?:.*[\W_])?xxx+(?:[\W_].*)?"
     r"|(?:os|config|args|self|cfg|opts|options|params|settings|env)\.\w.*|\w+(?:\.\w+)*[(\[].*"
 )
 # What begins like an option, a folder or a file, and has a part that nobody gives one of these as its name.
@@ -250,7 +220,6 @@ _LED = Regex(r"[-~@]{1,5}(?:%[0-9A-Fa-f]{2}|[ ])*(?P<rest>[^\s/].*)")
 _OPTION = Regex(r"-{1,2}(?:[A-Za-z]|[A-Za-z][a-z-]*[0-9]{0,3}(?:=.*)?|[0-9.]+)|-+")
 # `docker build --secret id=npmrc,src=f` names where the secret is.
 _OF_BUILD = Regex(r"--secret[ \t=]['\"]?(?:id|type)=[\w.-]+\Z")
-_KEY_OF_AWS = Regex(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/]{40}")
 _PATH = Regex(r"\.{0,2}/.*|[\w.-]+(?:/[\w.-]+)*/?")
 # The name of a file that has a secret, or is written to; `--pwd` is a folder as well, and `--auth` a way to log in.
 _FILE = Regex(
@@ -260,7 +229,8 @@ _FILE = Regex(
 _BARE_NAME = Regex(r"(?i)o?auth|pwd")
 _SIGNATURE = Regex(r"(?i)(?:\w+_)?(?:s(?:as|ig)|signature)")
 _WIDTH = Regex(r"(?i)pw")  # or the width of a patch
-_FILLED_IN_LATER = Regex(r"(?i)your|example|dummy|placeholder|changeme|xxxxx")
+# A token of a known form that was typed, and not drawn.
+_TYPED = Regex(r"(?i)(?:x{5}|(?<![a-z0-9])(?:your|example|dummy|placeholder|changeme)(?![a-z0-9]))")
 _MIXED_CASE = Regex("[a-z][A-Z].*[a-z]")
 # A part of a value that nobody wrote as the name of a file.
 _DRAWN_PART = Regex(r"(?=[\w+=-]{0,80}[0-9])(?=[\w+=-]{0,80}[A-Za-z])[\w+=-]{16,400}")
@@ -293,12 +263,12 @@ def _found_as_written(string: str) -> list[tuple[int, int]]:
     found += [line for key in private_keys(string) if not key.is_whole for line in key.lines]
     found += in_drawn_hooks(string)
     tokens = _matches(LOOSE_TOKENS, string)
-    found += [match.span() for match in tokens if not _FILLED_IN_LATER.search(match[0]) and len(set(match[0])) > 8]
+    found += [match.span() for match in tokens if not _TYPED.search(match[0]) and len(set(match[0])) > 8]
     if _LONG_WORD.search(string) is not None:
-        found += [match.span() for match in _PREFIXED.finditer(string) if _is_drawn(match["drawn"])]
+        found += [match.span() for match in _PREFIXED.finditer(string) if is_drawn(match["drawn"])]
     if "://" in string:
         given = LONG_USER.finditer(string)
-        found += [match.span("value") for match in given if _is_random(match["value"]) or _UUID.search(match["value"])]
+        found += [match.span("value") for match in given if is_random(match["value"]) or UUID.search(match["value"])]
     found += [span for span, _ in _told_by_place(string)]
     found += _reaching_places(string)
     return found
@@ -312,7 +282,7 @@ def _told_by_place(string: str) -> Iterator[tuple[tuple[int, int], str]]:
         if each.is_known and not _is_elsewhere(each.value):
             yield each.span, _PASSWORD
     lowered = string.lower()
-    for sign, pattern in (*PLACES, *PLACES_OF_LINES):
+    for sign, pattern in (*PLACES, *PLACES_OF_LINES, *PLACES_OF_DIALOGUES):
         done = 0
         for match in pattern.finditer(string) if sign in lowered else ():
             value = _value_after(match) if match.end() >= done else None
@@ -323,6 +293,9 @@ def _told_by_place(string: str) -> Iterator[tuple[tuple[int, int], str]]:
                     value[1] if is_named else to_end_of_word(string, value[1]),
                     "" if sign in WORDS_OF_SENTENCES else _PASSWORD,
                 )
+    for text, span in in_programs(string):
+        if not _is_elsewhere(text) and not _is_none(text):
+            yield span, _PASSWORD
     yield from _named(string)
     for field in fields(string):
         named = _name_of(field.name)
@@ -444,7 +417,7 @@ def _words_of(written: str, words: re.Match[str] | None) -> Iterator[tuple[tuple
     start, end = words.span("words") if words["words"] is not None else words.span("patterns")
     for match in _WORD.finditer(words.string, start, end):
         value = match["value"]
-        if is_word and not (len(value) >= 16 and _is_random(value)):
+        if is_word and not (len(value) >= 16 and is_random(value)):
             continue
         if _is_likely(name, value) and _may_be_secret(name, value, match.span("value"), words.string):
             yield match.span("value"), name
@@ -455,13 +428,6 @@ def _is_likely(name: str, value: str) -> bool:
     is_mixed = re.search(r"\d", value) is not None and re.search("[A-Za-z]", value) is not None
     is_password = _PASSWORDS.fullmatch(name) is not None and not value.isdigit()
     return is_mixed or len(value) >= 16 or _MIXED_CASE.search(value) is not None or is_password
-
-
-def _is_drawn(string: str) -> bool:
-    """Whether letters and digits follow each other as nobody writes them: small, large, digits by turns."""
-    kinds = [character.isdigit() + 2 * character.isupper() for character in string]
-    turns = sum([kind != other for kind, other in pairwise(kinds)])
-    return len(set(kinds)) == 3 and turns > 0.4 * len(string) and _MADE_UP.search(string) is None
 
 
 def _value_after(match: re.Match[str]) -> tuple[str, tuple[int, int]] | None:
@@ -490,7 +456,8 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
         longest = max(re.split(r"[-_.:%]", value), key=len)
         if _SIGNATURE.fullmatch(name) is not None and re.search(r"%[23][BDFbdf]|.{8}=\Z", value) is not None:
             return True
-        return _UUID.search(value) is not None or any(len(each) >= 16 and _is_random(each) for each in (value, longest))
+        parts = [value, longest] if "/" not in value or not is_no_folder(value) else [value, *value.split("/")]
+        return UUID.search(value) is not None or any(len(each) >= 16 and is_random(each) for each in parts)
     if not NAMES.fullmatch(name) and name[-5:-4].isalpha() and _NUMBER.fullmatch(value) is not None:
         return False  # `HIGHPASS=0.001`
     is_short = len(value) < 4 and SHORT.fullmatch(value) is None
@@ -500,9 +467,9 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
         return False
     if "/" in value and value[0] == "$" and _PATH.fullmatch(_ELSEWHERE.sub("", value)) is not None:
         return False
-    if value[0] == "/" and _is_no_folder(value):
+    if value[0] == "/" and is_no_folder(value):
         return True
-    if "/" in value and (value[0] == "/" or _PATH.fullmatch(value) is not None and not _is_mixed(value)):
+    if "/" in value and (value[0] == "/" or _PATH.fullmatch(value) and not is_no_folder(value)):
         return False
     # a sentence of a comment, as in `password: ask ada`
     is_prose = string[span[0] - 1 : span[0]] in (" ", "\t") and re.match(
@@ -513,27 +480,14 @@ def _may_be_secret(name: str, value: str, span: tuple[int, int], string: str) ->
 
 def _is_none(value: str) -> bool:
     """Whether a text says that there is no value or names where it is, and is not a secret that merely begins so."""
+    if is_placeholder(value):
+        return True
     if _NO_VALUE.fullmatch(value) is None:
         return False
     led = _LED.fullmatch(value)
-    if led is None or _OPTION.fullmatch(value) is not None or _FILLED_IN_LATER.search(value) is not None:
+    if led is None or _OPTION.fullmatch(value) is not None:
         return True
-    return value.startswith("--BEGIN") or not _is_mixed(led["rest"].rpartition("=")[2] or led["rest"])
-
-
-def _is_no_folder(value: str) -> bool:
-    """Whether a value that begins with a slash was drawn."""
-    if "/" not in value[1:] and "." not in value:
-        return _is_mixed(value)
-    return _KEY_OF_AWS.fullmatch(value) is not None and _entropy(value) > 4.2
-
-
-def _is_mixed(value: str) -> bool:
-    """Whether a text has large and small letters and digits in one part, as paths seldom have."""
-    return any(
-        len(part) > 9 and all(re.search(kind, part) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
-        for part in value.split("/")
-    )
+    return value.startswith("--BEGIN") or not is_mixed(led["rest"].rpartition("=")[2] or led["rest"])
 
 
 def _is_elsewhere(value: str) -> bool:
@@ -557,6 +511,20 @@ def values_in(string: str) -> tuple[str, ...]:
     values |= {each.replace(" ", "+") for each in values if " " in each}
     values |= {line.strip() for each in values if "\n" in each for line in each.split("\n")}
     return tuple(sorted(filter(is_looked_for, values), key=len, reverse=True))
+
+
+def secrets_of(source: Source) -> tuple[str, ...]:
+    """The secrets of a script, and of the document or the former text that it comes from."""
+    return _values_of_all((source.text, *source.others)) if source.others else values_in(source.text)
+
+
+@lru_cache(maxsize=8)
+def _values_of_all(texts: tuple[str, ...]) -> tuple[str, ...]:
+    # those of the last text first: many scripts of a document have these alone, and what was made of them is kept
+    values = dict.fromkeys(values_in(texts[-1]))
+    for text in texts[:-1]:
+        values |= dict.fromkeys(values_in(text))
+    return tuple(values)
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -604,7 +572,7 @@ def _replaced(string: str, spans: list[tuple[int, int]], instead: Callable[[str]
 def redacted_source(source: Source) -> Source:
     """A source as reports show it."""
     if not source.is_plain and source.redacted is None:
-        text = redacted(source.text, values_in(source.text))
+        text = redacted(source.text, secrets_of(source))
         source.is_plain = text == source.text
         source.redacted = None if source.is_plain else source.with_text(text)
     return source.redacted or source

@@ -78,10 +78,11 @@ class Source:
 
     Bytes that are not UTF-8 become lone surrogates, so that `encode` restores every byte. `is_fragment`: it is a piece
     of a script, and what is missing in it may stand elsewhere. `is_plain`: it is known to have no secrets, so that
-    reports show it as it is; `redacted`: as they show it otherwise, once that was asked for.
+    reports show it as it is; `redacted`: as they show it otherwise, once that was asked for. `others`: texts whose
+    secrets they do not show of it either, as what it was before it was fixed.
     """
 
-    __slots__ = ("_line_starts", "is_fragment", "is_plain", "newline", "path", "redacted", "text")
+    __slots__ = ("_line_starts", "is_fragment", "is_plain", "newline", "others", "path", "redacted", "text")
 
     def __init__(self, string: str, path: str = "<stdin>") -> None:
         self.text = string
@@ -89,6 +90,7 @@ class Source:
         self.is_fragment = False
         self.is_plain = False
         self.redacted: Source | None = None
+        self.others: tuple[str, ...] = ()
         self._line_starts = [0, *accumulate([len(line) + 1 for line in string.split("\n")[:-1]])]
         lines = len(self._line_starts)
         self.newline = "\r\n" if "\r\n" in string and string.count("\r\n") * 2 > lines - 1 else "\n"
@@ -119,8 +121,10 @@ class Source:
         return False
 
     def with_text(self, text: str) -> "Source":
-        """What it is with another text."""
-        return Source(text, self.path)
+        """What it is with another text; of several changes, it knows the text before the first."""
+        new = Source(text, self.path)
+        new.others = self.others or (self.text,)
+        return new
 
     @staticmethod
     def encode(text: str) -> bytes:

@@ -53,6 +53,7 @@ class Workspace(Source):
         self.is_fragment = source.is_fragment
         self.is_plain = False
         self.redacted = None
+        self.others = source.others
         self._line_starts = source._line_starts
         self._bases: list[int] = []
         self._parts: list[tuple[Source, Span]] = []

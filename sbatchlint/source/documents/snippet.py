@@ -86,6 +86,7 @@ class Embedded(Source):
     def with_text(self, text: str) -> Source:
         new = Embedded(text, self.path, self.is_fragment, self._is_partial)
         new.marks_rows = self.marks_rows
+        new.others = self.others or (self.text,)
         return new
 
     def with_rows(self, message: str) -> str:
@@ -118,8 +119,14 @@ class Snippet(Embedded):
         else:
             string, found = _joined(outer.text, lines)
         super().__init__(string, outer.path, is_fragment, is_partial)
+        self.others = (outer.text, *outer.others)
         self._starts = [start for start, _ in found]
         self._places = [place for _, place in found]
+
+    def with_text(self, text: str) -> Source:
+        new = super().with_text(text)
+        new.others = (self.text, *self.others)
+        return new
 
     def shown_row(self, offset: int) -> str:
         place = self.place(offset)

@@ -1,0 +1,274 @@
+"""Secrets that programs take as words, that dialogues and forms have, values like paths and placeholders; and fixes."""
+
+from __future__ import annotations
+
+import base64
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from counting import executed_lines
+from sbatchlint import api
+from sbatchlint.cli import main
+from sbatchlint.source.secret_placeholders import is_placeholder
+from sbatchlint.source.secrets import redacted, redacted_source, secrets_of
+from sbatchlint.source.text import Source
+
+SECRETS = ("Wq4!tR81zNd", "Larchwindow", "p7VbYyMwsKe2QnD")
+PROGRAMS = """\
+mc admin user add lab ada {secret}
+mc --insecure admin user add lab ada '{secret}'
+/opt/bin/mc admin user add "$ALIAS" ada "{secret}"
+mc alias set lab https://h ada {secret}
+rabbitmqctl -n rabbit@h change_password ada '{secret}'
+vault login {secret}
+wandb login --relogin --host https://h {secret}
+vault operator unseal {secret}
+glab auth login -t {secret}
+influx -username ada -password {secret} -execute x
+influx setup -u ada -p {secret} -o x -b y -f
+mosquitto_passwd -b f ada {secret}
+neo4j-admin dbms set-initial-password {secret}
+sqlldr userid=ada/{secret}@h control=x
+rman target ada/{secret}@h
+isql dsn ada {secret}
+db2 connect to runs user ada using {secret}
+valkey-cli -a {secret} ping
+etcdctl --endpoints h --user ada:{secret} get x
+samba-tool user create ada {secret}
+net ads join -U ada%{secret}
+kadmin -p ada -w {secret} -q listprincs
+kadmin.local -q "addprinc -pw {secret} ada"
+plink -pw {secret} ada@h ls
+snmpget -v3 -u ada -a SHA -A {secret} -X {secret} h x
+ipmipower -h h -u ada -p {secret} --on
+xh -a ada:{secret} https://h
+composer config http-basic.h ada {secret}
+p4 -u ada -P {secret} sync
+qpdf --encrypt {secret} {secret} 256 -- a.pdf b.pdf
+pdftk a.pdf output b.pdf user_pw {secret}
+openssl dgst -sha256 -hmac {secret} x
+bw login ada@example.org {secret}
+keyctl add user x {secret} @u
+pulumi config set --secret dbpw {secret}
+iinit {secret}
+mysqladmin -u root password {secret}
+smbclient //h/s {secret} -U ada -c 'get x'
+mount.cifs //h/s m -o user=ada%{secret}
+CMD=(mc admin user add lab ada '{secret}'); "${CMD[@]}"
+f() { mc admin user add lab ada "$1"; }; f '{secret}'
+srun -n 2 bash -c 'rabbitmqctl add_user ada {secret}'
+subprocess.run(["rabbitmqctl", "add_user", "ada", "{secret}"])
+"""
+DIALOGUES = (
+    "lftp <<FTP\nopen h\nuser ada {secret}\nmirror x\nFTP",
+    'lftp -e "open h; user ada {secret}; mirror x; bye"',
+    "printf 'user ada {secret}\\nget x\\n' | ftp -n h",
+    "ftp -inv <<FTP\nopen h\nquote USER ada\nquote PASS {secret}\nbye\nFTP",
+    '{ echo "user ada {secret}"; echo "get x"; } | ftp -n h',
+    "(echo open h; echo user ada {secret}; echo bin) | ftp -n",
+    "cat > get.ftp <<E\nopen ftp.example.org\nuser ada {secret}\nget x\nE",
+    "mongosh h --eval \"db.auth('ada','{secret}')\"",
+    "sqlplus / as sysdba <<E\nALTER USER ada IDENTIFIED BY {secret};\nE",
+    "sqlcmd -Q \"ALTER LOGIN ada WITH PASSWORD=N'{secret}'\"",
+    "cypher-shell \"ALTER CURRENT USER SET PASSWORD FROM '{secret}' TO '{secret}'\"",
+    "influx -execute \"SET PASSWORD FOR ada = '{secret}'\"",
+    "redis-cli <<E\nAUTH ada {secret}\nE",
+    "printf 'AUTH {secret}\\r\\nPING\\r\\n' | nc h 6379",
+    "sqlite3 x.db \"PRAGMA key = '{secret}';\"",
+    "python - <<E\nc.expect('password:')\nc.sendline('{secret}')\nE",
+    "printf 'a1 LOGIN ada {secret}\\r\\n' | openssl s_client -connect h:993",
+    "openssl s_client -connect h:995 <<E\nUSER ada\nPASS {secret}\nSTAT\nE",
+    "cvs -d :pserver:ada:{secret}@h:/cvs co x",
+    "cat > v.conf <<E\nXauth password {secret}\nE",
+    "fetchmail -f - <<E\npoll h user 'ada' password '{secret}'\nE",
+    "passwd ada <<< '{secret}'",
+    "echo -e '{secret}\\n{secret}' | smbpasswd -s -a ada",
+    "pass insert -e x <<< {secret}",
+    "srun mount.cifs //h/s m -o 'user=ada%{secret}'",
+    "cat > snmp.conf <<E\ndefAuthPassphrase {secret}\nE",
+    "echo \"error: invalid value '{secret}' for '--db-password <PW>'\"",
+)
+FORMS = """\
+curl -G 'http://db1:8086/query?u=ada&p={secret}&q=x'
+curl "http://db1:8086/query?db=x&p={secret}&u=ada"
+curl -G http://db1:8086/query --data-urlencode u=ada --data-urlencode "p={secret}"
+curl -G http://h/q --data-urlencode "p={secret}" --data-urlencode u=ada --data-urlencode "q=SHOW X"
+wget 'https://h/l?usr=ada&pwd={secret}'
+wget --post-data 'login=ada&pw={secret}' https://h
+curl -F u=ada -F 'p={secret}' https://h
+http POST https://h u=ada p={secret}
+python -c "requests.get('http://h', params={'u': 'ada', 'p': '{secret}'})"
+curl -d '{"u":"ada","p":"{secret}"}' https://h
+"""
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_words_of_programs_of_dialogues_and_of_forms_are_redacted(secret: str) -> None:
+    texts = [each.replace("{secret}", secret) for each in (*PROGRAMS.splitlines(), *DIALOGUES, *FORMS.splitlines())]
+    scripts = {each: f"#!/bin/bash\n{each}\nsrun ./a.out\n" for each in texts}
+    assert [each for each, script in scripts.items() if secret in redacted_source(Source(script)).text] == []
+
+
+HARMLESS = """\
+mc admin user add is told by its help
+echo "run wandb login first, then vault login again"
+# vault login before this
+# iinit first, and bw unlock after it
+vault login -method=userpass username=ada
+mc cp -p a b; mc ls lab
+rabbitmqctl add_user ada "$PW"
+net use x; net user
+isql dsn ada
+smbclient //h/s -U ada -c 'get x'
+openssl dgst -sha256 x
+ipmitool -I lanplus -p 623 -H h power on
+glab issue create -t 'a title'
+nmcli d wifi connect x
+the user ada is here; open the door
+user ada group
+sacctmgr add user ada account=lab
+cat > n.conf <<E\\nuser nginx;\\nE
+echo "AUTH failed, PASS x, FAIL y"
+PASS tests/a.py
+curl 'https://h/list?u=ada&p=3&q=x'
+curl 'https://h/list?q=ada&p=blue'
+./a --user=ada -p gpu
+python t.py u=ada.txt p=0.1
+dict = {'u': 'ada', 'page': 'x'}
+the secret 'is kept'
+read the pragma key of it
+set the password for ada = later
+cat /etc/passwd | grep passwd
+psql -p 5432 x
+snmpwalk -c public h
+mosquitto_sub -p 1883 -t x
+ab -n 100 https://h/
+--password=/run/secrets/db
+HF_TOKEN=/home/ada2024/.cache/huggingface/token
+DB_PASSWORD=/scratch/$USER/pw
+--password=/p/project/lab/Keys/db.key
+API_KEY=/mnt/lustre/Proj-42/run_17/a.b.txt
+WANDB_API_KEY=//nas/lab/key
+DB_PASSWORD=conf/pw.txt
+HF_TOKEN=YOUR_TOKEN
+API_KEY=YourOwnWandbAPIKey
+API_KEY=your-api-key-here
+DB_PASSWORD=changeme
+MAIL_PASSWORD=ada@example.org
+--token <your token>
+hf_YOUR_TOKEN_HERE
+HF_TOKEN=hf_your_token_goes_here_0123456789abcdef
+`wandb login …` with the value
+"""
+
+
+def test_what_looks_alike_is_shown() -> None:
+    assert [
+        each
+        for each in HARMLESS.splitlines()
+        if redacted_source(Source(f"{each}\nsrun ./a\n")).text != f"{each}\nsrun ./a\n"
+    ] == []
+
+
+@pytest.mark.parametrize("place", ["INFLUX_TOKEN={}", "./a --password={}", "./a --db-password '{}'", "password: {}"])
+def test_base_64_is_no_path(place: str) -> None:
+    draw = random.Random(place)
+    keys = [base64.b64encode(draw.randbytes(size)).decode() for size in (24, 48, 64) for _ in range(60)]
+    keys = [each if number % 2 else f"/{each[1:]}" for number, each in enumerate(keys)]
+    keys += ["//Lq7tH+9JBH9/R", "/Xk9!/ab", "/etc!Pw9/x"]
+    assert [each for each in keys if each in redacted(place.format(each))] == []
+
+
+PLACEHOLDERS = (
+    *(
+        "YOUR_TOKEN",
+        "<your token>",
+        "your-api-key",
+        "yourpassword",
+        "YourTokenHere",
+        "changeme",
+        "ChangeMe",
+        "example.org",
+    ),
+    *("your.email@example.com", "hf_yourtokenhere", "your_token_1", "exampletoken", "xxxxx"),
+)
+CHOSEN = (
+    "4YourEyes0nly!",
+    "SjdTpeyOuRRrcg",
+    "q7yOuR9!k",
+    "Example!9x",
+    "kyourz",
+    "ForYourEyesOnly",
+    "changeme!7",
+    "yOuRtOkEn",
+)
+
+
+def test_a_placeholder_is_a_word_by_itself() -> None:
+    assert [each for each in PLACEHOLDERS if not is_placeholder(each)] == []
+    assert [each for each in CHOSEN if is_placeholder(each) or each in redacted(f"DB_PASSWORD='{each}'")] == []
+    drawn = "ghp_Sjd7nbTpeyOuRRrcga9Kq3Zx81LmVt5Wn2Yd"
+    assert drawn not in redacted(f"curl h/{drawn}")
+    hook = "https://hooks.slack.com/services/T0AB12CD3/B04EF56GH/zyOuR81kLq3Zx81LmVt5Wn2Y"
+    assert "yOuR" not in redacted(hook)
+
+
+# A fix removes the option that tells the secret, which stands in another line as well.
+REPEATED = """\
+#!/bin/bash
+#SBATCH --nodes=2
+#SBATCH --export=ALL,MYSQL_PWD=Ab3!xyz91q
+#SBATCH --export=ALL,RUN=1
+mpirun -n 9 ./prog --x Ab3!xyz91q
+"""
+
+
+def test_what_is_left_after_fixes_is_told_without_the_secrets_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("job.sh", REPEATED), ("a.md", f"# A\n\n```bash\n{REPEATED}```\n")):
+        Path(name).write_text(text)
+        main([name, "--isolated", "--select=ALL", "--min-severity=info", "--fix", "--unsafe-fixes"])
+        shown = "".join(capsys.readouterr())
+        assert "MYSQL_PWD" not in Path(name).read_text()
+        assert "./prog" in shown and "Ab3!xyz91q" not in shown
+    fixed = api.fix(REPEATED, unsafe=True, isolated=True, min_severity="info", settings={"select": ["ALL"]})
+    assert "MYSQL_PWD" not in fixed.text
+    assert not any("Ab3!xyz91q" in each.message for each in fixed.findings)
+
+
+def test_a_source_knows_the_secrets_of_what_it_was() -> None:
+    source = Source("A_TOKEN=p7VbYyMwsKe2\nsrun ./a p7VbYyMwsKe2\n")
+    after = source.with_text("srun ./a p7VbYyMwsKe2\n").with_text("srun ./b p7VbYyMwsKe2\n")
+    assert secrets_of(after) == ("p7VbYyMwsKe2",)
+    assert redacted_source(after).text == "srun ./b ************\n"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "mc admin user add a b ", "mc admin user add a b\n", "mc ", "mc -a ", "vault login ", "mc admin \\\n",
+        "isql a b ",
+        "user a b\nget ", "open h; user a b; ", "echo 'user a b' ", "printf 'user ", "ftp <<E\nuser a\n",
+        "lftp -e 'user ",
+        "user a\npass ", "a LOGIN b ", "AUTH PLAIN a", "AUTH LOGIN\nabcd\n", "AUTH a b\n", "user a password ",
+        "set password from a to ", "identified by ", ":pserver:a:b", "-o user=a%", "u=a&p=b&", "?u=a&p=", "-d u=a ",
+        "-d u=a -d p=b ", "http u=a ", "'u': 'a', 'p", "password=/a/b/", "password='/a", "TOKEN=your", "password=a/",
+        "your_",
+        "password') a.send(", "pragma key=", ".logon a,", " ", "\"'", "open ", "-", "\\\n",
+    ],
+)  # fmt: skip
+def test_work_grows_as_the_text_does(piece: str) -> None:
+    def lines(count: int) -> int:
+        return executed_lines(lambda: redacted(piece * count))
+
+    lines(10)
+    assert lines(2000) < 13 * max(lines(200), 300)
+
+
+def test_no_pattern_reads_a_text_again_and_again() -> None:
+    assert re.search(r"\*{3}", redacted("mc admin user add a b " + "q7" * 25_000)) is not None
