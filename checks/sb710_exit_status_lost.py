@@ -68,7 +68,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from sbatchlint.analysis.expansion.sourced import may_set_errexit
-from sbatchlint.analysis.outcome.endings import cancelled_after, removes_data_after, server_before
+from sbatchlint.analysis.outcome.endings import cancelled_after, is_unrelated, removes_data_after, server_before
 from sbatchlint.analysis.outcome.loss_ranks import (
     DECEIVING,
     decides_later,
@@ -87,7 +87,7 @@ from sbatchlint.analysis.outcome.lost_statuses import (
 )
 from sbatchlint.analysis.outcome.partial_results import read_partial
 from sbatchlint.analysis.outcome.state_readers import Reader, state_reader
-from sbatchlint.analysis.outcome.status_advice import counter_of, kept_by, what_to_write
+from sbatchlint.analysis.outcome.status_advice import counter_of, kept_by, lines_for_all, what_to_write
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.giving_up import contradicts_itself, dead_ends, giving_up
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
@@ -112,6 +112,7 @@ _SHORT = 20  # code that a message quotes whole
 _MOST_PLACES = 12  # that a finding marks
 # A line that is a syntax error only because of a placeholder.
 _PLACEHOLDER = Regex(r"=\s*<[^<>]+>")
+_BROKEN_ASSIGNMENT = Regex(r"\$\w+=")  # no command has such a name
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -124,6 +125,8 @@ def check(job: Job) -> Iterator[Finding]:
     last = found.last
     if last is not None and last.name == "wait" and len(last.argv) == 2 and is_number(text_of(last.argv[1]) or ""):
         return  # this fails in any case (SB820)
+    if last is not None and _BROKEN_ASSIGNMENT.match(job.source.slice(last.span)):
+        return  # and so does this
     if lost:
         yield _worst(job, found, lost)
     giving_up = list(_giving_up(job, found))
@@ -267,8 +270,9 @@ def _advice(
     """
     outcome = reader.possible if may_fail_at_end(job, found, loss) else reader.outcome
     advice, fix = what_to_write(job, found, loss, same, reader)
+    by_line = lines_for_all(job, advice, [each.command for each in (loss, *same)])
     messages = [
-        f"{happens if source is None else _unless_set(job, source, happens)}; {advice}"
+        f"{happens if source is None else _unless_set(job, source, happens)}; {advice if 'line' in work else by_line}"
         for work in names_of(job, loss, same)
         for happens in _happens(job, found, loss, same, work, outcome)
     ]
@@ -319,6 +323,7 @@ def _happens(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], work: 
             yield fails
     elif loss.how == "pipeline" and not is_lost_with_pipefail(job, loss):
         name = f"`{loss.filter.name}`" if loss.filter is not None else "its last command"
+        name = f"the last {name}" if name == work else name
         yield f"{ignored}: only the status of {name} counts"
         yield f"{ignored}: only {name} counts"
     else:
@@ -326,7 +331,7 @@ def _happens(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], work: 
         if last is not None:
             yield from (f"{ignored}: only {last} sets the job's exit status", f"{ignored}: only {last} counts", ignored)
             return
-        if found.last is not None and not same and removes_data_after(loss.command, found.last):
+        if found.last is not None and not same and removes_data_after(job, loss.command, found.last):
             happens = f"`rm` on line {job.line(found.last.span.start)} still runs, and {outcome.replace('still ', '')}"
             yield f"if {work} fails, {happens}"
             return
@@ -352,7 +357,11 @@ def _deciding(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss]) -> st
 
 def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> Iterator[str]:
     """Clauses that say which command gives the script's status instead, the most telling one first."""
-    last = found.last
+    last, ending = found.last, ending_command(job, found)
+    if ending is not None and ending.name == "wait" and ending.context.loops and is_unrelated(job, ending):
+        row = job.line(ending.context.loops[-1].start)  # it loops over `jobs -p`, which is empty
+        yield from (f"the loop on line {row} sets the exit status", f"the loop on line {row} sets the status")
+        return
     if last is None or found.end is not None or last.index <= loss.command.index:
         end = found.end or loss.by
         row, what, by = job.line(end.start), "", ending_command(job, found)
@@ -379,7 +388,7 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> Iterator[str]:
             name = " ".join(last.words[:2])
         what = "" if name is None else "the test" if name in ("[", "[[") else f"`{name}`"
     if what:
-        yield from (f"{what} on line {row} sets the exit status", f"{what} on line {row} sets its status")
+        yield from (f"{what} on line {row} sets the exit status", f"{what} on line {row} sets the status")
     yield f"line {row} sets the exit status"
 
 

@@ -46,7 +46,8 @@ _STEP = re.compile(
     r"|(?:append )?`(?P<appended>[^`]+)` to (?:lines? (?P<rows>[\d, and-]*\d)|each(?: that matters)?|both)"
     r"|add `(?P<inserted>[^`]+)` before the (?:comment on|`;` that ends) line (?P<before>\d+)"
     r"|replace the `\\` that ends line (?P<cut>\d+) with `(?P<instead>[^`]+)`"
-    r"|add `(?P<kept>\w+=\$\?)` below line (?P<below>\d+)|write `(?P<name>\$\w+)` for `\$\?` on line (?P<read>\d+)"
+    r"|add `(?P<kept>\w+=\$\?)` below line (?P<below>\d+)"
+    r"|write `(?P<name>\$(?:\w+|\{\w+:-\$\?\}))` for `\$\?` on line (?P<read>\d+)"
     r"|write `(?P<ignoring>\|\|[^`…]+)` in (?:its place|place of each)"
     r"|write `\{ … (?P<grouped>\|\|[^`]+); \}` for what follows the `&&`|write `\|\| \{ (?P<said>\w+=\$\?); \w+ …; \}`"
     r"|write `[^`]+ && rm …`(?P<joined>)"
@@ -208,6 +209,11 @@ SHAPES = [
     "./solve a | tee log\necho Training succeeded\n",
     "time ./solve a\ndate\n",
     "case $1 in\n*) ./solve a ;;\nesac\ndate\n",
+    'for i in 1 2; do\n    ./solve $i\ndone\necho "code $? at `date`"\n',
+    "./solve a\n./more b\necho code $?\n",
+    "./solve a\n./more b\necho Training succeeded\n",
+    "./solve a\nfor id in $(jobs -p); do\n    wait $id\ndone\n",
+    "cp -r config work\n./solve a\nrm -r work\n",
     "./solve a\nscancel $SLURM_JOB_ID\n",
     "./solve a\n./more b\nscancel $SLURM_JOB_ID\necho end\n",
     "./solve a | tee log\ndate\nscancel $SLURM_JOB_ID\n",

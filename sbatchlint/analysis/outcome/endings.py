@@ -90,23 +90,37 @@ def needs_results(job: Job, end: Invocation) -> bool:
 
 
 @once
+def _copied(job: Job, end: Invocation) -> frozenset[str]:
+    """The files and folders that commands before the last one write by copying others."""
+    copying = (each for each in job.invocations[: end.index] if has_trait(each.name, "places") and each.argv[1:])
+    return frozenset(_name(each.argv[-1]) for each in copying)
+
+
+@once
 def _made(job: Job, end: Invocation) -> frozenset[str]:
     """The files and folders that commands before the last one make certainly, if not by a test."""
     made: set[str] = set()
     for command in job.invocations[: end.index]:
         if command.context.conditional:
             continue
-        if command.name in _BRINGING and command.argv[1:]:
-            brought = command.argv[-1:] if has_trait(command.name, "places") else command.argv[1:]
+        places = has_trait(command.name, "places")
+        if (places or command.name in _BRINGING) and command.argv[1:]:
+            brought = command.argv[-1:] if places else command.argv[1:]
             made.update(map(_name, brought))
         made.update(_name(each.target) for each in command.redirects if each.target and each.operator in _WRITING)
     return frozenset(made)
 
 
-def removes_data_after(work: Invocation, last: Invocation) -> bool:
-    """Whether the script ends by removing folders, or files by a pattern, right after work that may have read them."""
+def removes_data_after(job: Job, work: Invocation, last: Invocation) -> bool:
+    """Whether the script ends by removing folders, or files by a pattern, right after work that may have read them.
+
+    Not what the script itself has copied there.
+    """
     words = [shown_text(each) for each in last.argv[1:]]
     many = any("*" in each or _RECURSIVE.fullmatch(each) is not None for each in words)
+    names = {_name(each) for each in last.argv[1:]}
+    if {each for each in names if not each.startswith("-")} <= _copied(job, last):
+        return False
     return last.name == "rm" and follows(work, last) and many and not any(map(_TEMPORARY.search, words))
 
 

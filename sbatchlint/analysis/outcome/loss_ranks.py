@@ -34,7 +34,7 @@ def may_fail_at_end(job: Job, found: ExitStatuses, loss: Loss) -> bool:
     if end is not None and end.context.background is not None:
         return False  # it is only started, which succeeds
     if end is not None:
-        return needs_results(job, end) or weight(job, end) > Weight.NONE
+        return any(needs_results(job, each) for each in end.leaves()) or weight(job, end) > Weight.NONE
     return found.end is not None and _TESTED.match(job.source.slice(found.end)) is not None
 
 

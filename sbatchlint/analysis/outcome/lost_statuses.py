@@ -14,7 +14,7 @@ from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.status_uses import STATUS
 from sbatchlint.analysis.script.traps import exit_of_error_trap, exiting_trap, status_before
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.syntax.tree import Heredoc, Parameter, Pipeline, Simple, Word
+from sbatchlint.bash.syntax.tree import Heredoc, Parameter, Pipeline, Simple, While, Word
 from sbatchlint.bash.syntax.walk import loops_of, nodes_of
 from sbatchlint.bash.trace import Invocation, PipelineRun
 from sbatchlint.bash.values import shown_text, text_of
@@ -22,9 +22,10 @@ from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job
 from sbatchlint.job.commands.wrappers import WRAPPERS
 from sbatchlint.job.once import once
+from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.source.edits import Edit, insert, remove, replace
-from sbatchlint.source.numbers import at_lines
+from sbatchlint.source.numbers import at_lines, has_between
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import shortened
 from sbatchlint.source.text import Span
@@ -144,6 +145,7 @@ def lost_work(job: Job) -> list[Loss]:
         for each in (found.lost if trap is None else _lost_by_trap(job, found, trap))
         if each.command.context.background is None
         and not _is_secondary(job, found, each)
+        and not _is_repeated(job, found, each)
         and not (each.filter is not None and each.filter.name in LEAVING)  # `||` was meant (SB736)
         and not any(shown_text(value).startswith("[") for _, value in each.command.variables)  # `x=[path to data]`
         and (endless is None or each.command.index > endless.index)
@@ -160,6 +162,20 @@ def _lost_by_trap(job: Job, found: ExitStatuses, trap: Invocation) -> list[Loss]
     if job.source.slice(trap.span) != "exit 0" and status_before(job, trap) is None:
         return []
     return [*found.lost, *(Loss(each, Weight.PROGRAM, "trap", trap.span, False) for each in decisive)]
+
+
+def _is_repeated(job: Job, found: ExitStatuses, loss: Loss) -> bool:
+    """Whether a `while` loop repeats work that the script does once more after it: the last time decides."""
+    text = job.source.slice(loss.command.span)
+    loops = (
+        [job.span(each.start, each.end) for each in nodes_of(job.program, While)] if loss.command.context.loops else []
+    )
+    around = [each for each in loops if each.contains(loss.command.span)]
+    return any(
+        not each.context.depth and each.span.start >= loop.end and job.source.slice(each.span) == text
+        for loop in around
+        for each in found.decisive
+    )
 
 
 def _is_secondary(job: Job, found: ExitStatuses, loss: Loss) -> bool:
@@ -244,6 +260,33 @@ def _read_next(job: Job, run: PipelineRun) -> list[Span] | None:
     words = [each for each in following.words if isinstance(each, Word)] if isinstance(following, Simple) else []
     plain = [each for word in words for each in word.parts if isinstance(each, Parameter) and each.name == "?"]
     return [job.span(each.start, each.end) for each in plain] if len(plain) == len(reads) else None
+
+
+_PRINTING = frozenset({"echo", "printf"})
+
+
+def printed_statuses(job: Job, commands: list[Invocation]) -> list[int]:
+    """The lines on which the command after some work, or after the loop that it ends, prints its `$?`."""
+    works = {id(each) for command in commands for each in (command, *command.descendants())}
+    for command in commands:
+        works |= {id(each) for run in runs_of(job, command) for element in run.elements for each in element}
+    rows = set()
+    for printing in commands_named(job, *_PRINTING):
+        if printing.context.loops or not has_between(_statuses_in(job), *printing.span):
+            continue
+        before = printing.index - 1  # beside a `$(date)` in the same line
+        while before >= 0 and printing.span.contains(job.invocations[before].span):
+            before -= 1
+        if before >= 0 and id(job.invocations[before]) in works:
+            rows.add(job.line(printing.span.start))
+    return sorted(rows)
+
+
+@once
+def _statuses_in(job: Job) -> list[int]:
+    """The offsets of each `$?` of the script itself."""
+    starts = (job.span(each.start, each.end).start for each in nodes_of(job.program, Parameter) if each.name == "?")
+    return sorted(each for each in starts if each < len(job.source.own.text))
 
 
 def _is_alone(job: Job, run: PipelineRun, work: Invocation, last: Invocation) -> bool:

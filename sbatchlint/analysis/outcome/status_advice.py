@@ -14,6 +14,7 @@ from sbatchlint.analysis.outcome.lost_statuses import (
     keeping,
     kept_name,
     place_for_options,
+    printed_statuses,
     returning,
     without_line,
     word_of,
@@ -24,6 +25,7 @@ from sbatchlint.analysis.script.appending import (
     end_of,
     is_whole_substitution,
     last_line,
+    where_to_append,
     where_to_append_all,
     where_to_set,
 )
@@ -38,11 +40,12 @@ from sbatchlint.diagnostics import Fix
 from sbatchlint.job import Job
 from sbatchlint.job.argv import variable_name
 from sbatchlint.source.edits import insert
-from sbatchlint.source.numbers import listed
+from sbatchlint.source.numbers import at_lines, listed
 from sbatchlint.source.shortening import shortened
 from sbatchlint.source.text import Span
 
 _SHORT = 20  # code that a message quotes whole
+_FEW_LINES = 3  # that a message names
 
 
 def what_to_write(
@@ -105,11 +108,13 @@ def what_to_write(
             if all(map(_only_prints, (each for each in job.invocations if each.span > reader.place))):
                 leaving = f"add `{test} || exit` above line {row}"
             else:
-                options.append(f"begin line {row} with `{test} &&`")
-        return listed([*options, where_to_append_all(job, keep, commands), leaving]), None
+                printing = [*_printing(job, commands, rc), f"begin line {row} with `{test} &&`"]
+                return listed([*options, where_to_append_all(job, keep, commands), *printing, leaving]), None
+        printing = _printing(job, commands, rc)
+        return listed([*options, where_to_append_all(job, keep, commands), *printing, leaving]), None
     plain = None if same or options else last  # what a fix may go by
     if plain is not None:
-        if removes_data_after(loss.command, plain):
+        if removes_data_after(job, loss.command, plain):
             return f"write `{word}{' …' if len(loss.command.argv) > 1 else ''} && rm …`", None
         ends_with_zero = job.source.slice(plain.span) == "exit 0" and follows(loss.command, plain)
         if ends_with_zero and (fix := without_line(job, plain)) is not None:
@@ -118,8 +123,25 @@ def what_to_write(
     if fixed is not None and fixed[0]:  # a `$?` that `|| rc=$?` would change
         below, read = last_line(job, loss.command), job.line(fixed[0][0].start)
         return f"add `{rc}=$?` below line {below}, write `${rc}` for `$?` on line {read} and {leaving}", fixed[1]
-    actions = [*options, where_to_append_all(job, keep, commands), leaving]
+    actions = [*options, where_to_append_all(job, keep, commands), *_printing(job, commands, rc), leaving]
     return listed(actions), None if fixed is None else fixed[1]
+
+
+def _printing(job: Job, commands: list[Invocation], rc: str) -> list[str]:
+    """The advice for a `$?` that is printed after work, which `|| rc=$?` makes 0."""
+    rows = printed_statuses(job, commands)
+    return [f"write `${{{rc}:-$?}}` for `$?` on {at_lines(rows, 'and')}"] if rows else []
+
+
+def lines_for_all(job: Job, advice: str, commands: list[Invocation]) -> str:
+    """The advice with the lines of all commands to which something is appended, for a message that names them not."""
+    rows = sorted({last_line(job, each) for each in commands})
+    plain = all(where_to_append(job, "", each).startswith("append ") for each in commands)
+    if not plain or len(rows) != len(commands) or len(rows) > _FEW_LINES:
+        return advice
+    for every in ("to both", "to each"):
+        advice = advice.replace(f"` {every}", f"` to {at_lines(list(map(str, rows)), 'and')}", 1)
+    return advice
 
 
 def _of_cancel(job: Job, losses: list[Loss], cancel: Invocation) -> tuple[str, Fix | None]:

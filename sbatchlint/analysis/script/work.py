@@ -100,7 +100,8 @@ def weight(job: Job, command: Invocation) -> Weight:
     starts = id(command) in starters or name == "srun"
     leaves = [each for each in below if not each.children]
     if not leaves:
-        return Weight.STEP if starts else _of_leaf(command)
+        asks = command.words[1:2] == command.words[1:] and not _ASKING.isdisjoint(command.words[1:])
+        return Weight.STEP if starts and not asks else _of_leaf(command)
     starts = starts or not starters.isdisjoint(map(id, below))
     heaviest = max(map(_of_leaf, leaves))
     return Weight.STEP if starts and heaviest is Weight.PROGRAM else heaviest
@@ -164,8 +165,9 @@ def _of_leaf(command: Invocation) -> Weight:
     name = command.name
     if has_trait(name, "loads") and words[:1] == ["load"]:
         return Weight.NONE  # `spack load`: without the software the work fails
-    if "=" in shown_text(command.argv[0]) or shown_text(command.argv[0]).startswith("!/"):
-        return Weight.NONE  # not a program: a template's assignment, or a shebang without its `#`
+    written = shown_text(command.argv[0])
+    if "=" in written or ":" in written and not command.kind or written.startswith("!/"):
+        return Weight.NONE  # not a program: a template's assignment, the rest of a path, or a shebang without its `#`
     if name == "sudo" and words:
         name = words[0].rpartition("/")[2]
     if name is None:
