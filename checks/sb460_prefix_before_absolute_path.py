@@ -90,7 +90,10 @@ def _is_made(job: Job, command: Invocation, field: Pieces) -> bool:
     if folder is not None and key(folder) == "/":
         return True
     names, rebuilds = _made(job)
-    return rebuilds or key(field) in names or any(key(field).startswith(f"{each}/") for each in names)
+    path = key(field)
+    while path and path not in names:
+        path = path.rpartition("/")[0]
+    return rebuilds or bool(path)
 
 
 @once
