@@ -20,7 +20,7 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from subprocess import DEVNULL, PIPE, SubprocessError, run
 
 from sbatchlint.analysis.script.conflicts import conflict_marker
@@ -59,6 +59,7 @@ MOST_LINES = 12
 MOST_VALID = 3
 MOST_CHARACTERS = 1 << 18
 
+_SPLICED = Regex(r"\\\n[ \t]*(done|fi|esac|\}|\))[ \t;&|>]*(?:\n|\Z)")
 CLOSES = {"if": "fi", "for": "done", "while": "done", "until": "done", "case": "esac", "{": "}", "(": ")"}
 
 
@@ -103,6 +104,10 @@ def check(job: Job) -> Iterator[Finding]:
         problem = "this `$(` is never closed; add `)`, and check with `bash -n`"
     elif array is not None:
         problem = "this `(` is never closed; add `)`, and check with `bash -n`"
+    spliced = _spliced(string) if "end of file" in words and substitution is None and array is None else None
+    if spliced is not None:
+        start, end = spliced.start(), spliced.start() + 1
+        problem = f"this backslash makes `{spliced[1]}` on the next line an argument; remove it"
     unexpected = UNEXPECTED.search(words)
     if array is None and unexpected is not None and (opened := _empty_body(string[:start], unexpected[1])) is not None:
         problem = f"there is no command between `{opened}` and `{unexpected[1]}`; write `:` there"
@@ -255,6 +260,14 @@ def _unclosed(string: str, opening: str, last: int | None = None) -> int | None:
                 if parse_valid(f"{string[:place]}){string[place:]}") is not None:
                     return at + line.rfind(opening)
         at += len(line) + 1
+    return None
+
+
+def _spliced(string: str) -> re.Match[str] | None:
+    """The backslash before a line break that takes a keyword for an argument: without it the script is valid."""
+    for match in islice(_SPLICED.finditer(string), _most_tried(string)):
+        if parse_valid(f"{string[: match.start()]} {string[match.start() + 1 :]}") is not None:
+            return match
     return None
 
 

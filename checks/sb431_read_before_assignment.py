@@ -53,7 +53,7 @@ CARD = Card(
 _OPTION = Regex(r"(?:^|[ \t])--?[A-Za-z][\w-]*[ \t]+\Z")
 _NAME = Regex(r"\$\{?([A-Za-z_]\w*)")
 _GIVEN = Regex(r"(?m)^[ \t]*#[^\n]{0,200}?\bsbatch\b[^\n]{0,300}?--export[= ]([^\s]+)")
-_NAME_IN_COMMENT = Regex(r"[A-Za-z_]\w*")
+_WORD = Regex(r"[A-Za-z_]\w*")
 _INPUTS = 3  # variables that nothing sets; a script that reads more gets them from where it is submitted
 _NEXT_OPTION = Regex(r"[ \t]+(?:\\\n[ \t]*)?--?[A-Za-z]")
 
@@ -105,6 +105,8 @@ def check(job: Job) -> Iterator[Finding]:
         advice = "move the assignment above this line"
         if _needs_later(job, later, assignment, read):
             advice = f"move this line below line {line}"
+        if _depends_on_loop(job, assignment):
+            advice = f"move this line into that loop, below line {line}"
         related = [(assignment.span, "assigned here")]
         if again is not None:
             advice = f"delete this line, which line {job.line(again.start)} repeats"
@@ -147,7 +149,7 @@ def _read_in_comments(job: Job) -> frozenset[str]:
     """The variables that commands which were turned off have, in the script itself: `#srun -n $((N * RANKS)) …`."""
     lines = (each.lstrip() for each in job.source.own.text.split("\n"))
     return frozenset(
-        name for line in lines if line[:1] == "#" and line[:2] != "#!" for name in _NAME_IN_COMMENT.findall(line)
+        name for line in lines if line[:1] == "#" and line[:2] != "#!" for name in _WORD.findall(line)
     )
 
 
@@ -157,6 +159,13 @@ def _needs_later(
     """Whether the value is made from others that are assigned after the read, so that it would be wrong above it."""
     others = (later.get(name) for name in _NAME.findall(job.source.slice(assignment.span)))
     return any(each is not None and read.span.end < each.span.start < assignment.span.start for each in others)
+
+
+def _depends_on_loop(job: Job, assignment: VariableAssignment) -> bool:
+    """Whether a value is made from the variable of the `for` around it, so that it would be wrong above the loop."""
+    names = set(_WORD.findall(job.source.slice(assignment.span).partition("=")[2]))
+    headers = (job.source.slice(each).split(maxsplit=2) for each in assignment.context.loops)
+    return any(words[:1] == ["for"] and words[1] in names for words in headers)
 
 
 def _of_loop_variables(job: Job) -> Iterator[Finding]:

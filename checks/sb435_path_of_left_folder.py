@@ -9,7 +9,7 @@ name is often in a folder of the same name (`cd repo; python repo/main.py`).
 
 The other way round, a relative path is left behind: `mkdir -p out; cd src; ./solver > out/log` writes to `src/out`,
 which nobody has made, and after `export TMPDIR=./tmp; cd work` programs find no folder for their temporary files.
-Warnings.
+Warnings; advice after a `cd` to a whole path, as the job may be submitted there.
 
 ## Fix
 
@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from sbatchlint.analysis.script.samples import is_unfinished
 from sbatchlint.analysis.storage.written_paths import WRITING
 from sbatchlint.bash.trace import Invocation, VariableAssignment
-from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
+from sbatchlint.bash.values import UNKNOWN_CHARACTER, Phase, Pieces, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.launches import container_of
@@ -159,11 +159,19 @@ def _left_behind(job: Job, changing: list[Invocation]) -> Iterator[Finding]:
                 continue
             if any(has_trait(each.name, "copies") or each.children for each in job.invocations[: command.index]):
                 continue  # they may bring the folder along
-            message = (
-                f"`{folder}` was made before `cd` on line {line}, and is not in that folder; write an absolute path"
-            )
-            yield Finding(redirect.span, message, "warning", related=[(first.span, "enters another folder")])
+            message = f"`{folder}` was made before `cd` on line {line}, and is not in that folder"
+            severity = "warning"
+            if _may_be_of_submission(first):
+                message, severity = f"{message} unless the job is submitted there", "info"
+            message += "; write an absolute path"
+            yield Finding(redirect.span, message, severity, related=[(first.span, "enters another folder")])
             return
+
+
+def _may_be_of_submission(cd: Invocation) -> bool:
+    """Whether a `cd` may lead to the folder in which the job starts, as one to a folder with a whole path may."""
+    path = shown_text(cd.argv[1])
+    return not path or path[0] in f"/~{UNKNOWN_CHARACTER}"
 
 
 def _temporary(job: Job, moves: list[Invocation]) -> Iterator[Finding]:

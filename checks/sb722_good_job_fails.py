@@ -5,7 +5,8 @@ is 0, `read -d ''` at the end of its input, a test that is false. Under `set -e`
 assignment too (`n=$(grep -c ERROR log)`), and with `pipefail` also inside a pipeline; `… | head` then ends what still
 writes to it, which counts as a failure. Without `set -e` the last command decides: `[ $status -ne 0 ] && exit $status`
 at the end makes a job fail just when all went well. So does `killall solver` after a solver that has ended, as it finds
-no process, and `kill $server; wait $server`, as `wait` returns the 143 of the process that was killed.
+no process, and `kill $server; wait $server`, as `wait` returns the 143 of the process that was killed (an srun: 137),
+which is a warning, as all work is done by then.
 
 Nothing is reported for `env | grep SLURM`, which finds something in every job, for the reports of programs such as
 `bcftools stats`, which have the same lines for any input, and for a last `[ -n "$SLURM_JOB_ID" ] && …`, which is true
@@ -210,8 +211,9 @@ def _last_kill(job: Job, met: Sequence[tuple[Invocation, Weight]]) -> Iterator[F
         elif command.name == "wait" and len(command.argv) == 2 and command.context.parent is None:
             killed = _killed_before(job, command)
             if killed is not None:
-                happens = "`wait` returns 143, the status of a process that was killed, and a successful job is FAILED"
-                yield Finding(command.span, f"{happens}; add `|| true`", related=[(killed.span, "killed here")])
+                happens = "`wait` returns the status of a process that was killed, and a successful job is FAILED"
+                related = [(killed.span, "killed here")]
+                yield Finding(command.span, f"{happens}; add `|| true`", "warning", related)
                 return
 
 

@@ -36,9 +36,10 @@ from sbatchlint.bash.syntax.tree import (
     Word,
 )
 from sbatchlint.bash.syntax.walk import literal_text, nodes_of
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, Shell
 from sbatchlint.bash.values import UNKNOWN_CHARACTER, Text, shown_text
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
+from sbatchlint.job.once import once
 from sbatchlint.programs import has_trait, programs_with
 from sbatchlint.slurm.grammar.times import minutes
 from sbatchlint.source.regex import Regex
@@ -81,7 +82,7 @@ def check(job: Job) -> Iterator[Finding]:
             # whether it goes on as long as a file is there
             if not loop.negated and loop.condition and _IS_THERE.match(text.string, loop.condition[0].start):
                 message = _LOCK if _is_lock(job, inside) else ""
-            elif _keeps_open(inside):
+            elif _keeps_open(inside) or _is_made_before(job, inside):
                 message = ""
             if message:
                 yield Finding(_head(job, span), message, "info" if _ends_soon(job) else None)
@@ -116,6 +117,29 @@ def _is_lock(job: Job, inside: list[Invocation]) -> bool:
     made, later = set(_made(job.invocations[: inside[0].index])), set(_made(job.invocations[last + 1 :]))
     tested = {path for path in _tested(inside) if path.strip(UNKNOWN_CHARACTER)}
     return bool(tested & later) and not tested & made
+
+
+def _is_made_before(job: Job, inside: list[Invocation]) -> bool:
+    """Whether the shell of a loop has surely written the file that the loop waits for, before it begins."""
+    first, made = inside[0], _surely_written(job)
+    tests = [job.source.slice(each.span).split() for each in inside if each.name in ("[", "[[", "test")]
+    return bool(tests) and all(
+        any(made.get((word, first.context.shell), first.index) < first.index for word in words) for words in tests
+    )
+
+
+@once
+def _surely_written(job: Job) -> dict[tuple[str, Shell], int]:
+    """The files that commands surely write, as written there, in each shell: the index of the first such command."""
+    found: dict[tuple[str, Shell], int] = {}
+    for command in job.invocations:
+        context = command.context
+        if command.redirects and not (context.conditional or context.background or context.loops):
+            for each in command.redirects:
+                if each.operator in WRITING:
+                    word = job.source.slice(each.span).lstrip("0123456789>|& \t")
+                    found.setdefault((word, context.shell), command.index)
+    return found
 
 
 def _tested(inside: list[Invocation]) -> list[str]:

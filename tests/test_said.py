@@ -258,6 +258,8 @@ SAID = [
     ("SB710", "#SBATCH -n 1\nsingularity exec i.sif bash -c 'cd a && python b.py'\ndate\n", "if `singularity` fails"),
     ("SB414", ("#SBATCH -n 1\nin=$1\nw=$2\nL=3\nM=$3\nif [ $in -ne 1 ] || [ $residue -ne 3 ]; then\n exit\nfi\n"
      "./a $in $w $L $M\n"), "; set it, or correct its name in this test"),
+    ("SB431", "#SBATCH -n 1\nout=/a/$factor\nfor n in 1 2; do\n factor=$((n * 2))\n ./a.out $factor $out\ndone\n",
+     "move this line into that loop, below line 5"),
     ("SB619", "#SBATCH -n 1\nmodule load python/3.7\nmodule load gcc/9 cmake\nexport PYTHONPATH=/a/b\npython a.py\n",
      "the module on line 3 may"),
     ("SB902", "#SBATCH -n 1\ndocker run -e HF_TOKEN=MyOwn image a\n", "; export it, and write `-e HF_TOKEN` without"),
