@@ -58,6 +58,13 @@ mysqladmin -u root password {secret}
 smbclient //h/s {secret} -U ada -c 'get x'
 mount.cifs //h/s m -o user=ada%{secret}
 CMD=(mc admin user add lab ada '{secret}'); "${CMD[@]}"
+$(which mc) admin user add lab ada {secret}
+exp userid=ada/{secret} file=x
+sshpass -f <(printf '%s\\n' {secret}) ssh h
+gh auth login --with-token < <(echo {secret})
+curl -u 'ada':'{secret}' https://h
+echo "password {secret}" >> ~/.netrc
+printf 'AKIAQ3EGRTCO8JMSIGI6\\n{secret}\\nus\\njson\\n' | aws configure
 f() { mc admin user add lab ada "$1"; }; f '{secret}'
 srun -n 2 bash -c 'rabbitmqctl add_user ada {secret}'
 subprocess.run(["rabbitmqctl", "add_user", "ada", "{secret}"])
@@ -86,6 +93,8 @@ DIALOGUES = (
     "fetchmail -f - <<E\npoll h user 'ada' password '{secret}'\nE",
     "passwd ada <<< '{secret}'",
     "echo -e '{secret}\\n{secret}' | smbpasswd -s -a ada",
+    "aws configure <<E\nAKIAQ3EGRTCO8JMSIGI6\n{secret}\nus-east-1\njson\nE",
+    "sqlplus /nolog <<E\nconnect ada/{secret}@h\nE",
     "pass insert -e x <<< {secret}",
     "srun mount.cifs //h/s m -o 'user=ada%{secret}'",
     "cat > snmp.conf <<E\ndefAuthPassphrase {secret}\nE",
@@ -259,7 +268,10 @@ def test_a_source_knows_the_secrets_of_what_it_was() -> None:
         "set password from a to ", "identified by ", ":pserver:a:b", "-o user=a%", "u=a&p=b&", "?u=a&p=", "-d u=a ",
         "-d u=a -d p=b ", "http u=a ", "'u': 'a', 'p", "password=/a/b/", "password='/a", "TOKEN=your", "password=a/",
         "your_",
-        "password') a.send(", "pragma key=", ".logon a,", " ", "\"'", "open ", "-", "\\\n",
+        "password') a.send(", "pragma key=", ".logon a,", " ", "'", "\"'", "open ", "-", "\\\n",
+        "aws configure <<E\na\n", "sqlplus <<E\nconnect a/", "echo password ", "sshpass -f <(", "userid=a/",
+        "curl -u 'a':",
+        "invalid value 'a' for ", "net -U a%", "mosquitto_passwd -b ", "createUser a MD5 ",
     ],
 )  # fmt: skip
 def test_work_grows_as_the_text_does(piece: str) -> None:

@@ -117,7 +117,7 @@ class _Lines:
 
 def reaching(string: str, told: Callable[[str], Places]) -> Iterator[Reached]:
     """The values that end where a text has a secret, by the places that `told` finds and how it names these."""
-    if any(sign in string for sign in "$`'\""):
+    if any(sign in string for sign in ("$", "`", "'", '"', "<(")):
         yield from _Evaluation(string, told).reached()
 
 
@@ -387,11 +387,12 @@ def _is_substituted(text: str) -> bool:
 def _quotes(string: str, start: int, end: int) -> Iterator[tuple[int, int, str, None]]:
     """The quotes to remove from words that are partly quoted, and what in them would end a word without quotes."""
     for run in _RUN.finditer(string, start, end):
-        if "'" not in run[0] and '"' not in run[0]:
+        text = run[0]
+        if "'" not in text and '"' not in text:
             continue
-        parts = list(_PART.finditer(run[0]))
+        parts, is_address = list(_PART.finditer(text)), "://" in text
         if len(parts) == 1:
-            if re.search(r"\s", run[0]) is not None and _has_more_quotes(run[0]):
+            if re.search(r"\s", text) is not None and _has_more_quotes(text):
                 yield from _quotes(string, run.start() + 1, run.end() - 1)
             continue
         if len(parts) == 2 and parts[0][0][-1] == "=" and parts[1][0][0] in QUOTES:
@@ -404,7 +405,7 @@ def _quotes(string: str, start: int, end: int) -> Iterator[tuple[int, int, str, 
                     at = run.start() + part.start() + escape.start()
                     yield at, at + 1, "", None
             elif not is_key:
-                yield from _of_part(string, run.start() + part.start(), part[0], before, "://" in run[0])
+                yield from _of_part(string, run.start() + part.start(), part[0], before, is_address)
             before = part[0]
 
 

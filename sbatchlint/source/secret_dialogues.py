@@ -73,6 +73,10 @@ _OF_CALL = (
     r"\b(?:auth|changeUserPassword|createUser|updateUser|setPassword|set_password)\([ \t]*"
     r"\\?['\"][^'\"\n\\]{1,80}\\?['\"][ \t]*,[ \t]*(?:\{[^}\n]{0,80}?pwd[ \t]*:[ \t]*)?(?=\\?['\"])"
 )
+_SQLPLUS = (
+    r"\bsql(?:plus|cl)\b[^\n]{0,200}<<[^\n]{1,60}\n(?:[^\n]{0,200}\n){0,6}?[ \t]*conn(?:ect)?[ \t]+\w{1,40}/"
+    r"(?P<value>[^\s@;'\"$]{2,200})"
+)
 _BTEQ = r"\.logon[ \t]+[^\s,;]{1,120},(?P<value>[^\s;'\"$]{1,200})"
 # The answer of a dialogue: `expect password {send x}`, in Python and in expect.
 _SENDLINE = (
@@ -114,6 +118,7 @@ PLACES_OF_DIALOGUES = tuple(
         ("pragma", _PRAGMA, True),
         ("secret", _OF_SECRET, True),
         *((name, _OF_CALL, True) for name in ("auth(", "password(", "user(")),
+        ("sql", _SQLPLUS, False),
         (".logon", _BTEQ, True),
         ("send", _SENDLINE, False),
     )

@@ -83,6 +83,16 @@ _OF_FORMAT = (
     r"(?:token|key|secret|pass(?:w(?:or)?d|phrase)?|credentials?|jwt|[_-]pat|pw|pwd|_auth|_dsn)\\?['\"]?[ \t]*[=:]"
     r"[ \t]*\\?['\"]?%[sqb](?:(?!(?P=format))[^\n%]){0,80}(?P=format)[ \t]+(?=\S)"
 )
+# The second answer to `aws configure`, and a line that is added to a .netrc.
+_TO_AWS = (
+    r"\baws[ \t]+configure\b[^\n<]{0,80}<<-?[ \t]*['\"\\]?\w{1,40}['\"]?[^\n]{0,40}\n[^\n]{1,200}\n"
+    r"[ \t]*(?P<value>[^\s$]{4,400})"
+)
+_PIPED_TO_AWS = r"\b\w{16,40}\\n(?P<value>[^\s'\"\\$]{4,200})(?=[^|\n]{0,100}\|[ \t]*aws[ \t]+configure\b)"
+_TO_NETRC = (
+    r"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)?['\"]?(?:[^\n'\"]{0,200}[ \t])?password[ \t]+(?P<value>[^\s'\"\\$]{1,400})"
+    r"(?=[^\n>]{0,20}>>?[ \t]*[^\s;]{0,200}netrc)"
+)
 _OF_VERB = (
     r"[^\n;|&]{0,120}?[ \t][\w.-]{0,80}(?:token|_key|secret|passw(?:or)?d|_pass|passphrase)[ \t]+"
     r"(?=['\"]?[^\s'\"]{0,60}\d)(?=['\"]?[^\s'\"]{6})"
@@ -140,6 +150,7 @@ PLACES = tuple(
         ("curl", rf"{_USER_OF_CURL}'[^\s:'\"]+:(?P<value>[^\s'$][^'\n$]{{0,400}})(?=')", False),
         ("curl", rf"{_USER_OF_CURL}\"[^\s:'\"]+:(?P<value>[^\s\"$\\][^\"\n$\\]{{0,400}})(?=\")", False),
         ("curl", rf"\bcurl{_OPTION}(?:-b|--cookie)[ \t=]*['\"]?[\w.-]{{1,80}}=(?=\S)", False),
+        ("curl", rf"{_USER_OF_CURL}(?:'[^\s:']{{1,80}}'|\"[^\s:\"]{{1,80}}\"):(?=\S)", False),
         ("curl", _LONE_OF_CURL, False),
         ("http", rf"\bhttps?[ \t][^\n;|&]{{0,200}}?(?:-a|--auth)[ \t=]*{_LONE}", False),
         ("http", r"\bhttps?[ \t][^\n;|&]{0,200}?-a[ \t]+['\"]?[\w.@-]{1,80}:(?=[^\s'\"])", False),
@@ -185,6 +196,11 @@ PLACES = tuple(
         ("kaggle", r"\bkaggle[ \t]+config[ \t]+set[ \t]+-n[ \t]+key[ \t]+-v[ \t]+(?=\S)", False),
         ("_auth", r":_(?:authToken|auth|password)[ \t]+(?=\S)", False),
         ("<(", rf"(?:pass\w*|token|secret|key)[\w-]{{0,10}}[ \t=]+<\([ \t]*{_PRINTED}(?=\S)", True),
+        ("<(", rf"\b(?:sshpass|restic)\b{_OPTION}-[fp][ \t]*<\([ \t]*{_PRINTED}(?=\S)", False),
+        ("userid=", r"\buserid=['\"]?\w{1,40}/(?P<value>[^\s@'\"$]{2,200})", True),
+        ("aws configure", _TO_AWS, False),
+        ("aws configure", _PIPED_TO_AWS, False),
+        ("netrc", _TO_NETRC, False),
         ("ftp", r"\bftp\b[^\n<]{0,100}<<<[ \t]*['\"]user[ \t]+\S{1,80}[ \t]+(?=\S)", False),
         ("expect", r"\bexpect[ \t]+-c[^\n]{0,300}?\bsend[ \t]+(?:--[ \t]+)?(?=\\?[\"'])", False),
         ("base64", rf"{_PRINTED}(?=['\"]?[\w+/=]{{8,4000}}['\"]?[ \t]*\|[ \t]*base64[ \t]+-(?:d|D|-decode))", False),

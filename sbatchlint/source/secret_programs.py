@@ -187,7 +187,7 @@ def _by_name() -> dict[str, list[_Taking]]:
 
 def _pattern(name: str) -> Regex:
     end = r"\w*" if name[-1] == "*" else ""
-    return Regex(rf"(?<![\w.$-]){re.escape(name.rstrip('*'))}{end}['\"]?(?=[ \t]+\S|[ \t]*\\\r?\n)")
+    return Regex(rf"(?<![\w.$-]){re.escape(name.rstrip('*'))}{end}['\")}}]{{0,2}}(?=[ \t]+\S|[ \t]*\\\r?\n)")
 
 
 _PROGRAMS = [(name.rstrip("*"), _pattern(name), takings) for name, takings in _by_name().items()]
@@ -196,8 +196,12 @@ _PROGRAMS = [(name.rstrip("*"), _pattern(name), takings) for name, takings in _b
 def in_programs(string: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """The secrets that programs are given in a text, with their places."""
     for sign, pattern, takings in _PROGRAMS:
+        done = 0
         for match in pattern.finditer(string) if sign in string else ():
+            if match.start() < done:
+                continue  # a word of the same command
             words = list(_words(string, match.end()))
+            done = words[-1].start if words else done
             is_first = _FIRST.search(string, max(match.start() - 80, 0), match.start()) is not None
             for taking in takings:
                 for at in _taken(words, taking, is_first):
