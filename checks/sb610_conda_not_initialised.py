@@ -13,8 +13,8 @@ environment by `source activate`, which needs no function. That is advice where 
 PATH: it works only if the submitting shell did.
 
 Advice where a start file of the shell is read first, which suffices on most systems, and where a module of conda or
-Python is loaded: at some sites it defines the function (so at NERSC, where it is not reported), at others it only puts
-conda into PATH.
+Python is loaded: at some sites it defines the function (so at NERSC, Princeton and Mila, where it is not reported), at
+others it only puts conda into PATH.
 
 conda itself is not found either in a script that calls it above the line that puts it into PATH.
 
@@ -36,7 +36,7 @@ from sbatchlint.analysis.script.activations import (
     sources_activate,
     sources_startup_file,
 )
-from sbatchlint.analysis.script.centres import names_nersc
+from sbatchlint.analysis.script.centres import defines_conda_by_module
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.trace import Invocation, Shell
 from sbatchlint.bash.values import Phase, shown_text, text_of
@@ -80,8 +80,8 @@ def check(job: Job) -> Iterator[Finding]:
         above = "above this line"
         if command.context.parent is not None or _continues(job, command):
             above = "before it"
-        if module is not None and names_nersc(job):
-            return  # its modules of conda and Python define the function
+        if module is not None and defines_conda_by_module(job):
+            return
         if module is not None:
             row, related = job.line(module.span.start), [(module.span, "may only put conda into PATH")]
             fails = f"at some sites the module on line {row} does not set up `{name} activate`"

@@ -86,6 +86,10 @@ _OF_CRAY, _FRONTIER = Regex(r"craype-accel-amd-gfx90a"), Regex(r"(?i)frontier")
 _OF_NERSC = Regex(
     r"/global/(?:cscratch1?|homes|cfs|common/software)/|\bnersc\.gov\b|\bNERSC\b|\$\{?PSCRATCH\b|(?i:\bperlmutter\b)"
 )
+# Of Princeton and Mila, whose own example jobs load a module of conda and then activate an environment.
+_CONDA_BY_MODULE = Regex(
+    r"\bprinceton\.edu\b|/scratch/gpfs/|/home/mila/\w|/network/(?:scratch|projects|tmp1)/\w/|\bmila\.quebec\b"
+)
 # Of CSD3, where the account names the kind of nodes.
 _GPU_PARTITIONS_OF_CSD3 = frozenset({"ampere", "pascal"})
 _GPU_ACCOUNT_OF_CSD3 = Regex(r"(?i).+-GPU")
@@ -112,6 +116,12 @@ def _signs(job: Job) -> tuple[str, str]:
     """What may name a centre: the script, and its own name and folder (`stampede/train.slurm`)."""
     folder, name = os.path.split(os.path.abspath(job.source.path))
     return job.source.text, f"{os.path.basename(folder)} {name}"
+
+
+@once
+def defines_conda_by_module(job: Job) -> bool:
+    """Whether the script is for a centre whose modules of conda and Python define the function `conda`."""
+    return names_nersc(job) or occurs(_CONDA_BY_MODULE, job.source.text)
 
 
 @once
