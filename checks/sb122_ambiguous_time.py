@@ -57,6 +57,7 @@ _SHORT = "which is short for a job"  # evidence of what the job requests
 _SECONDS = "only seconds"
 # A number up to which minutes may have been meant as hours.
 _MOST_HOURS = 96
+_UNLIMITED = Regex(r"(?im)^[^#\n]{0,200}#[^\n]{0,300}\b(?:unlimited|no (?:time )?limit|infinite)\b")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -72,6 +73,8 @@ def check(job: Job) -> Iterator[Finding]:
             fix = Fix("write UNLIMITED", [replacement(job.directives, setting, "UNLIMITED")])
             yield Finding(setting.value_place, message, fix=fix)
         elif seconds == 0:
+            if _UNLIMITED.search(job.source.text):
+                continue  # a comment says so
             message = f"`{text}` means no time limit; write UNLIMITED if that is intended"
             yield Finding(setting.value_place, message, "info")
         elif dash or len(fields) > 2:
