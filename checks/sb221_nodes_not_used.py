@@ -36,6 +36,7 @@ from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.argv import basename
 from sbatchlint.job.launchers import is_python
+from sbatchlint.job.launches import runs_own_program
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.triggers import Options
@@ -82,9 +83,12 @@ def check(job: Job) -> Iterator[Finding]:
     count = None if tasks is None or setting is not None else whole(tasks.value)
     first = next((each for each in works if _is_main(each, count)), works[0])
     step = enclosing_step(first.context)
-    name = basename(first.argv[0])
-    related = [(first.name_span, "runs on one node" if step is not None else "runs on the first node")]
-    line = job.line(first.span.start)
+    shown = first
+    if first.parent is not None and runs_own_program(first.parent):
+        shown = first.parent
+    name = basename(shown.argv[0])
+    related = [(shown.name_span, "runs on one node" if step is not None else "runs on the first node")]
+    line = job.line(shown.span.start)
     if setting is not None and nodes is not None:
         idle = f"{nodes - 1} of {nodes} nodes {'stays' if nodes == 2 else 'stay'} idle"
         if setting is tasks:

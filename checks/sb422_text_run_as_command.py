@@ -36,6 +36,7 @@ from sbatchlint.analysis.script.pipeline_runs import ends_script, is_last_statem
 from sbatchlint.bash.trace import Invocation, values_of
 from sbatchlint.bash.values import Phase, Pieces, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove, replace, shortened
+from sbatchlint.job.launches import runs_own_program
 from sbatchlint.job.steps import enclosing_step
 from sbatchlint.programs import has_trait
 from sbatchlint.slurm.environment import find, misspelling_of
@@ -237,7 +238,7 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
     who = command.parent.name if command.kind and command.parent is not None else "bash"
     message = f"in quotes {what} one word, and {who} finds no such command; {advice}"
     starter = command.parent
-    if starter is not None and starter.name in ("apptainer", "singularity") and "run" in starter.words[1:4]:
+    if starter is not None and runs_own_program(starter):
         message = f"in quotes, {what} a single argument, and the program that the image runs may not split it; {advice}"
         yield Finding(place, message, "info")  # it may be a shell, run its arguments, or be python
         return

@@ -46,6 +46,7 @@ from sbatchlint.analysis.storage.written_paths import values_in
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions, known_prefix, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove, replace
+from sbatchlint.job.launches import runs_own_program
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
 from sbatchlint.job.programs import commands_named
@@ -183,7 +184,7 @@ def _assignment(job: Job, command: Invocation, starter: Invocation) -> Iterator[
     if before and (text_of(before[-1]) or "").startswith("-") and command.kind == "mpi":
         return  # perhaps the option's value
     word = command.name_span
-    by_image = name in ("docker", "podman") or name in ("apptainer", "singularity") and "run" in starter.words[1:4]
+    by_image = name in ("docker", "podman") or runs_own_program(starter)
     literal = starter.span.contains(word) and job.source.text.startswith(match[0], word.start)
     fix = Fix("write `env`", [insert(word.start, "env ")], safe=False) if literal else None
     yield Finding(

@@ -25,6 +25,7 @@ from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job
+from sbatchlint.job.launches import runs_own_program
 from sbatchlint.programs import has_trait
 from sbatchlint.triggers import Commands
 
@@ -57,7 +58,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     if any(each.startswith("--entrypoint") for each in starter.words):
         return
-    by_image = name in ("apptainer", "singularity") and "run" in starter.words[1:4]
+    by_image = runs_own_program(starter)
     if by_image and command.name not in _OF_SHELLS_ALONE:
         return
     what = "a function" if command.name in _FUNCTIONS else "a builtin"

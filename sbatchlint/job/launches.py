@@ -50,6 +50,11 @@ def entered(invocation: Invocation) -> Container | None:
     return container if isinstance(container, Container) else None
 
 
+def runs_own_program(starter: Invocation) -> bool:
+    """Whether `apptainer run IMAGE …` gives the words after it to the program of the image."""
+    return starter.name in ("apptainer", "singularity") and "run" in starter.words[1:4]
+
+
 def container_of(invocation: Invocation) -> Container | None:
     """The innermost container that a command runs in; None on the host."""
     parent: Invocation | None = invocation.context.parent
