@@ -43,6 +43,11 @@ UNSET = (
     '[ "$U" ] && unset SLURM_NNODES; export SLURM_NNODES; show "$SLURM_NNODES"',
     '[ "$U" ] && unset SLURM_NNODES; case $SLURM_NNODES in 2) show two ;; "") show none ;; esac',
     '[ "$U" ] && unset SLURM_NNODES; SLURM_NNODES=($SLURM_NNODES 3); SLURM_NNODES+=(4); show "${SLURM_NNODES[@]}"',
+    # in more ways than are told apart, each without a value
+    (
+        "for i in 1 2; do if [ -z $SLURM_JOB_ID ] || [[ -v U ]]; then for i in 1 2; do "
+        'if [ "x$W" != x ]; then unset SLURM_JOB_ID; fi; done; fi; done; show "$SLURM_JOB_ID"'
+    ),
     'unset SLURM_NNODES; [ "$U" ] && SLURM_NNODES=4; show "$SLURM_NNODES"',
     'unset ${!SLURM_NN*}; show "$SLURM_NNODES"',
     'for v in $(compgen -e SLURM_); do unset $v; done; show "$SLURM_NNODES" "$SLURM_JOB_ID"',

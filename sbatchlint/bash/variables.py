@@ -224,6 +224,8 @@ def widen(alternatives: Sequence[Alternative], name: str, span: Span, phase: Pha
             for keys in dict.fromkeys([each.keys for each in alternatives if each.fields is None])
         ]
     )
+    if not known:
+        return unset
     if not several:
         unknown = Piece(None, span.start, span.end, expansion)
         return (Alternative((common_pieces([fields[0] for fields in known], unknown),)), *unset)
