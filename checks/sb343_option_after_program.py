@@ -31,6 +31,7 @@ from sbatchlint.triggers import Commands, Launchers
 CARD = Card(
     "SB343", "option-after-program", severity="error", fix="sometimes", since="0.1.0",
     when=Commands(*sorted(NAMES)) | Launchers(), seen="a review of public scripts",
+    unseen="The program's own error about an option, or nothing.",
 )  # fmt: skip
 
 

@@ -237,7 +237,7 @@ def _bracket(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterat
         return
     place = text.span(last.start, last.end)
     glued = len(words) > 1 and text.string[last.end - 1] == "]" and "[" not in text.string[last.start : last.end]
-    whole, ending = text.span(command.start, command.end), last.parts[-1]
+    whole, ending = text.span(command.start, command.end), last.parts[-1] if last.parts else None
     if glued and any(each.span == whole and each.words[-1] == "]" for each in _tests_around(job, whole)):
         return  # a variable before the bracket is empty, so that the bracket is a word: `[ ! -e $NONE]`
     if glued and isinstance(ending, Literal) and not ending.quoted and ending.text.endswith("]"):

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from conftest import HEAD, ROOT, part
+from sbatchlint.api import lint
+from sbatchlint.bash.expansion.printing import ansi_quoted
 from sbatchlint.source.files import InputError, write
 
 # So many seconds no run takes, on however busy a machine, unless it hangs.
@@ -381,3 +383,11 @@ def test_half_a_megabyte_on_one_line(tmp_path: Path, line: str) -> None:
     """Two megabytes take four times as long: the time grows with the length."""
     (tmp_path / "job.sbatch").write_text(f"{HEAD}#SBATCH -w {line * (250_000 // len(line))}\n{line * 10_000}\n")
     run(tmp_path, "job.sbatch")
+
+
+def test_a_test_of_an_empty_word_alone_is_read() -> None:
+    assert not lint('[ echo ""', path="job.sh", isolated=True).faults
+
+
+def test_any_character_is_quoted() -> None:
+    assert ansi_quoted("a\udc9e\ud800") == "$'a\\236\\355\\240\\200'"

@@ -67,7 +67,7 @@ _SUBJECTS: tuple[tuple[Subject, re.Pattern[str]], ...] = (
                             r"(?:\w+\W+){0,3}?(?:mpi|ranks?|process(?:es|ors?)|procs?|mpi tasks|(?:openmp |omp )?threads|threads per|pes|cores|cpus|gpus|world[_ ]?size)\b"
                             r"|\b(?:more|fewer|less|larger|smaller|greater|divisible|exceeds?|equal)\b.{0,40}\b(?:than|by|to|the)\b.{0,20}\b(?:mpi|ranks|process(?:es|ors)|procs|threads|pes|cores|cpus|gpus|nodes)\b"
                             r"|\b\d+ (?:\w+ )?(?:mpi |openmp )?(?:ranks|processes|processors|threads|pes|cores|cpus|gpus)\b|domain decomposition|world[_ ]?size .*(?:divisible|match|equal|expect)|processor grid|\bnp(?:roc)?s?\b.{0,20}(?:must|should|divi)|\b\d+\)? (?:is )?not divisible by \(?\d")),
-    ("words", re.compile(r"(?i)(?:unknown|unrecogni[sz]ed|unexpected|unsupported|invalid|illegal|missing|ambiguous|conflicting|no such|undefined)\W+(?:[\w'\"`./-]+\W+){0,2}?"
+    ("words", re.compile(r"(?i)(?:unknown|unrecogni[sz]ed|unexpected|unsupported|invalid|illegal|missing|ambiguous|conflicting|no such|undefined)\W{1,3}(?:[\w'\"`./-]{1,30}\W{1,3}){0,2}?"
                          r"(?:option|argument|flag|parameter|keyword|command|sub-?command|switch|setting|config\w*|choice|style|profile|queue|partition|account)s?\b|\b(?:above|beyond) the max\w* (?:threshold|limit|value)\b"
                          r"|\b(?:option|argument|flag|parameter|keyword|command|switch|profile|config\w*)\b.{0,60}\b(?:not (?:recogni[sz]ed|known|valid|allowed|supported|set)|unknown|invalid|required|missing)"
                          r"|\b(?:option|argument)\b.{0,40}\b(?:not have enough|requires an?|needs an?|expects an?|expected (?:one|an)) ?\w*"

@@ -235,7 +235,8 @@ def ansi_quoted(string: str) -> str:
         elif character.isprintable():
             out.append(character)
         else:
-            out.append("".join([f"\\{byte:03o}" for byte in character.encode()]))
+            errors = "surrogateescape" if "\udc80" <= character <= "\udcff" else "surrogatepass"
+            out.append("".join([f"\\{byte:03o}" for byte in character.encode(errors=errors)]))
     return "$'" + "".join(out) + "'"
 
 
