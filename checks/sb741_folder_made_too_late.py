@@ -56,7 +56,8 @@ def check(job: Job) -> Iterator[Finding]:
             if folder is None or folder in seen or folder in (".", "/") or folder.startswith("/dev/"):
                 continue
             late = next((each for each in by_folder.get(folder, ()) if _is_too_late(each, command)), None)
-            if late is None or may_be_there(job, folder, command.index, late.index):
+            first = min((each.index for each in command.ancestors()), default=command.index)  # a wrapper has its words
+            if late is None or may_be_there(job, folder, first, late.index):
                 continue
             seen.add(folder)
             certain = _OF_JOB.search(folder) is not None and not command.context.conditional

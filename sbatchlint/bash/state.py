@@ -7,7 +7,7 @@ with values of another. An `if` whose condition reads and evaluates the same as 
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from sbatchlint.bash.syntax.tree import Statement
@@ -54,6 +54,7 @@ NOT_CHANGING = str.maketrans("", "", "Arv" + PARTLY_EXPORTED + PARTLY_ARRAY + PA
 STDOUT = "\0stdout"
 NO_OUTPUT, UNKNOWN_OUTPUT = Variable((Alternative(((),)),)), Variable((Alternative(None),))
 _INHERITED = (Alternative(None),)
+_keys = attrgetter("keys")  # a program's start looks at all variables
 
 
 class ShellFunction(NamedTuple):
@@ -237,9 +238,7 @@ def _unchanged(
 
 def _may_be_unset(variable: Variable) -> bool:
     """Whether the script has unset a variable, for certain or in some branches."""
-    return not variable.alternatives or any(
-        each.fields is None and each.keys == NOT_SET for each in variable.alternatives
-    )
+    return not variable.alternatives or NOT_SET in map(_keys, variable.alternatives)
 
 
 def _handed_on(variable: Variable) -> Variable:

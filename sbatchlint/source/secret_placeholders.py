@@ -12,16 +12,18 @@ TO_FILL_IN = frozenset({
     "here", "example", "changeme", "anonymous", "ftp",
 })  # fmt: skip
 # Those that say so, and what may stand beside them in one word: `yourpasswordhere`.
-_SAYING = "your|example|change_?me"
-_BESIDE = (
-    "own|new|real|actual|very|long|strong|secure|random|please|this|that|with|to|of|for|in|at|a|an|id|s"
-    "|wandb|hf|huggingface|openai|anthropic|comet|neptune|slurm|aws|azure|gcp|google|slack|docker|ngc|conda|db|database"
-    "|smtp|mail|email|account|project|org|host|server|domain|site|com|passwd|passphrase|pwd|pw|keys|tokens|secrets"
-    "|credentials?|value|string|text|goes|insert|put|replace|random|client|app|service|bot|session|uuid|hash|code"
+_SAYING = frozenset({"your", "example", "changeme", "change_me"})
+_BESIDE_NAMES = (
+    "own new real actual very long strong secure random please this that with to of for in at a an id s wandb hf"
+    " huggingface openai anthropic comet neptune slurm aws azure gcp google slack docker ngc conda db database smtp"
+    " mail email account project org host server domain site com passwd passphrase pwd pw keys tokens secrets"
+    " credential credentials value string text goes insert put replace client app service bot session uuid hash code _"
 )
-_MADE_OF = Regex(rf"(?:{_SAYING}|{_BESIDE}|{'|'.join(sorted(TO_FILL_IN - {'x'}, key=len, reverse=True))}|_){{1,18}}")
+_BESIDE = frozenset(_BESIDE_NAMES.split())
+_WORDS = _SAYING | _BESIDE | (TO_FILL_IN - {"x"})
+_LONGEST = max(map(len, _WORDS))
 _CAMEL = Regex("(?<=[a-z])(?=[A-Z])")
-_SAID = Regex(_SAYING)
+_SAID = Regex("|".join(sorted(_SAYING)))
 _FEW_SIGNS = Regex(r"[\w\s.,:/<>{}()\[\]@=?&-]{1,400}")
 _PART = Regex(r"[A-Za-z0-9]+")
 # A word as people write one, in which capitals begin words, and what has a digit: `oauth2`, `x509`, or a number.
@@ -48,7 +50,15 @@ def is_placeholder(value: str) -> bool:
 
 def _says_so(part: str) -> bool:
     word = _CAMEL.sub("_", part).lower()
-    return _MADE_OF.fullmatch(word) is not None and _SAID.search(word) is not None
+    return _SAID.search(word) is not None and _is_made_of_words(word)
+
+
+def _is_made_of_words(text: str) -> bool:
+    ends = [0]  # of texts that are made of words
+    for end in range(1, len(text) + 1):
+        if any(end - start <= _LONGEST and text[start:end] in _WORDS for start in ends):
+            ends.append(end)
+    return ends[-1] == len(text)
 
 
 def is_filled_in_later(name: str) -> bool:

@@ -17,6 +17,7 @@ from sbatchlint.job.once import once
 from sbatchlint.job.python.program import python_program
 from sbatchlint.programs import programs_with
 from sbatchlint.source import lookups
+from sbatchlint.source.numbers import is_number
 from sbatchlint.source.records import Record
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
@@ -120,7 +121,9 @@ def _of_command(job: Job, command: Invocation) -> Iterator[LateOption]:
         return
     kind, name, program, own = started
     # a program that is put together, or another launcher that has the same options
-    if program >= len(command.argv) or SUBMITTING.search(" ".join(command.words[program : program + 2]).lower()):
+    if program >= len(command.argv) or is_number(command.words[program]):
+        return
+    if SUBMITTING.search(" ".join(command.words[program : program + 2]).lower()):
         return
     if not _is_certain(command, program):
         return

@@ -65,12 +65,12 @@ class Loop:
         self,
         body: Sequence[Statement],
         span: Span,
-        begin: Callable[[State, int, Context], tuple[bool | None, State | None]],
+        begin: "Callable[[Loop, State, int, Context], tuple[bool | None, State | None]]",
         between: Callable[[State], None] | None = None,
     ) -> None:
         self.body = body
         self.span = span
-        self.begin = begin
+        self._begin = begin  # gets the loop, as a function that holds it would make a circle
         self.between = between
         self.begin_runs_commands = False
         self.condition: tuple[Statement, bool] | None = None  # of `while` and `until`: and whether it ends the loop
@@ -80,6 +80,9 @@ class Loop:
         self.has_invalid_condition = False  # so the loop ends with status 1
         self.may_repeat = True  # there may be more than one iteration
         self.iteration_count = 0  # how many iterations there are; 0: not known beforehand
+
+    def begin(self, state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
+        return self._begin(self, state, iteration, context)
 
     def inside(self, context: Context) -> Context:
         """The context of commands that run in each of several iterations."""
@@ -144,7 +147,7 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
             alternatives = (*alternatives, Alternative(None))
         return Variable(alternatives, exported=bool(old and old.exported), span=span, flags=flags)
 
-    def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
+    def begin(loop: Loop, state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         if not known:
             state.variables[node.name] = variable(state, (Alternative((unknown,)),))
             state.stdin = None if node.selects else state.stdin
@@ -261,7 +264,7 @@ def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Sco
         return scope.state
     scope.state.guessed = scope.state.guessed or is_invalid is None
 
-    def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
+    def begin(loop: Loop, state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         if not scope.text.string[slice(*ranges[1])].strip():
             return True, state
         status, is_invalid = expander.truth(*ranges[1], Scope(state, scope.text, context))
@@ -277,7 +280,7 @@ def run_arithmetic_for(interpreter: Interpreter, node: ArithmeticFor, scope: Sco
 
 
 def run_while(interpreter: Interpreter, node: While, scope: Scope) -> State | None:
-    def begin(state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
+    def begin(loop: Loop, state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         unheeded = context.replace(unheeded=True) if len(node.condition) > 1 else context
         after = interpreter.statements(node.condition[:-1], Scope(state, scope.text, unheeded))
         if after is not None and node.condition:
