@@ -80,9 +80,7 @@ SLOTS = frozenset({"NSLOTS", "PBS_NP", "LSB_DJOB_NUMPROC"})
 
 
 def check(job: Job) -> Iterator[Finding]:
-    found = [*_of_reads(job)]
-    for fixable in (True, False):
-        yield from joined_alike((each for each in found if (each.fix is not None) is fixable), "the same")
+    return joined_alike(_of_reads(job), "the same", fixed_apart=True)
 
 
 def _of_reads(job: Job) -> Iterator[Finding]:

@@ -126,12 +126,15 @@ def joined(findings: Sequence[Finding], note: str) -> Finding:
     return worst._replace(related=[*worst.related, *others[:4]])
 
 
-def joined_alike(findings: Iterable[Finding], note: str) -> Iterator[Finding]:
-    """One finding for all with the same message: one mistake in many commands."""
-    by_message: dict[str, list[Finding]] = {}
+def joined_alike(findings: Iterable[Finding], note: str, fixed_apart: bool = False) -> Iterator[Finding]:
+    """One finding for all with the same message: one mistake in many commands.
+
+    `fixed_apart`: those with a fix are one, and those without another, so that what can be fixed keeps its fix.
+    """
+    groups: dict[tuple[str, bool], list[Finding]] = {}
     for each in findings:
-        by_message.setdefault(each.message, []).append(each)
-    for alike in by_message.values():
+        groups.setdefault((each.message, fixed_apart and each.fix is not None), []).append(each)
+    for alike in groups.values():
         yield joined(alike, note)
 
 

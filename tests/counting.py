@@ -26,6 +26,12 @@ def executed_lines(work: Callable[[], object]) -> int:
     return counted
 
 
+def lines_by_size(work: Callable[[int], object]) -> Callable[[int], int]:
+    """How many lines run in work on so much, which has run before on a little."""
+    work(10)
+    return lambda size: executed_lines(lambda: work(size))
+
+
 def calls(work: Callable[[], object], kind: Literal["call", "c_call"] = "call") -> int:
     """How many functions some work calls: those written in Python, or with "c_call" the others."""
     counted = 0

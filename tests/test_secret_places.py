@@ -7,7 +7,7 @@ import string
 
 import pytest
 
-from counting import executed_lines
+from counting import lines_by_size
 from sbatchlint.source.secrets import redacted, redacted_source
 from sbatchlint.source.text import Source
 
@@ -384,8 +384,5 @@ def test_what_is_said_of_a_password_is_redacted(text: str, secret: str) -> None:
     ],
 )  # fmt: skip
 def test_work_grows_as_the_text_does(piece: str) -> None:
-    def lines(count: int) -> int:
-        return executed_lines(lambda: redacted(piece * count))
-
-    lines(10)
+    lines = lines_by_size(lambda count: redacted(piece * count))
     assert lines(2000) < 13 * max(lines(200), 300)

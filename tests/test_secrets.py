@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ALL
-from counting import executed_lines
+from counting import executed_lines, lines_by_size
 from sbatchlint import engine, installation
 from sbatchlint.agents.tools import Tools
 from sbatchlint.check import Edit, Finding, Fix
@@ -507,10 +507,7 @@ def test_a_patch_is_whole_outside_of_ci(
     ],
 )  # fmt: skip
 def test_work_grows_as_the_text_does(piece: str) -> None:
-    def lines(count: int) -> int:
-        return executed_lines(lambda: redacted(piece * count))
-
-    lines(10)
+    lines = lines_by_size(lambda count: redacted(piece * count))
     assert lines(3000) < 13 * max(lines(300), 300)
 
 

@@ -237,7 +237,10 @@ def _unchanged(
 
 
 def _may_be_unset(variable: Variable) -> bool:
-    """Whether the script has unset a variable, for certain or in some branches."""
+    """Whether the script has unset a variable, for certain or in some branches, or it may be an array without elements.
+
+    No program gets such an array.
+    """
     return not variable.alternatives or NOT_SET in map(_keys, variable.alternatives)
 
 

@@ -97,6 +97,7 @@ def what_to_write(
         inside = _of_subshell(job, commands, keep, leaving) or [where_to_append_all(job, "|| exit", commands)]
         return listed([*options, *inside]), None
     if reader.place is not None and reader.outcome.startswith("line "):
+        condition: list[str] = []
         if any(each.contains(reader.place) for each in loss.command.context.loops):
             keep = f"|| {{ {rc}=$?; continue; }}"
         elif not same and not loss.command.context.loops and _only_prints_after(job, loss.command):
@@ -108,10 +109,9 @@ def what_to_write(
             if all(map(_only_prints, (each for each in job.invocations if each.span > reader.place))):
                 leaving = f"add `{test} || exit` above line {row}"
             else:
-                printing = [*_printing(job, commands, rc), f"begin line {row} with `{test} &&`"]
-                return listed([*options, where_to_append_all(job, keep, commands), *printing, leaving]), None
+                condition = [f"begin line {row} with `{test} &&`"]
         printing = _printing(job, commands, rc)
-        return listed([*options, where_to_append_all(job, keep, commands), *printing, leaving]), None
+        return listed([*options, where_to_append_all(job, keep, commands), *printing, *condition, leaving]), None
     plain = None if same or options else last  # what a fix may go by
     if plain is not None:
         if removes_data_after(job, loss.command, plain):
