@@ -2,8 +2,9 @@
 
 `export PATH=$HOME/bin` leaves no folder with the commands of the system: every command after it, `srun` included, is
 "command not found". With LD_LIBRARY_PATH or PYTHONPATH, what modules have put there before is lost: a warning for
-LD_LIBRARY_PATH, to which nearly all modules add, and advice for PYTHONPATH. So is an LD_LIBRARY_PATH without a module
-before it: a job inherits that of the shell that submits it.
+LD_LIBRARY_PATH, to which nearly all modules add, and advice for PYTHONPATH. So is an LD_LIBRARY_PATH of one folder in a
+script that loads no module: a job inherits that of the shell that submits it. Not reported after modules of tools alone
+(`git`, `cmake`), which bring no libraries.
 
 ## Fix
 
@@ -37,10 +38,12 @@ CARD = Card(
 )  # fmt: skip
 
 _PLACEHOLDER = Regex(r"\.{3}|…|<[^<>]+>|/path/to\b.*")
-# Modules that bring programs, and no libraries for others.
-_WITHOUT_LIBRARIES = Regex(
-    r"(?i)(?:\w+/)?(?:ana|mini|micro)?(?:conda|mamba|forge)\d?(?:[-/].*)?|(?:git|tmux|vim|cmake|ninja|nextflow|snakemake)(?:[-/].*)?"
+# Modules of tools that most systems have themselves, and others that bring programs, and no libraries for others.
+_TOOLS = Regex(
+    r"(?i)(?:\w+/)?(?:git(?:-lfs)?|tmux|screen|n?vim|emacs|nano|htop|cmake|ninja|make|rsync|rclone|pigz|parallel"
+    r"|nextflow|snakemake|apptainer|singularity)(?:[-/].*)?"
 )
+_CONDA = Regex(r"(?i)(?:\w+/)?(?:ana|mini|micro)?(?:conda|mamba|forge)\d?(?:[-/].*)?")
 _OF_PYTHON = Regex(r"(?i)py|conda|mamba|forge|torch|tensor|jax|horovod|keras")
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 
@@ -143,17 +146,20 @@ def _runs_after(command: Invocation, assignment: VariableAssignment) -> bool:
 def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     folders = _folders(assignment)
     before = job.invocations[: assignment.order]
-    modules = [each for each in before if each.name in ("module", "ml") and {"load", "add"} & set(each.words[1:2])]
+    loads = [each for each in before if each.name in ("module", "ml") and {"load", "add"} & set(each.words[1:2])]
+    beyond = [each for each in loads if not all(map(_TOOLS.fullmatch, each.words[2:]))]
     if assignment.name == "LD_LIBRARY_PATH":
-        modules = [each for each in modules if not all(map(_WITHOUT_LIBRARIES.fullmatch, each.words[2:]))]
+        modules = [each for each in beyond if not all(map(_brings_no_libraries, each.words[2:]))]
     else:  # a compiler hardly adds to it
-        modules = [each for each in modules if any(map(_OF_PYTHON.search, each.words[2:]))] or modules
+        modules = [each for each in beyond if any(map(_OF_PYTHON.search, each.words[2:]))] or beyond
     if modules and folders and all(_is_named(each, folders) for module in modules for each in module.words[2:]):
         return  # their folders are in the new value
     if not folders or not any(folders) or not assignment.exported or may_set_variables(job):
         return  # also where it is emptied, on purpose: `PYTHONPATH=`
     if not modules:
-        if assignment.name == "LD_LIBRARY_PATH" and not _is_for_one_command(job, assignment):
+        # a script that loads tools alone, or lists several folders, counts on nothing else
+        whole = bool(loads and not beyond) or sum(map(bool, folders)) > 1
+        if assignment.name == "LD_LIBRARY_PATH" and not whole and not _is_for_one_command(job, assignment):
             yield Finding(
                 assignment.span,
                 "this drops what you or modules put into LD_LIBRARY_PATH before sbatch; append "
@@ -176,6 +182,10 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         "warning" if assignment.name == "LD_LIBRARY_PATH" else "info",
         related=[(each.span, "modules" if _loads_several(each) else "a module") for each in modules[-3:]],
     )
+
+
+def _brings_no_libraries(module: str) -> bool:
+    return _TOOLS.fullmatch(module) is not None or _CONDA.fullmatch(module) is not None
 
 
 def _is_named(module: str, folders: list[str]) -> bool:

@@ -84,6 +84,11 @@ PREPARING = Regex(r"(?i)pre-?proc|prepare|download|tokeni[sz]|convert|dataset|in
 # Modules of shifter that bring GPUs or their software into a container.
 _SHIFTER_MODULE = Regex(r"(?:^|,)(?:gpu|cuda\w*|nccl|rocm)(?:[-,].*)?$")
 
+# Programs whose builds for GPUs have other names: `pmemd.cuda`, `cpptraj.cuda`.
+_FOR_PROCESSORS = Regex(
+    r"(?:sander|pmemd)(?:\.(?:LES|amoeba))?(?:\.(?:MPI|OMP))?|cpptraj(?:\.(?:MPI|OMP))?|MMPBSA\.py(?:\.MPI)?|tleap"
+    r"|(?i:(?:.*[-_.])?cpu(?:[-_.].*)?)"
+)
 _ENGINES = frozenset({"gmx", "gmx_mpi", "lmp", "lmp_mpi", "namd2", "namd3"})
 _CUDA_MODULE = Regex(r"(?:.*[/_-])?(cuda|cudatoolkit|cudnn|nccl|nvhpc|cudacore)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
 _ROCM_MODULE = Regex(r"(?:.*[/_-])?(rocm|rccl|amdgpu)(?:[/@_.-].*|\d.*)?", re.IGNORECASE)
@@ -133,6 +138,21 @@ def may_be_sign(name: str) -> bool:
     """Whether a command of this name may be a sign by itself."""
     known = name in _TOOLS or has_trait(name, "loads") or name in _ENGINES or is_interpreter(name)
     return known or _COLLECTIVE_TEST.fullmatch(name) is not None
+
+
+def is_for_processors(argv: Argv) -> bool:
+    """Whether a program says by its name or an option that it works on processors only: `sander.MPI`, `-nb cpu`."""
+    name = basename(argv[0]) if argv else None
+    if name is None:
+        return False
+    if name.startswith("gmx"):
+        part = text_of(argv[1]) if len(argv) > 1 else None
+        if part is not None and part[:1] not in ("", "-"):
+            return part != "mdrun" or any(
+                option == "-nb" and value is not None and text_of(value) == "cpu"
+                for option, value, _ in program_options(argv[2:])
+            )
+    return _FOR_PROCESSORS.fullmatch(name) is not None
 
 
 def _of_launcher(launcher: Launcher) -> Iterable[Sign]:

@@ -24,6 +24,7 @@ from sbatchlint.analysis.gpus.gpu_signs import (
     Sign,
     environment_sign,
     gpu_signs,
+    is_for_processors,
     may_be_sign,
 )
 from sbatchlint.analysis.script.centres import gets_gpus_of_nodes
@@ -334,9 +335,12 @@ def _signs(job: Job) -> Iterator[Sign]:
     """The signs in all commands and exported variables of a job.
 
     What only inspects GPUs, or prepares for them (nvidia-smi, modules, variables), is a hint: scripts for several
-    machines are full of that. A choice of several GPUs by their numbers is more.
+    machines are full of that. A choice of several GPUs by their numbers is more. Where all programs are for processors,
+    variables are left over from another script.
     """
     yield from _command_signs(job, job.invocations)
+    if _works_on_processors(job):
+        return
     for assignment in job.assignments:
         if assignment.exported and len(assignment.alternatives) == 1 and assignment.alternatives[0].fields:
             found = environment_sign(assignment.name, assignment.alternatives[0].fields[0], assignment.span)
@@ -344,6 +348,13 @@ def _signs(job: Job) -> Iterator[Sign]:
                 value = text_of(assignment.alternatives[0].fields[0]) or ""
                 several = assignment.name.endswith("_VISIBLE_DEVICES") and _SEVERAL_DEVICES.fullmatch(value)
                 yield found._replace(strength=_HINT) if found.strength == STRONG and not several else found
+
+
+def _works_on_processors(job: Job) -> bool:
+    """Whether the job runs programs, all of which say that they work on processors."""
+    leaves = [each for each in job.invocations if each.phase is not Phase.SUBMIT and not each.children]
+    programs = [each for each in leaves if weight(job, each) >= Weight.PROGRAM]
+    return bool(programs) and all(is_for_processors(each.argv) for each in programs)
 
 
 def _command_signs(job: Job, commands: Iterable[Invocation]) -> Iterator[Sign]:

@@ -44,7 +44,7 @@ _OWN = {
     "horovod": r"-np|--num-proc(?:[= ].*)?",
     "java": r"-Xm[nsx]\d+[bkmgtBKMGT]?|-XX:.*|-Djava\..*|-javaagent:.*",
     "julia": r"--(?:project|sysimage|startup-file|check-bounds)(?:=.*)?",
-    "mpi": r"-np(?: .*)?|--np [\d$].*|--?(?:map-by|bind-to|rank-by|hostfile|machinefile|npernode|mca)(?:[= ].*)?"
+    "mpi": r"-np [1-9\ue000]\S*|--np [\d$].*|--?(?:map-by|bind-to|rank-by|hostfile|machinefile|npernode|mca)(?:[= ].*)?"
     r"|--?(?:oversubscribe|report-bindings|allow-run-as-root|genvall)|-(?:genv|ppn) .*",
     "ncu": r"--set[= ](?:full|basic|detailed|roofline)|--(?:kernel-name|launch-skip|launch-count|target-processes"
     r"|replay-mode|section)[= ].*",
@@ -144,6 +144,8 @@ def _of_command(job: Job, command: Invocation) -> Iterator[LateOption]:
         shared = of_known is not None and (of_known.fullmatch(word) or of_known.fullmatch(both)) is not None
         if not shared and not pattern.fullmatch(word) and not pattern.fullmatch(both):
             continue
+        if not pattern.fullmatch(word) and _has_several(command, at):
+            continue
         written = known_prefix(command.argv[at]).partition("=")[0]
         stem = written.lstrip("-").replace("-", "_")
         if not stem or stem in own:
@@ -153,6 +155,13 @@ def _of_command(job: Job, command: Invocation) -> Iterator[LateOption]:
         if stem.lower() in string or shared and not known:
             continue
         yield LateOption(command, name, program, at, written, known)
+
+
+def _has_several(command: Invocation, at: int) -> bool:
+    """Whether several numbers follow an option, which only a program's own takes: a launcher's has one value."""
+    values = command.argv[at + 1 : at + 3]
+    texts = [text_of(each) for each in values]
+    return len(values) > 1 and (is_number(texts[1] or "") or texts == [None, None])
 
 
 def _is_certain(command: Invocation, program: int) -> bool:
