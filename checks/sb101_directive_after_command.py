@@ -4,11 +4,11 @@
 assignment. Every `#SBATCH` line below it is a comment. The job runs without those options, with the defaults of the
 site, and without any message: too little memory, the wrong partition, one hour instead of a day.
 
-A warning where only mail, a name or the name of a log is lost, or the lines contradict directives that are read. Only
-advice where the job has what they set anyway, and where each `sbatch` in the script sets the options itself. Below the
-last command of the script, where nothing follows but comments, lines are often kept for another time: that is advice
-where lines above set the same options or sbatch would refuse them as they are, and a warning otherwise. Where most of
-the lines have other values above, as in two scripts put together, the finding names the others.
+A warning where only mail, a name, the name of a log or the time limit is lost, or the lines contradict directives that
+are read. Only advice where the job has what they set anyway, and where each `sbatch` in the script sets the options
+itself. Below the last command of the script, where nothing follows but comments, lines are often kept for another time:
+that is advice where lines above set the same options or sbatch would refuse them as they are, and a warning otherwise.
+Where most of the lines have other values above, as in two scripts put together, the finding names the others.
 
 Where a `#!` line is above the directives, several scripts were put into one file: one finding says so.
 
@@ -206,7 +206,8 @@ def _of_kept(job: Job, lines: list[DirectiveLine]) -> str:
     settings = [each for found, _ in readings for each in found]
     new = bool(settings) and all(job.directives.last(each.name) is None for each in settings)
     new = new and all(accepted for _, accepted in readings)
-    return "warning" if severity is None and new else "info"
+    matters = severity is None or any(each.name == "time" for each in settings)
+    return "warning" if matters and new else "info"
 
 
 def _is_given_up(job: Job, lines: list[DirectiveLine]) -> bool:
@@ -313,13 +314,13 @@ CASES = [
         #!/bin/bash
         #SBATCH --nodes=2
         module load cuda
-        «#SBATCH --time=10»
+        «#SBATCH --qos=long»
         srun ./a.out
         """,
         unsafe_fixed="""\
         #!/bin/bash
         #SBATCH --nodes=2
-        #SBATCH --time=10
+        #SBATCH --qos=long
         module load cuda
         srun ./a.out
         """,

@@ -4,10 +4,10 @@ sbatch reads lines that begin with `#SBATCH`, in capitals and in the first colum
 `#sbatch` are comments, and the job runs without the option and without any message. `SBATCH` without its `#` is a
 command that does not exist, and no directive below it is read. `#SLURM` is an old spelling that sbatch still obeys, but
 with an error message; a banner such as `#SLURM options` makes it refuse the script. A warning where only mail, a name
-or the name of a log is lost, or where and when the job runs (`--nodelist`, `--begin`); only advice where the job has
-anyway what the line sets, or a directive below sets the option. A warning, too, where a directive that is read sets
-what sbatch would refuse beside it (`--mem`, and `#SBTACH --mem-per-gpu`), and for a number of tasks where none is
-started.
+or the name of a log is lost, or where, when and how long the job runs (`--nodelist`, `--begin`, `--time`); only advice
+where the job has anyway what the line sets, or a directive below sets the option. A warning, too, where a directive
+that is read sets what sbatch would refuse beside it (`--mem`, and `#SBTACH --mem-per-gpu`), and for a number of tasks
+where none is started.
 
 `#SBATCh`, with one small letter, is never intended. `##SBATCH`, `#S BATCH` and `#XSBATCH` are common ways to switch a
 directive off, and are not reported, nor is `# SBATCH` for an option that another directive sets, or where a comment

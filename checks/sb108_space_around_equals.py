@@ -61,7 +61,10 @@ def check(job: Job) -> Iterator[Finding]:
         # What comes after a value that is accepted is a stray word, for which sbatch refuses the script.
         is_accepted = setting.value_token is not None and setting.value_token.end == gap.last
         severity = severity_of_loss(job, [setting]) if is_accepted else None
-        yield Finding(span, f"the space ends the option, so --{setting.name} gets {value}; {advice}", severity, fix=fix)
+        message = f"the space ends the option, so --{setting.name} gets {value}"
+        if not is_accepted or any(each.setting is setting for each in job.directives.refused):
+            message = f"sbatch refuses the script, as a space ends --{setting.name}, which gets {value}"
+        yield Finding(span, f"{message}; {advice}", severity, fix=fix)
 
 
 def _words_after(setting: Setting, last: int) -> int | None:

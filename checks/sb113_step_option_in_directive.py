@@ -17,7 +17,8 @@ srun(1); `common_options[]` in src/common/slurm_opt.c, Slurm 20.11 to 26.05.
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.unknown_options import unknown_options
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, shortened
+from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.model import Problem
 from sbatchlint.slurm.rewriting import removal
 from sbatchlint.triggers import Problems
@@ -41,8 +42,19 @@ def check(job: Job) -> Iterator[Finding]:
             message = "sbatch refuses --x11, an srun option, unless the old X11 plugin adds it"
             yield Finding(span, f"{message}; move it to the srun command that needs it", "warning", fix=fix)
             continue
-        message = f"sbatch refuses {problem.written}, an srun option; move it to the srun command that needs it"
-        yield Finding(span, message, fix=fix)
+        advice = _advice(job, job.source.slice(span))
+        yield Finding(span, f"sbatch refuses {problem.written}, an srun option; {advice}", fix=fix)
+
+
+def _advice(job: Job, option: str) -> str:
+    """Where an option belongs: to an srun of the script, or to one with which a program is to be started."""
+    option = shortened(option, 24)
+    if job.steps or any(job.submits) or commands_named(job, "srun"):
+        return "move it to the srun command that needs it"
+    launch = next((each for each in job.launches if each.step is None), None)
+    if launch is not None:
+        return f"remove it, or start the program with `srun {option}` and not with `{launch.launcher.name}`"
+    return f"remove it, or write `srun {option}` before the program that needs it"
 
 
 def _fix(job: Job, problem: Problem, span: Span) -> Fix | None:

@@ -275,10 +275,11 @@ def _at_once(job: Job, group: AtOnce) -> Finding | None:
     each = f", {total} threads in all," if total > group.number else ""
     has = counted(cpus, "CPU")
     # a site may give a job that asks for none more of them, or whole nodes
+    remedy = "start fewer" if total > _LARGEST_NODE else f"{_request(job, total)}, or start fewer"
     on = f" but the job requests only {has}" if are_set else f" but the job gets only {has} unless the site gives more"
     return Finding(
         group.first.name_span,
-        f"{group.number} programs run here at once{each or ','}{on}; {_request(job, total)}, or start fewer",
+        f"{group.number} programs run here at once{each or ','}{on}; {remedy}",
         "warning" if are_set and total >= 2 * cpus else "info",
     )
 

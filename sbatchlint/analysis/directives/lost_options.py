@@ -24,6 +24,8 @@ _PLACING = frozenset({
 _SIZES = frozenset({"nodes", "ntasks", "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket"})
 # Options that matter only in some runs: those that reach the time limit, or run again.
 _OF_SOME_RUNS = frozenset({"signal", "requeue", "no-requeue"})
+# Options without which a job computes the same, unless the default limit of its partition is too short for it.
+_LIMITS = frozenset({"time", "time-min"})
 # What a job has without the option.
 _DEFAULTS = {
     "nodes": ("1", "1-1"),
@@ -56,8 +58,9 @@ def severity_of_loss(
     and so get no value for which the job may be refused.
 
     None, for an error, where the job may compute something else, or none is known; a warning where only reports about
-    it are lost, where or when it runs, what only some runs need, the number of tasks of a job that is sized and starts
-    none, or a directive that is read sets the option to another value; info where the job has the value anyway.
+    it are lost, where or when it runs, its time limit, what only some runs need, the number of tasks of a job that is
+    sized and starts none, or a directive that is read sets the option to another value; info where the job has the
+    value anyway.
     """
     lost, block = list(settings), block or job.directives
     missed = [each for each in lost if not _has_anyway(job, each, block)]
@@ -70,7 +73,7 @@ def severity_of_loss(
         return None  # a command names the node as well
     if names and names <= _SIZES and job.request.has_any_option(_SIZES) and not job.steps and not job.launches:
         return "warning"  # the size that is set is enough for the batch shell alone
-    if not lost or names - _REPORTING - _OF_SOME_RUNS - (_PLACING if unread else frozenset()):
+    if not lost or names - _REPORTING - _OF_SOME_RUNS - (_PLACING | _LIMITS if unread else frozenset()):
         return None
     return "warning"
 
