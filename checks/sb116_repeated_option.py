@@ -95,7 +95,19 @@ def check(job: Job) -> Iterator[Finding]:
 
 
 def _in_command(job: Job, block: Directives) -> Iterator[Finding]:
-    """Findings on options that a command sets twice in its own words; one from a variable is meant to be overridden."""
+    """The finding on options that a command sets twice in its own words: one for all that are put in again.
+
+    What comes from a variable is meant to be overridden.
+    """
+    found = list(_repeated_in(job, block))
+    order = ("error", None, "info")
+    worst = min(found, key=lambda each: order.index(each.severity), default=None)
+    if worst is not None:
+        others = [each for each in found if each is not worst]
+        yield worst._replace(related=[*worst.related, *((each.span, "set again as well") for each in others)])
+
+
+def _repeated_in(job: Job, block: Directives) -> Iterator[Finding]:
     line = block.lines[0].span
     for settings in _by_option(block):
         written = [each for each in settings if line.start <= each.span.start < each.span.end <= line.end]

@@ -30,12 +30,13 @@ from sbatchlint.analysis.script.work import UTILITIES, has_work
 from sbatchlint.analysis.storage.written_paths import is_recursive, named_paths, redirected_paths
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, shown_text, span_of
+from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import LOCAL_VARIABLES, classify, key, under
 from sbatchlint.job.programs import commands_named, is_called_between
 from sbatchlint.programs import has_trait
-from sbatchlint.source.numbers import has_between
+from sbatchlint.source.numbers import at_lines, has_between
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -62,7 +63,8 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     removed = _operands(command)
     transfers = _transfers(job)
     before = bisect_left(transfers, command.index, key=lambda each: each.index)
-    for transfer in reversed(transfers[max(before - _MOST, 0) : before]):
+    earlier = transfers[max(before - _MOST, 0) : before]
+    for transfer in reversed(earlier):
         if not _runs_after_failure(job, transfer, command):
             continue
         field = next((each for each in removed if _takes_from(job, command, each, transfer)), None)
@@ -73,18 +75,47 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
             continue  # what is only fetched can be fetched again
         if root and (_is_fetched(job, root, transfer) or _is_unpacked(job, root, transfer)):
             continue
-        if _is_filtered(job, root, transfer):
+        if _is_filtered(job, root, transfer) or _has_another_copy(job, root, transfer, earlier):
             continue
+        arms = [transfer, *(each for each in earlier if _is_other_arm(job, transfer, each))]
+        lines = sorted({job.line(each.span.start) for each in arms})
         local = classify(field, job.site, None, folder_of(job, command)).private
         debugs = any("debug" in str(branch).lower() for branch, _ in command.context.guards)
         yield Finding(
             command.span,
-            f"if `{transfer.name}` on line {job.line(transfer.span.start)} fails, this removes the only copy of "
+            f"if `{transfer.name}` on {at_lines(lines, 'or')} fails, this removes the only copy of "
             f"{_copied(job, transfer)}; {_advice(job, transfer, command)}",
             "info" if local or is_sample(job) or debugs else None,
-            related=[(transfer.span, "exit status not checked")],
+            related=[(each.span, "exit status not checked") for each in arms],
         )
         return
+
+
+def _has_another_copy(job: Job, root: str, transfer: Invocation, earlier: list[Invocation]) -> bool:
+    """Whether another command copies or moves the same before or after, whenever this one runs.
+
+    What is moved before it is gone, and what another one copies is not lost with this one.
+    """
+    sources = _source_places(job, transfer)
+    for each in earlier:
+        if each is transfer or _source_places(job, each) != sources:
+            continue
+        inside = any(under(_place(job, each, target), root) for target in _targets(each))
+        if not inside and each.context.guards <= transfer.context.guards:
+            if each.index < transfer.index or transfer.name != "mv":
+                return True
+    return False
+
+
+def _is_other_arm(job: Job, transfer: Invocation, other: Invocation) -> bool:
+    """Whether another command does the same to the same files in another branch."""
+    if other is transfer or other.name != transfer.name or _source_places(job, other) != _source_places(job, transfer):
+        return False
+    return merge_guards(transfer.context.guards, other.context.guards) is None
+
+
+def _source_places(job: Job, transfer: Invocation) -> list[str]:
+    return [_place(job, transfer, each) for each in _sources(transfer)]
 
 
 def _is_filtered(job: Job, root: str, transfer: Invocation) -> bool:
