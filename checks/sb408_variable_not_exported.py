@@ -28,9 +28,9 @@ from sbatchlint.analysis.expansion.program_variables import is_for_programs
 from sbatchlint.analysis.expansion.reads import DEFAULTS, enclosing_assignment, is_told_in_place, reads_of, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
+from sbatchlint.bash.variables import ENVIRONMENT_NAMES
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span, insert
 from sbatchlint.job.containers import Container
 from sbatchlint.job.programs import commands_named

@@ -32,10 +32,10 @@ from sbatchlint.analysis.expansion.program_variables import is_for_programs, mea
 from sbatchlint.analysis.expansion.reads import nounset_at, read_names
 from sbatchlint.analysis.expansion.replaced import ARGUMENT, INDIRECT, READ_ANYWAY, is_replaced
 from sbatchlint.analysis.expansion.sourced import unclear_sources
-from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import shown_text, span_of
+from sbatchlint.bash.variables import ENVIRONMENT_NAMES
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once

@@ -22,9 +22,9 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.expansion.reads import DEFAULTS, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
-from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import shown_text
+from sbatchlint.bash.variables import ENVIRONMENT_NAMES
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.slurm.environment import find
 from sbatchlint.triggers import Submitted

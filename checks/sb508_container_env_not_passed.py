@@ -28,9 +28,9 @@ from sbatchlint.analysis.containers.container_starts import ContainerStart, cont
 from sbatchlint.analysis.expansion.reads import DEFAULTS, use_of
 from sbatchlint.analysis.expansion.sourced import unclear_sources
 from sbatchlint.analysis.launch.rank_signs import rank_sign
-from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase, shown_text
+from sbatchlint.bash.variables import ENVIRONMENT_NAMES
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.launchers import python_of
 from sbatchlint.job.once import once

@@ -52,6 +52,42 @@ UNSET = (
     'unset ${!SLURM_NN*}; show "$SLURM_NNODES"',
     'for v in $(compgen -e SLURM_); do unset $v; done; show "$SLURM_NNODES" "$SLURM_JOB_ID"',
 )
+# What a child process gets of what is exported, comes from the environment, or is taken out of it.
+EXPORTED = (
+    "SLURM_NNODES=4; show $SLURM_NNODES; bash -c 'show x$SLURM_NNODES'",
+    "unset SLURM_NNODES; SLURM_NNODES=4; show $SLURM_NNODES; bash -c 'show x$SLURM_NNODES'",
+    "export -n SLURM_NNODES; show $SLURM_NNODES; bash -c 'show x$SLURM_NNODES'",
+    "export -n SLURM_NNODES; SLURM_NNODES=5; show $SLURM_NNODES; bash -c 'show x$SLURM_NNODES'",
+    "declare +x SLURM_NNODES; bash -c 'show x$SLURM_NNODES'; export SLURM_NNODES; bash -c 'show x$SLURM_NNODES'",
+    "f() { local SLURM_NNODES=9; bash -c 'show $SLURM_NNODES'; }; f; bash -c 'show x$SLURM_NNODES'",
+    "f() { local SLURM_NNODES; bash -c 'show $SLURM_NNODES'; SLURM_NNODES=9; bash -c 'show $SLURM_NNODES'; }; f",
+    "f() { local SLURM_NNODES=9; unset SLURM_NNODES; bash -c 'show $SLURM_NNODES'; }; f; bash -c 'show x$SLURM_NNODES'",
+    "for SLURM_NNODES in 7 8; do bash -c 'show $SLURM_NNODES'; done; bash -c 'show $SLURM_NNODES end'",
+    "read SLURM_NNODES <<< 6; bash -c 'show x$SLURM_NNODES'",
+    "printf -v SLURM_NNODES %d 6; bash -c 'show x$SLURM_NNODES'",
+    "(( SLURM_NNODES++ )); bash -c 'show x$SLURM_NNODES'",
+    "SLURM_NNODES=(3 4); bash -c 'show \"$SLURM_NNODES\"'",
+    "mapfile -t SLURM_NNODES <<< 6; bash -c 'show \"$SLURM_NNODES\"'",
+    "export X=1; unset X; X=2; bash -c 'show \"$X\"'",
+    "export X=1; declare +x X; X=3; bash -c 'show \"$X\"'",
+    "export X=1; f() { local X; bash -c 'show \"$X\"'; X=4; bash -c 'show \"$X\"'; }; f; bash -c 'show \"$X\"'",
+    "export X=1; f() { declare X=2; export -n X; bash -c 'show \"$X\"'; }; f; bash -c 'show \"$X\"'",
+    "export X; X=5; bash -c 'show $X'",
+    '[ "$U" ] && export X; X=5; bash -c \'show "$X"\'',
+    'X=1; [ "$U" ] && export X; X=5; bash -c \'show "$X"\'',
+    'export X=1; [ "$U" ] && export -n X; X=5; bash -c \'show "$X"\'',
+    'export X=1; [ "$U" ] && unset X; X=5; bash -c \'show "$X"\'',
+    "for i in 1 2; do X=5; bash -c 'show \"$X\"'; export X; done",
+    "for i in 1 2; do X=5; bash -c 'show \"$X\"'; unset X; X=4; export X; done",
+    "export X=1; for i in 1 2; do X=5; bash -c 'show \"$X\"'; export -n X; done",
+    '[ "$U" ] && unset SLURM_NNODES; SLURM_NNODES=5; bash -c \'show "$SLURM_NNODES"\'',
+    '[ "$U" ] && SLURM_NNODES=5; bash -c \'show "$SLURM_NNODES"\'',
+    "if [ \"$U\" = 7 ]; then unset SLURM_NNODES; SLURM_NNODES=8; fi; bash -c 'show ${SLURM_NNODES:-none}'",
+    "set -a; X=5; set +a; unset X; X=6; bash -c 'show \"$X\"'",
+    "declare -i X=5; export X; bash -c 'X=2*3; show \"$X\"'",
+    "readonly X=5; export X; bash -c 'X=6; show \"$X\"'",
+    "f() { show in; bash -c 'show \"$X\"'; }; X=3 f; X=4; bash -c 'show \"$X\"'",
+)
 # An error in the middle of a command, at which bash gives up all of it, with some of the values.
 GIVEN_UP = (
     'M=0; A=1; [ "$U" ] && A=08\nif true; then B=$((A)); M=1; show in; fi\nshow $M',
@@ -195,7 +231,7 @@ def printed(text: str, environment: dict[str, str], folder: Path) -> list[str]:
     return ["".join(f"{word}\0" for word in words) for words in prints(environment, folder)]
 
 
-@pytest.mark.parametrize("program", [*UNSET, *GIVEN_UP, *ENDED, *NEVER_EMPTY, *MAYBE_EMPTY])
+@pytest.mark.parametrize("program", [*UNSET, *EXPORTED, *GIVEN_UP, *ENDED, *NEVER_EMPTY, *MAYBE_EMPTY])
 def test_values_are_those_of_bash(program: str, tmp_path: Path) -> None:
     text = f"{HEADER}{program}\n"
     possible = told(text)

@@ -14,6 +14,7 @@ from sbatchlint.bash.syntax.tree import Statement
 from sbatchlint.bash.values import Expansion, Phase, Piece, Pieces, Text, text_of
 from sbatchlint.bash.variables import (
     ANYTHING,
+    ENVIRONMENT_NAMES,
     FILLED,
     MOST_ALTERNATIVES,
     NO_GUARDS,
@@ -22,6 +23,7 @@ from sbatchlint.bash.variables import (
     PARTLY_CHANGING,
     PARTLY_EXPORTED,
     PARTLY_READONLY,
+    UNEXPORTED,
     VOLATILE,
     Alternative,
     Fields,
@@ -49,7 +51,7 @@ ZSH = "zsh"
 # The option of a shell for `$(…)`, to which the errexit of the shell around it does not count.
 UNHEEDED = "errexit from outside"
 # Letters of `declare` that do not change what is assigned.
-NOT_CHANGING = str.maketrans("", "", "Arv" + PARTLY_EXPORTED + PARTLY_ARRAY + PARTLY_READONLY)
+NOT_CHANGING = str.maketrans("", "", "Arv" + PARTLY_EXPORTED + UNEXPORTED + PARTLY_ARRAY + PARTLY_READONLY)
 # While the output of a substitution is collected, it is the value of a variable of this name.
 STDOUT = "\0stdout"
 NO_OUTPUT, UNKNOWN_OUTPUT = Variable((Alternative(((),)),)), Variable((Alternative(None),))
@@ -144,6 +146,12 @@ class State:
         new.variables = Variables(
             {name: _handed_on(each) if each.flags or each.array or not each.exported else each for name, each in kept}
         )
+        for name, each in kept if self.outer or self.restored else ():
+            # of a local variable that is not set or not exported, programs get what it hides, if that is exported
+            if name in self.outer or name in (self.restored or ()):
+                if not (each.exported and each.alternatives) or UNEXPORTED in each.flags:
+                    unknown = Alternative(((Piece(None, *each.span),),))
+                    new.variables[name] = Variable((Alternative(None, NO_GUARDS, NOT_SET), unknown), span=each.span)
         new.functions = LayeredDict({name: each for name, each in self.functions.items() if each.exported})
         new.files = self.files
         new.positional = ()
@@ -237,27 +245,28 @@ def _unchanged(
 
 
 def _may_be_unset(variable: Variable) -> bool:
-    """Whether the script has unset a variable, for certain or in some branches, or it may be an array without elements.
+    """Whether the script has taken a variable out of the environment, for certain or in some branches, or it may be an
+    array without elements.
 
     No program gets such an array.
     """
-    return not variable.alternatives or NOT_SET in map(_keys, variable.alternatives)
+    return UNEXPORTED in variable.flags or not variable.alternatives or NOT_SET in map(_keys, variable.alternatives)
 
 
 def _handed_on(variable: Variable) -> Variable:
     """A variable as a new process has it: an array is not handed on, nor is a value that is not exported."""
-    if variable.array:
+    is_partly, is_unexported = PARTLY_EXPORTED in variable.flags, UNEXPORTED in variable.flags
+    if variable.array and PARTLY_ARRAY not in variable.flags or is_unexported and not is_partly:
         return Variable((), span=variable.span)
-    if not variable.exported:
-        ways = [each if each.fields is None else each._replace(fields=None) for each in variable.alternatives]
-        return variable._replace(alternatives=tuple(ways))
-    if PARTLY_ARRAY in variable.flags:
-        alternatives = tuple([each._replace(fields=None) for each in variable.alternatives])
-        return variable._replace(alternatives=alternatives)
-    if PARTLY_EXPORTED not in variable.flags:
-        return variable
-    flags = variable.flags.replace(PARTLY_EXPORTED, "")
-    return variable._replace(alternatives=(*variable.alternatives, Alternative(None)), flags=flags)
+    ways = variable.alternatives
+    if not variable.exported or PARTLY_ARRAY in variable.flags:
+        ways = tuple([each if each.fields is None else each._replace(fields=None, keys=None) for each in ways])
+    elif is_partly:
+        ways = (*ways, Alternative(None))
+    if is_unexported:
+        ways = (*ways, Alternative(None, NO_GUARDS, NOT_SET))
+    # attributes such as that of integers are not handed on
+    return Variable(ways, exported=variable.exported and not is_unexported, span=variable.span)
 
 
 def _merged(alternatives: list[Alternative]) -> list[Alternative]:
@@ -456,8 +465,9 @@ def _join_variable(
     flags = "".join([version.flags for version in known])
     if "r" in flags and not all(version is not None and "r" in version.flags for _, version, _ in arms):
         flags = flags.replace("r", VOLATILE + PARTLY_READONLY)  # what is assigned next may be refused
-    exported = {version.exported for version in known if version.alternatives}
-    if len(exported) == 2:
+    # where only the environment may set it, that decides
+    exported = {name in ENVIRONMENT_NAMES if version is None else version.exported for _, version, _ in arms}
+    if len(exported) == 2 or UNEXPORTED in flags and not all(each and UNEXPORTED in each.flags for _, each, _ in arms):
         flags += PARTLY_EXPORTED
     if len({version is not None and version.array for _, version, _ in arms}) == 2:
         flags += PARTLY_ARRAY

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sbatchlint.bash.state import State
 from sbatchlint.bash.values import Phase, Pieces, Text, shown_text, span_of, text_of
-from sbatchlint.bash.variables import NO_GUARDS, Alternative, Guards, Variable, merge_guards
+from sbatchlint.bash.variables import NO_GUARDS, PARTLY_EXPORTED, Alternative, Guards, Variable, merge_guards
 from sbatchlint.source.records import Record
 from sbatchlint.source.text import Span
 
@@ -262,7 +262,7 @@ class Invocation:
 def exported(invocation: Invocation, name: str) -> Pieces | None:
     """The value of a variable in a command's environment, where the script sets it to just one there."""
     variable = invocation.state.variables.get(name)
-    if variable is None or not variable.exported:
+    if variable is None or not variable.exported or variable.array or PARTLY_EXPORTED in variable.flags:
         return None
     values = values_of(invocation, variable)
     return values[0][0] if len(values) == 1 and values[0] else None

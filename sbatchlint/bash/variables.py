@@ -54,12 +54,22 @@ class Alternative(NamedTuple):
 
 # The flag of a variable that the commands of a `trap` may change at any time.
 VOLATILE = "v"
-# The flag of a variable that has a value in all branches, and is exported in some.
-PARTLY_EXPORTED = "e"
+# The flag of a variable that is exported in some branches only, and of one that the script has taken out of the
+# environment (`unset`, `export -n`), in some branches or, without the first, in all: it is not handed on.
+PARTLY_EXPORTED, UNEXPORTED = "e", "h"
 # The flags of a variable that in some branches only is an array, is read-only, or has the attributes i, l or u.
 PARTLY_ARRAY, PARTLY_READONLY, PARTLY_CHANGING = "s", "q", "p"
 # Those that stay with a name when the variable is unset.
 STAYING = (VOLATILE, PARTLY_READONLY)
+
+
+# In the environment of every batch job, so that an assignment reaches child processes.
+ENVIRONMENT_NAMES = frozenset(
+    {
+        "PATH", "HOME", "USER", "SHELL", "LD_LIBRARY_PATH", "HOSTNAME", "LANG", "TERM", "PWD", "LOGNAME", "TMPDIR",
+        "CUDA_VISIBLE_DEVICES", "PYTHONPATH",
+    }
+)  # fmt: skip
 
 
 class Variable(NamedTuple):

@@ -82,7 +82,7 @@ def variable_change(invocation: Invocation, name: str, from_slurm: bool | None =
     if found is None:
         return _LEFT_ALONE
     if not found.alternatives:
-        return VariableChange("unset")
+        return VariableChange("unknown" if found.exported else "unset")  # `local X` hides one that is exported
     value = exported(invocation, name)
     if value is None and not found.exported and from_slurm is not None:
         if not from_slurm:

@@ -4,8 +4,8 @@ import re
 
 from sbatchlint.analysis.expansion.reads import assignments_by_name
 from sbatchlint.analysis.script.work import Weight, weight
-from sbatchlint.bash.expansion.assignment import ENVIRONMENT_NAMES
 from sbatchlint.bash.trace import VariableAssignment
+from sbatchlint.bash.variables import ENVIRONMENT_NAMES
 from sbatchlint.job import Job
 from sbatchlint.source.regex import Regex
 

@@ -14,12 +14,14 @@ from sbatchlint.bash.syntax.tree import ArrayLiteral, Assignment, Word
 from sbatchlint.bash.trace import VariableAssignment
 from sbatchlint.bash.values import Expansion, Piece, Pieces, expansions, flattened, text_of
 from sbatchlint.bash.variables import (
+    ENVIRONMENT_NAMES,
     NO_GUARDS,
     PARTLY_ARRAY,
     PARTLY_CHANGING,
     PARTLY_EXPORTED,
     PARTLY_READONLY,
     STAYING,
+    UNEXPORTED,
     VOLATILE,
     Alternative,
     Fields,
@@ -29,15 +31,6 @@ from sbatchlint.bash.variables import (
 )
 from sbatchlint.source.numbers import parse_integer
 from sbatchlint.source.text import Span
-
-# In the environment of every batch job, so that an assignment reaches child processes.
-ENVIRONMENT_NAMES = frozenset(
-    {
-        "PATH", "HOME", "USER", "SHELL", "LD_LIBRARY_PATH", "HOSTNAME", "LANG", "TERM", "PWD", "LOGNAME", "TMPDIR",
-        "CUDA_VISIBLE_DEVICES", "PYTHONPATH",
-    }
-)  # fmt: skip
-
 
 # --- values --------------------------------------------------------------------------------------
 
@@ -293,15 +286,7 @@ def assign(
             values = with_attributes(expander, values, flags, scope)
     if local and state.restored is not None:
         state.restored.setdefault(name, old)
-    is_exported = (
-        exported
-        or old is not None
-        and old.exported
-        or name in ENVIRONMENT_NAMES  # a variable from the environment stays exported
-        or bool(state.option("allexport"))
-    )
-    if exported:
-        flags = flags.replace(PARTLY_EXPORTED, "")
+    is_exported, flags = export_of(expander, name, old, flags, scope, exported)
     widened = widen(values, name, span, scope.context.phase)
     size = 0
     for alternative in widened:
@@ -311,6 +296,40 @@ def assign(
         expander.substituter.spend(size, scope, node)
     state.variables[name] = volatile(name, Variable(widened, array, is_exported, span, flags), scope)
     record_assignment(expander, node, widened, is_exported, span, scope)
+
+
+def export_of(
+    expander: Expander, name: str, old: Variable | None, flags: str, scope: Scope, exported: bool = False
+) -> tuple[bool, str]:
+    """Whether a variable is exported that gets a value, and its flags: one from the environment stays exported.
+
+    `old`: what it was, or what it hides; `exported`: it is exported by this.
+    """
+    if exported or scope.state.option("allexport"):
+        return True, without_export(flags)
+    if old is None:
+        return is_inherited(expander, name, scope), flags
+    if old.flags:
+        for each in (PARTLY_EXPORTED, UNEXPORTED):
+            if each in old.flags and each not in flags:
+                flags += each
+        if PARTLY_EXPORTED in flags and is_inherited(expander, name, scope):
+            return True, flags if UNEXPORTED in flags else without_export(flags)
+    return old.exported, flags
+
+
+def without_export(flags: str) -> str:
+    """The flags of a variable of which it is known whether it is exported."""
+    return flags.replace(PARTLY_EXPORTED, "").replace(UNEXPORTED, "") if flags else flags
+
+
+def is_inherited(expander: Expander, name: str, scope: Scope) -> bool:
+    """Whether the environment certainly has a variable that the script has not touched."""
+    if name in ENVIRONMENT_NAMES:
+        return True
+    if scope.state.lost and name.startswith(tuple(scope.state.lost)):
+        return False
+    return expander.substituter.environment.lookup(name, scope.context) not in (None, False)
 
 
 def volatile(name: str, made: Variable, scope: Scope) -> Variable:
@@ -376,7 +395,8 @@ def widen_one(name: str, span: Span, scope: Scope, is_array: bool = False, is_un
     """A variable is unknown. `is_unset`: and may not be set any more."""
     old = scope.state.variables.get(name)
     if old is None:
-        old = Variable((), exported=name in ENVIRONMENT_NAMES, span=span)
+        is_exported = name in ENVIRONMENT_NAMES
+        old = Variable((), exported=is_exported, span=span, flags="" if is_exported else PARTLY_EXPORTED)
     if "r" in old.flags:
         return
     is_array = is_array or old.array
@@ -520,7 +540,7 @@ def set_alternatives(
         bounded = expander.substituter.limits.bounded
         values = with_attributes(expander, values, flags, scope)
         values = _mapped(values, lambda field: bounded(field, MOST_PIECES, span, scope.context.phase))
-    exported = bool(old and old.exported) or bool(scope.state.option("allexport"))
+    exported, flags = export_of(expander, name, old, flags, scope)
     made = Variable(widen(values, name, span, scope.context.phase), array, exported, span, flags)
     scope.state.variables[name] = volatile(name, made, scope)
 
@@ -544,6 +564,8 @@ def set_array(scope: Scope, name: str, alternatives: tuple[Alternative, ...], sp
     flags = "".join([each for each in old.flags if each not in ("n", PARTLY_ARRAY)]) if old is not None else ""
     if set(flags) & {"i", "l", "u"}:
         alternatives = (Alternative((scope.unknown(name, span, is_open=True),)),)
+    if old is None:
+        flags = UNEXPORTED  # no program gets an array
     made = Variable(widen(alternatives, name, span, scope.context.phase), True, bool(old and old.exported), span, flags)
     scope.state.variables[name] = volatile(name, made, scope)
 
@@ -553,7 +575,7 @@ def unset_element(state: State, name: str, index: int | str | None, span: Span, 
     old = state.variables.get(name)
     if old is None or not old.array:
         if old is not None and old.alternatives and index == 0:
-            flags = "".join([each for each in old.flags if each in STAYING])
+            flags = "".join([UNEXPORTED, *(each for each in old.flags if each in STAYING)])
             state.variables[name] = volatile(name, Variable((), span=span, flags=flags), scope)
             return True
         return False

@@ -4,7 +4,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
-from sbatchlint.bash.expansion.assignment import assign, expand_assignment, record_assignment, widen_all, widen_one
+from sbatchlint.bash.expansion.assignment import (
+    assign,
+    expand_assignment,
+    record_assignment,
+    widen_all,
+    widen_one,
+    without_export,
+)
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter import builtins, programs
 from sbatchlint.bash.interpreter.base import Interpreter
@@ -308,7 +315,9 @@ def with_variables(invocation: Invocation, scope: Scope, walk: Callable[[], Stat
                 alternatives=(Alternative((scope.unknown(name, old.span, (), True),)),)
             )
         else:
-            state.variables[name] = Variable((Alternative((field,)),), exported=True, flags=old.flags if old else "")
+            state.variables[name] = Variable(
+                (Alternative((field,)),), exported=True, flags=without_export(old.flags) if old else ""
+            )
     end = walk()
     if end is not None:
         for name, old in before.items():

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from sbatchlint.bash.expansion.assignment import (
     assign,
+    is_inherited,
     is_reference,
     joined_flags,
     right_side,
@@ -16,6 +17,7 @@ from sbatchlint.bash.expansion.assignment import (
     widen_one,
     widen_targets,
     with_attributes,
+    without_export,
 )
 from sbatchlint.bash.expansion.brace_expansion import expand_braces, has_braces, has_other_braces
 from sbatchlint.bash.expansion.protocol import FieldChoice, Scope
@@ -29,6 +31,7 @@ from sbatchlint.bash.variables import (
     PARTLY_EXPORTED,
     PARTLY_READONLY,
     STAYING,
+    UNEXPORTED,
     VOLATILE,
     Alternative,
     Variable,
@@ -203,9 +206,12 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
     _note_outer(declared, name, state)
     base = Variable((), span=span) if old is None or fresh else old
     flags = "".join(sorted(set(joined_flags(base.flags, declared.flags)) - set(declared.removed)))
-    exported = (declared.exported or bool(old and old.exported)) and not declared.unexported
+    was_exported = old.exported if old is not None else is_inherited(interpreter.expander, name, scope)
+    exported = (declared.exported or was_exported) and not declared.unexported
     if declared.exported or declared.unexported:
-        flags = flags.replace(PARTLY_EXPORTED, "")
+        flags = without_export(flags) + (UNEXPORTED if declared.unexported else "")
+    elif fresh and old is not None:
+        flags += "".join([each for each in old.flags if each in (PARTLY_EXPORTED, UNEXPORTED)])
     array = base.array or declared.array
     if equals:
         value = cut(field, len(name) + 1, len(shown_text(field)))
@@ -232,7 +238,7 @@ def _declare_field(interpreter: Interpreter, declared: Declared, field: Pieces, 
         state.variables[name] = Variable(tuple(values), array, exported, span, flags)
         return
     if old is None and not fresh and not declared.array and not declared.flags:
-        if exported or declared.command == "readonly":
+        if exported or declared.unexported or declared.command == "readonly":
             # the value from the environment stays
             state.variables[name] = Variable((Alternative(None),), exported=exported, span=span, flags=flags)
         elif declared.local:
@@ -355,7 +361,9 @@ def unset(interpreter: Interpreter, invocation: Invocation, scope: Scope) -> Sta
                 continue
             flags = old.flags if old is not None and state.restored is not None and name in state.restored else ""
             flags += "".join([each for each in old.flags if each in STAYING]) if old is not None else ""
-            flags = "".join(sorted(set(flags) - {"A", "n", PARTLY_ARRAY}))
+            if state.restored is not None and name in state.restored:
+                flags += PARTLY_EXPORTED
+            flags = "".join(sorted({*flags, UNEXPORTED} - {"A", "n", PARTLY_ARRAY}))
             made = Variable((), span=invocation.span, flags=flags)
             state.variables[name] = volatile(name, made, scope)
         else:
@@ -394,7 +402,13 @@ def revealed(name: str, old: Variable | None, scope: Scope) -> Variable:
     span = Span(0, 0) if old is None else old.span
     unknown = scope.unknown(name, span, is_open=is_array)
     values = (Alternative(None), Alternative((unknown,)))
-    return Variable(values, is_array, old is not None and old.exported, span, PARTLY_READONLY + VOLATILE)
+    return Variable(
+        values,
+        is_array,
+        old is not None and old.exported,
+        span,
+        PARTLY_EXPORTED + UNEXPORTED + PARTLY_READONLY + VOLATILE,
+    )
 
 
 def _is_variable(state: State, name: str) -> bool:
@@ -409,7 +423,7 @@ def _unset_one(interpreter: Interpreter, name: str, subscript: str, span: Span, 
     index: int | str | None = subscript
     if old is None or "A" not in old.flags:
         if subscript in ("@", "*"):
-            state.variables[name] = Variable((), span=span)
+            state.variables[name] = Variable((), span=span, flags=UNEXPORTED)
             return
         index = interpreter.expander.integer_of(subscript, scope)
     elif any(each in subscript for each in "$`'\"\\"):  # which bash expands

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sbatchlint.bash.expansion.arrays import is_open
-from sbatchlint.bash.expansion.assignment import note_evaluated
+from sbatchlint.bash.expansion.assignment import export_of, note_evaluated, without_export
 from sbatchlint.bash.expansion.protocol import Scope
 from sbatchlint.bash.interpreter.base import MOST_UNRECORDED, Interpreter, LoopBudgetExceeded, LoopFrame
 from sbatchlint.bash.interpreter.decisions import Decisions
@@ -27,10 +27,13 @@ from sbatchlint.bash.trace import Context
 from sbatchlint.bash.values import Expansion, Phase, Pieces, flattened
 from sbatchlint.bash.values import expansions as expansions_of
 from sbatchlint.bash.variables import (
+    ENVIRONMENT_NAMES,
     LOOP,
     MOST_ALTERNATIVES,
     NO_GUARDS,
+    PARTLY_EXPORTED,
     PARTLY_READONLY,
+    UNEXPORTED,
     VOLATILE,
     Alternative,
     Variable,
@@ -145,7 +148,8 @@ def run_for(interpreter: Interpreter, node: For, scope: Scope) -> State | None:
         values = [] if old is None else [each.fields for each in old.alternatives]
         if flags and len(values) > 1 and None in values:  # it may also not be a reference
             alternatives = (*alternatives, Alternative(None))
-        return Variable(alternatives, exported=bool(old and old.exported), span=span, flags=flags)
+        exported, flags = export_of(interpreter.expander, node.name, old, flags, scope)
+        return Variable(alternatives, exported=exported, span=span, flags=flags)
 
     def begin(loop: Loop, state: State, iteration: int, context: Context) -> tuple[bool | None, State | None]:
         if not known:
@@ -587,7 +591,10 @@ def _widen_changed(interpreter: Interpreter, entry: State, names: list[str], aft
                     *lost,
                     *[each for each in alternatives if each.fields is not None or each.keys not in unset],
                 )
-        exported = any(each.exported for each in (*new_variables, template))
+        is_exported_before = name in ENVIRONMENT_NAMES if old is None else old.exported
+        exported = is_exported_before or any(each.exported for each in new_variables)
+        if exported and not is_exported_before or UNEXPORTED in flags:
+            flags = without_export(flags) + PARTLY_EXPORTED + (UNEXPORTED if UNEXPORTED in flags else "")
         entry.variables[name] = Variable(alternatives, is_array, exported, span, flags)
     entry.join_shell([entry, *after])
     entry.status = None

@@ -16,7 +16,7 @@ from sbatchlint.bash.state import NAME, State
 from sbatchlint.bash.syntax.tree import Statement
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, Pieces, Text, shown_text, text_of
-from sbatchlint.bash.variables import VOLATILE, Alternative, Variable, changed_names
+from sbatchlint.bash.variables import PARTLY_EXPORTED, VOLATILE, Alternative, Variable, changed_names
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
@@ -169,4 +169,6 @@ def _changed(name: str, old: Variable | None, new: Variable | None, span: Span, 
     unknown = Alternative((scope.unknown(name, span, is_open=is_array),))
     flags = "".join(sorted({VOLATILE, *(flag for each in known for flag in each.flags)}))
     exported = any(each.exported for each in known)
+    if len({each.exported for each in known}) == 2:
+        flags += PARTLY_EXPORTED
     return Variable((Alternative(None), unknown) if unset else (unknown,), is_array, exported, span, flags)
