@@ -10,19 +10,21 @@ prepare or clean up do not count as work. If there is none, reports where the sc
 message and status 0 (`echo "no input"; exit`), and a branch after which nothing runs: one that only prints an error
 (`else echo "unknown machine"; fi`), or an `else` that is missing.
 
-A warning where the failure is hidden: a filter at the end of a pipeline replaces the status, so that the script itself
-cannot see the failure, and no later command replaces the status anyway; a loop or trap keeps the status of something
-else; a loop of such pipelines ends the script; or something takes the job for a success: the mail that
+A warning where the failure is hidden: a filter at the end of a pipeline replaces the status, so that the script
+itself cannot see the failure, and no later command replaces the status anyway; a loop or trap keeps the status of
+something else; a loop of such pipelines ends the script; or something takes the job for a success: the mail that
 `--mail-type=FAIL` names, a job that depends on it or that it submits after the work, a file that marks the work as
 done, or a message that still says that it succeeded or is complete (`echo "Training completed successfully"`; `done`
 and `finished at 12:00` are true after a failure, too); or later work reads the file into which the pipeline wrote a
-part of the result (`vcftools … | bgzip > out.vcf.gz`). So does the mail for END and ALL to an address, where the job's
-main program (a step, or its only one, in Python) is lost and the script ends with a command that does not depend on it
-(`date`, `conda deactivate`, `squeue`, `mv` of the job's log, `rm` of a file that the script made). An `exit 0` after a
-message that says ERROR is one, too. Otherwise only advice, and likewise where later work decides how the job ends or
-reads the output of this one (`align | sort`), where the last command needs a file that the work should have written
-(`./solver -o result.h5; ls result.h5`), or where the status is ignored on purpose (`|| true`), or the script sources a
-file that cannot be read here and that may set `-e`.
+part of the result (`vcftools … | bgzip > out.vcf.gz`). So does the mail for END and ALL to an address, where the
+job's main program (a step, or its only one, in Python) is lost and the script ends with a command that does not
+depend on it (`date`, `conda deactivate`, `squeue`, `mv` of the job's log, `rm` of a file that the script made), and
+runs once: of each run of a loop the mail tells nothing. `BEGIN,END,FAIL` is read as ALL. No mail counts where the
+last command may fail for want of what the work should have written. An `exit 0` after a message that says ERROR is a
+warning, too. Otherwise only advice, and likewise where later work decides how the job ends or reads the output of
+this one (`align | sort`), where the last command needs a file that the work should have written
+(`./solver -o result.h5; ls result.h5`), or where the status is ignored on purpose (`|| true`), or the script
+sources a file that cannot be read here and that may set `-e`.
 
 Nothing is reported where a failure ends the script (`set -e`, `|| exit`, a trap for ERR), where the script keeps the
 status and uses it, or where it checks the results and ends with a status of its own. What runs in the background is the

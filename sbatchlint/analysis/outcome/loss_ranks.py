@@ -28,7 +28,7 @@ _TESTED = Regex(r"\[|if\b[^\n]*\[")  # a test of files, mostly
 
 def may_fail_at_end(job: Job, found: ExitStatuses, loss: Loss) -> bool:
     """Whether the command that sets the exit status needs files that the work may not have written."""
-    if loss.how not in ("replaced", "tested"):
+    if not _is_replaced(job, loss):
         return False
     end = ending_command(job, found)
     if end is not None and end.context.background is not None:
@@ -36,6 +36,11 @@ def may_fail_at_end(job: Job, found: ExitStatuses, loss: Loss) -> bool:
     if end is not None:
         return any(needs_results(job, each) for each in end.leaves()) or weight(job, end) > Weight.NONE
     return found.end is not None and _TESTED.match(job.source.slice(found.end)) is not None
+
+
+def _is_replaced(job: Job, loss: Loss) -> bool:
+    """Whether the status of a later command takes the place of this one, with `pipefail` as without."""
+    return loss.how in ("replaced", "tested") or loss.how == "pipeline" and is_lost_with_pipefail(job, loss)
 
 
 def ending_command(job: Job, found: ExitStatuses) -> Invocation | None:
@@ -68,11 +73,12 @@ def reader_of(job: Job, found: ExitStatuses, loss: Loss) -> Reader | None:
     reader = reader or (claimed_success(job, command) if loss.how != "tested" else None)
     ending = ending_command(job, found)
     reader = reader or told_of_main_work(job, command, loss.weight, ending)
-    end = ending if loss.how in ("replaced", "tested") else None
-    # where the last command needs what the work writes, the mail mostly tells of the failure
+    end = ending if _is_replaced(job, loss) else None
+    # where the last command needs what the work writes, or is work or a test itself, the mail may tell of the failure
     by_mail = reader is not None and reader == told_by_mail(job)
-    needs_files = end is not None and end.name != "rm" and needs_results(job, end)
-    return None if by_mail and needs_files else reader
+    removes = end is not None and end.name == "rm"
+    may_fail = not removes and (end is not None and needs_results(job, end) or may_fail_at_end(job, found, loss))
+    return None if by_mail and may_fail else reader
 
 
 def _ends_in_loop(found: ExitStatuses, loss: Loss) -> bool:

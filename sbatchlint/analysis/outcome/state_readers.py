@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from sbatchlint.analysis.directives.placeholders import find_placeholder
 from sbatchlint.analysis.outcome.endings import is_unrelated
-from sbatchlint.analysis.script.appending import is_chained
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.submit_lines import names_dependent
@@ -17,7 +16,6 @@ from sbatchlint.analysis.script.work import Weight, is_after_all_work
 from sbatchlint.analysis.storage.written_paths import created_paths, redirected_paths, words
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, expansions
-from sbatchlint.bash.variables import branches_in
 from sbatchlint.job import Job
 from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
@@ -120,8 +118,10 @@ def _mail_type(job: Job) -> str:
 @once
 def _of_whole_job(job: Job) -> Reader | None:
     """What reads the state of the job, whichever of its work failed."""
-    # Who names FAIL waits for that mail. END and ALL are habits (one script in ten), and bring mail in any case.
-    if "FAIL" in _mail_type(job).upper().split(","):
+    # Who names FAIL waits for that mail. END and ALL are habits (one script in ten), and bring mail in any case; so
+    # does ALL written out.
+    named = _mail_type(job).upper().split(",")
+    if "FAIL" in named and not {"BEGIN", "END"} <= {*named}:
         told = told_by_mail(job)
         if told is not None:
             return told
@@ -189,11 +189,12 @@ def _continuing(job: Job) -> list[Invocation]:
 
 def told_of_main_work(job: Job, work: Invocation, weight: Weight, end: Invocation | None) -> Reader | None:
     """The mail for END or ALL, where this work is the job's main program, and the script ends the same way whatever
-    becomes of it, with `end`; None elsewhere. Main programs are steps, and a program in Python that is the only one."""
+    becomes of it, with `end`; None elsewhere. Main programs are steps, and a program in Python that is the only one.
+
+    Not in a loop: of several runs the mail tells nothing that its owner could believe of each.
+    """
     found = exit_statuses(job)
-    context = work.context
-    by_loop = bool(context.loops) and not branches_in(context.guards) and not is_chained(job, work)
-    if found.decisive or context.conditional and not by_loop or end is None or not is_unrelated(job, end):
+    if found.decisive or work.context.conditional or work.context.loops or end is None or not is_unrelated(job, end):
         return None
     if weight is Weight.STEP:
         return told_by_mail(job)

@@ -109,11 +109,6 @@ def is_whole_substitution(job: Job, command: Invocation) -> bool:
     return job.source.own.text[run.span.end : run.span.end + _NEAR].lstrip()[:1] in (")", "`")
 
 
-def is_chained(job: Job, command: Invocation) -> bool:
-    """Whether an operator before a command decides if it runs: `[ -d run ] && work`."""
-    return bool(_operator_before(job, command))
-
-
 def _operator_before(job: Job, command: Invocation) -> str:
     """The operator before a command, or the pipeline that it is in, in a list; empty for the first one."""
     run = _run_of(job, _started_by(command))
