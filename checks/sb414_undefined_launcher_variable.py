@@ -33,9 +33,10 @@ says that it is submitted with a plain `sbatch job.sh`. Advice where another var
 is commented out and `$hostname` are reported, as advice.
 
 An error for a name in small letters where `set -u` ends the script and the variable that was meant is set and never
-read, for an array where one of a similar name is set and never read, and where the same file's name is elsewhere
-with a variable of a similar name that is set; otherwise a warning, as the submit environment may set anything; advice
-where the value is only printed.
+read, for one in mixed letters that is a part of a path and differs from a variable that is set in case alone or by a
+slip of the fingers, for an array where one of a similar name is set and never read, and where the same file's name is
+elsewhere with a variable of a similar name that is set; otherwise a warning, as the submit environment may set
+anything; advice where the value is only printed.
 
 ## Fix
 
@@ -55,6 +56,7 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     folders_of_both,
     glued_name,
     in_same_word,
+    is_certain,
     is_common_name,
     is_list,
     is_lone_lowercase_name,
@@ -406,6 +408,9 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         unused = ", never used" if similar is not None and unread else ""
         if unused and nounset_at(job, read) and read.name.islower() and not read.context.conditional:
             severity = "error"  # no environment has such a name
+        of_script = not read.name.isupper() and is_certain(meant.name, read.name)  # no environment has it
+        if of_script and kind == "argument" and _is_of_path(job, read) and not read.context.conditional:
+            severity = "error"
         twice = folders_of_both(job, meant, read)
         hint = f"write `${meant.name}` for `${read.name}{twice}`" if twice else f"did you mean `{meant.name}`"
         hint += f" (line {job.line(meant.span.start)}{unused}){'' if twice else '?'}"
@@ -436,6 +441,12 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         yield Finding(read.span, f"{nothing}; set it, or {instead}", severity)
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
         yield Finding(read.span, f"{nothing}, and no such options are passed; set it, or remove it", severity)
+
+
+def _is_of_path(job: Job, read: VariableRead) -> bool:
+    """Whether a variable is a part of a path, which leads elsewhere without it."""
+    text, (start, end) = job.source.text, read.span
+    return text[end : end + 1] == "/" or text[start - 1 : start] == "/"
 
 
 def _is_made_of(assigned: VariableAssignment, name: str) -> bool:

@@ -15,8 +15,8 @@ A line that begins with a file of data, or a pattern for several (`data/*.csv`),
 whose line does not end in a backslash.
 
 Nor is there a program for what an editor left in the file: `~`, which vi shows below the end of a file, and an
-invisible character; for `echo"done"` without its space; and for `lib64:/opt/lib`, the end of a search path that a line
-break has cut.
+invisible character, also in what srun starts or between two words; for `echo"done"` without its space; and for
+`lib64:/opt/lib`, the end of a search path that a line break has cut.
 
 A word counts as mistyped only where it is one letter away from a usual command: swapped, doubled, left out or wrong.
 A folder counts where the line is only its name, and the script uses the name as a folder elsewhere, or a slash ends it.
@@ -44,8 +44,9 @@ from sbatchlint.analysis.outcome.state_readers import costs_work
 from sbatchlint.analysis.script.pipeline_runs import is_last_statement, runs_of
 from sbatchlint.analysis.storage.written_paths import values_in
 from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, expansions, known_prefix, shown_text, text_of
+from sbatchlint.bash.values import Phase, expansions, known_prefix, shown_text, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, remove, replace
+from sbatchlint.job.launchers import is_python
 from sbatchlint.job.launches import runs_own_program
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import key
@@ -77,6 +78,8 @@ _NO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff"
 _WIDE = "\u00a0\u2003\u2009\u202f\u3000"
 _QUOTE = Regex("[\"']")
 _INVISIBLE = Regex(f"[{_NO_WIDTH}{_WIDE}]")
+# A space of another kind after an option or before one.
+_JOINING = Regex(f"^--?[A-Za-z][\\w-]*[{_WIDE}]|[^ ][{_WIDE}]--?[A-Za-z]")
 # The name of a command, with the blanks of either kind before it.
 _NAMED = Regex(f"[{_NO_WIDTH}{_WIDE} \\t]*[^ \\t\\n]*")
 # The end of a search path, or a mount: no program has such a name.
@@ -125,6 +128,9 @@ def check(job: Job) -> Iterator[Finding]:
         context, written = command.context, job.source.slice(command.span)
         if context.parent is not None and command.argv:
             yield from _assignment(job, command, context.parent)
+            if context.parent.span.contains(command.name_span):
+                yield from _invisible(job, command, job.source.slice(command.name_span))
+        yield from _invisible_in_words(job, command)
         if context.parent is not None or context.tested or command.calls_function or not command.argv:
             continue
         if job.source.text[max(command.span.start - 8, 0) : command.span.start].rstrip(" \t").endswith("="):
@@ -244,27 +250,60 @@ def _words_written(job: Job) -> Counter[str]:
     return Counter(_NAME_OF_FILE.findall(job.source.text))
 
 
+def _invisible(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
+    """The finding on a name of a command that holds an invisible character."""
+    start = command.name_span.start if command.context.parent is not None else command.span.start
+    invisible = _INVISIBLE.search(written.partition("\n")[0].split(" ")[0])
+    if invisible is None or _is_left_over(written):
+        return
+    place = Span(start + invisible.start(), start + invisible.end())
+    edits, named = [], _NAMED.match(written)
+    for character in _INVISIBLE.finditer(written, 0, named.end() if named is not None else 0):
+        span = Span(start + character.start(), start + character.end())
+        edits.append(replace(span, " ") if character[0] in _WIDE else remove(span))
+    message = (
+        f"the invisible character U+{ord(invisible[0]):04X} is part of the command's name, which bash does not "
+        "find; remove it"
+    )
+    bare = _INVISIBLE.sub("", command.words[0]) if command.words else ""
+    # a job without what these do computes the same
+    of_modules = bare in ("module", "ml")
+    idle = _IDLE.intersection(command.words[1:3]) if of_modules else has_trait(bare, "tells", "prints")
+    severity = "warning" if command.context.conditional or idle else None
+    yield Finding(place, message, severity, fix=Fix("remove the character", edits, safe=False))
+
+
+def _invisible_in_words(job: Job, command: Invocation) -> Iterator[Finding]:
+    """The finding on two words of a command that a space of another kind makes one: `train.py --lr`."""
+    if has_trait(command.name, "text", "prints", "tells") or command.children or command.calls_function:
+        return
+    for at, field in enumerate(command.argv[1:], 1):
+        word = text_of(field)
+        found = None if word is None else _JOINING.search(word)
+        if word is None or found is None or not command.span.contains(span_of(field)):
+            continue
+        if job.source.slice(span_of(field)) != word or job.source.text[span_of(field).start - 1] in "\"'":
+            continue  # in quotes
+        at_character = next(number for number in range(found.start(), found.end()) if word[number] in _WIDE)
+        start = span_of(field).start + at_character
+        place = Span(start, start + 1)
+        is_script = at == 1 and is_python(command.argv[0])
+        yield Finding(
+            place,
+            f"U+{ord(word[at_character]):04X} is no space for bash, so `{command.name}` gets one word here; write one",
+            None if is_script and not command.context.conditional else "warning",
+            fix=Fix("write a space", [replace(place, " ")], safe=False),
+        )
+        return
+
+
 def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     """The finding on a word that holds what no name of a program does: a quote, an invisible character, a list."""
     start = command.span.start
     first = written.split(None, 1)[0] if written.strip() else written
-    invisible = _INVISIBLE.search(written.partition("\n")[0].split(" ")[0])
-    if invisible is not None and not _is_left_over(written):
-        place = Span(start + invisible.start(), start + invisible.end())
-        edits, named = [], _NAMED.match(written)
-        for character in _INVISIBLE.finditer(written, 0, named.end() if named is not None else 0):
-            span = Span(start + character.start(), start + character.end())
-            edits.append(replace(span, " ") if character[0] in _WIDE else remove(span))
-        message = (
-            f"the invisible character U+{ord(invisible[0]):04X} is part of the command's name, which bash does not "
-            "find; remove it"
-        )
-        bare = _INVISIBLE.sub("", command.words[0]) if command.words else ""
-        # a job without what these do computes the same
-        of_modules = bare in ("module", "ml")
-        idle = _IDLE.intersection(command.words[1:3]) if of_modules else has_trait(bare, "tells", "prints")
-        severity = "warning" if command.context.conditional or idle else None
-        yield Finding(place, message, severity, fix=Fix("remove the character", edits, safe=False))
+    found = list(_invisible(job, command, written))
+    if found:
+        yield from found
         return
     name = known_prefix(command.argv[0])
     usual = _QUOTE.split(first, maxsplit=1)[0]

@@ -42,7 +42,13 @@ from sbatchlint.analysis.launch.cpu_use import (
 )
 from sbatchlint.analysis.script.loops import last_numbers
 from sbatchlint.analysis.script.program_texts import worker_calls
-from sbatchlint.analysis.script.threads import THREAD_VARIABLE, commands_with_threads, counts_elsewhere, cpu_options
+from sbatchlint.analysis.script.threads import (
+    THREAD_VARIABLE,
+    commands_with_threads,
+    counts_elsewhere,
+    cpu_options,
+    waits_for_servers,
+)
 from sbatchlint.analysis.script.work import UTILITIES, Weight, weight
 from sbatchlint.analysis.site.defaults import cpus_without_asking, in_whole_nodes
 from sbatchlint.bash.trace import Invocation, VariableAssignment, values_of
@@ -302,6 +308,8 @@ def _uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]:
 
 def _own_uses(job: Job, command: Invocation, step: Step | None) -> Iterator[Use]:
     for setting in (*cpu_options(command), *worker_calls(job, command)):
+        if waits_for_servers(command, setting.shown):
+            continue
         of_job = step is not None and _is_of_job(setting.value)
         number = cpus_of_process(job, None) if of_job and setting.number is None else setting.number
         if number is None and setting.times > 1 and _is_of_job(setting.value):

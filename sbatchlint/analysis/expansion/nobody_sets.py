@@ -273,7 +273,7 @@ def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
         if enclosing is not None and enclosing.name == name:
             continue
         own = not is_common_name(name) or _continues(name, read.name) and not is_set_by_site(name)
-        if (not own or _is_read(job, name)) and not _is_certain(name, read.name):
+        if (not own or _is_read(job, name)) and not is_certain(name, read.name):
             continue
         for assignment in _assigned(job)[name]:
             if (
@@ -398,13 +398,15 @@ def _is_misspelt(name: str, read: str) -> bool:
     """Whether a name lacks a letter of another, has one twice, or has two swapped, or a long one lacks its last."""
     if name[:-1] == read and len(read) > _LONG_NAME and name[-1].isalpha() and name[-1] not in "sS":
         return True
-    if min(len(name), len(read)) < _SHORTEST_TYPO or name[-2:] != read[-2:] or name[0] != read[0]:
-        return False
     swapped = len(name) == len(read) and sorted(name) == sorted(read)
+    # `A_XY` and `A_YX` may be two names, `DATADIR` and `DATADRI` are one
+    ends = name[-2:] == read[-2:] or swapped and len(name.rpartition("_")[2]) > _SHORTEST_TYPO
+    if min(len(name), len(read)) < _SHORTEST_TYPO or not ends or name[0] != read[0]:
+        return False
     return (swapped or len(name) != len(read)) and _one_letter_apart(name, read)
 
 
-def _is_certain(name: str, read: str) -> bool:
+def is_certain(name: str, read: str) -> bool:
     """Whether two names are so similar that one was meant where the other is read, although it is read elsewhere."""
     if _is_misspelt(name, read):
         return True

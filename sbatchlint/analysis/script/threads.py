@@ -29,6 +29,7 @@ _WITHOUT_VALUE = frozenset(
 )
 # `spark-submit --master local[16]`
 _LOCAL = Regex(r"(?:--master=)?local\[([0-9]{1,5})\]")
+_FIRST_WORDS = 4  # of a command, with the program that it starts and what this is to do
 # Programs of NAMD, which write `+p16`.
 _PLUS = frozenset({"namd2", "namd3", "charmrun"})
 _SPARK = frozenset({"spark-submit", "pyspark", "spark-shell", "spark-sql"})
@@ -160,6 +161,23 @@ _RUNNING_TEXT = frozenset({"julia", "cargo", "ctest", "mvn", "g09", "g16", "bcl2
 def is_tool(name: str | None) -> bool:
     """Whether a program is a published one that only does what its arguments say: no text or target of the user."""
     return name in _BY_PROGRAM and name not in STARTERS and name not in _RUNNING_TEXT and name not in _SPARK
+
+
+# Words of a command that waits for servers: `download`, `query_api.py`, `--api-key`; its workers are no CPUs.
+_WAITING = Regex(
+    r"(?i)(?:.*[-_./])?(?:(?:down|up)load|fetch|crawl|scrape|api|openai|anthropic|claude|gemini)"
+    r"(?:s|er|ers|ing|r)?(?:[-_.].*)?|--(?:api[-_](?:key|base|url|host)|(?:base|server)[-_]url|endpoint)(?:=.*)?"
+)
+_WORKERS = Regex(r"(?:max|num|n)?[-_]?(?:workers|threads|jobs)|concurren(?:cy|t)(?:[-_].*)?")
+
+
+def waits_for_servers(command: Invocation, option: str) -> bool:
+    """Whether an option counts workers that wait for a network, and not threads that compute."""
+    if is_tool(command.name) or not _WORKERS.fullmatch(option.lstrip("-").replace("=", " ").split()[0]):
+        return False
+    words = command.words
+    first = [each for each in words[:_FIRST_WORDS] if each[:1] != "-"]
+    return any(map(_WAITING.fullmatch, (*first, *(each for each in words if each[:2] == "--"))))
 
 
 class ThreadOption(NamedTuple):
