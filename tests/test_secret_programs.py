@@ -54,6 +54,34 @@ bw login ada@example.org {secret}
 keyctl add user x {secret} @u
 pulumi config set --secret dbpw {secret}
 iinit {secret}
+iadmin moduser ada password {secret}
+iget -t {secret} /z/x
+globusconnectpersonal -setup --setup-key {secret}
+globus-connect-personal -setup {secret}
+grbgetkey {secret}
+openfortivpn h:443 -u ada -p {secret}
+synapse -u ada -p {secret} get syn1
+ngrok authtoken {secret}
+op signin h ada@example.org {secret}
+vault unseal {secret}
+ccdecrypt --key {secret} x.cpt
+msoffcrypto-tool -p {secret} a b
+pdftk a.pdf input_pw {secret} output b.pdf
+python -m wandb login {secret}
+ascp -W {secret} ada@h:x .
+curl -u :{secret} https://h/x
+curl -E c.pem:{secret} https://h/x
+NEO4J_AUTH=neo4j/{secret} neo4j start
+oidc-add lab --pw-cmd='echo {secret}'
+python -c "import comet_ml; comet_ml.init('{secret}')"
+python -c "from comet_ml import Experiment; e=Experiment('{secret}', project_name='p')"
+python -c "import neptune; neptune.init('a/b', '{secret}')"
+python -c "from ftplib import FTP; FTP('h', 'ada', '{secret}')"
+python -c "import dagshub; dagshub.auth.add_app_token('{secret}')"
+ZIPPW={secret} ./a
+ENC_KEY={secret} ./a
+BW_SESSION={secret} ./a
+MACAROON={secret} ./a
 mysqladmin -u root password {secret}
 smbclient //h/s {secret} -U ada -c 'get x'
 mount.cifs //h/s m -o user=ada%{secret}
@@ -96,6 +124,17 @@ DIALOGUES = (
     "aws configure <<E\nAKIAQ3EGRTCO8JMSIGI6\n{secret}\nus-east-1\njson\nE",
     "sqlplus /nolog <<E\nconnect ada/{secret}@h\nE",
     "pass insert -e x <<< {secret}",
+    "echo {secret} | jupyter lab password",
+    "echo {secret} | rclone obscure -",
+    "yes {secret} | kinit ada",
+    "clearml-init <<< '{secret}'",
+    "ssh-add k <<< {secret}",
+    "restic -r r init <<< {secret}",
+    "wget --ask-password --user ada https://h <<< {secret}",
+    "ktutil <<E\naddent -password -p ada@H -k 1 -e x\n{secret}\nwkt k\nE",
+    "cat > ldap.conf <<E\nBINDPW {secret}\nE",
+    "cat > f <<E\nPassword     {secret}\nE",
+    "cat > wg.conf <<E\nPresharedKey = {secret}\nE",
     "srun mount.cifs //h/s m -o 'user=ada%{secret}'",
     "cat > snmp.conf <<E\ndefAuthPassphrase {secret}\nE",
     "echo \"error: invalid value '{secret}' for '--db-password <PW>'\"",
@@ -119,6 +158,42 @@ def test_words_of_programs_of_dialogues_and_of_forms_are_redacted(secret: str) -
     texts = [each.replace("{secret}", secret) for each in (*PROGRAMS.splitlines(), *DIALOGUES, *FORMS.splitlines())]
     scripts = {each: f"#!/bin/bash\n{each}\nsrun ./a.out\n" for each in texts}
     assert [each for each, script in scripts.items() if secret in redacted_source(Source(script)).text] == []
+
+
+# What asks for a password may as well read commands: only a value that is none of these is hidden.
+ASKED = """\
+echo {secret} | mysql -u ada -p runs
+psql -U ada -W runs <<< '{secret}'
+printf '%s\\n' {secret} | mongosh -u ada
+echo -n "{secret}" | sshpass ssh ada@h ls
+unbuffer -p ssh ada@h <<< "{secret}"
+aws configure <<< {secret}
+echo {secret} | 7z x x.7z
+echo {secret} | ./login.sh
+expect -f login.exp <<< '{secret}'
+gdc-client download -t <(echo {secret}) x
+openssl enc -kfile <(printf '{secret}') -in x
+python send.py -u ada -p {secret}
+./upload.py --user ada -p '{secret}' x
+apprise -b done tgram://{secret}/12
+wget https://chat.example.org/hooks/{secret}
+"""
+
+
+def test_what_asks_for_a_password_is_given_one() -> None:
+    secret = "vFzf2zYTp6q4DT"
+    scripts = [f"#!/bin/bash\n{each.replace('{secret}', secret)}\nsrun ./a\n" for each in ASKED.splitlines()]
+    assert [each for each in scripts if secret in redacted_source(Source(each)).text] == []
+
+
+@pytest.mark.parametrize("value", ["udpjms", "83647251", "Qwerty"])
+def test_a_short_password_is_hidden_where_a_variable_is_set_to_it(value: str) -> None:
+    for text in (
+        "X={}\nredis-cli -a $X\n",
+        'f() {{\n  sshpass -p "$1" scp x h:\n}}\nf {} 8\n',
+        "A=(-p {})\ndocker login ${{A[@]}}\n",
+    ):
+        assert value not in redacted_source(Source(f"#!/bin/bash\n{text.format(value)}srun ./a\n")).text
 
 
 HARMLESS = """\
@@ -171,6 +246,95 @@ MAIL_PASSWORD=ada@example.org
 hf_YOUR_TOKEN_HERE
 HF_TOKEN=hf_your_token_goes_here_0123456789abcdef
 `wandb login …` with the value
+squeue -u ada -p gpuA100x4
+sacct -u ada -P --format=JobID
+sbatch -p gpuA100long job.sh
+echo "show databases" | mysql -u ada -p
+echo hostname | ssh node12
+echo job2.sh | ssh login1 bash -s
+echo PING | redis-cli
+echo exit | sftp ada@h
+echo "select count(*) from Runs2024" | psql runs
+echo Chr1Region2 | grep -c x
+bcftools view -s <(echo NA12878) x.vcf
+bedtools intersect -a <(echo chr1) -b x
+grep -f <(echo ENSG00000139618) x
+echo y | conda install numpy
+yes | apptainer build x.sif docker://ubuntu
+echo Model_V2_Final | tee name.txt
+python train.py --model Llama2Chat70B --tokenizer GPT2Fast
+python train.py --token-type char
+wget https://h/hooks/pre-commit.sh
+git config core.hooksPath .git/hooks/preCommit2
+curl -u : --negotiate https://h/x
+curl -E cert.pem https://h/x
+ssh-keygen -t ed25519 -f k -C ada
+iget -r /zone/home/ada/run12
+iadmin lu ada
+iinit
+ascp -l 100m -T ada@h:x .
+ngrok http 8080
+op run -- python a.py
+FTP('h')
+neptune.init_run(project='lab/Runs2024')
+comet_ml.Experiment(project_name='Runs2024')
+wandb login
+wandb login --relogin
+enc_key_size=128
+ST_KEYS="a b"
+export PW_BIN=/opt/qe/bin/pw.x
+export NPW=4096
+QEPW=/opt/qe/bin/pw.x
+MYPWD=$(pwd)
+DBPW_FILE=/run/secrets/db
+export BW_SESSION_FILE=/home/ada/.bw
+slack://channel
+mc alias set lab https://s3.uni.edu ada
+restic -r /data/r init
+echo /data/Run2024/x | restic backup --files-from -
+cat list.txt | restic backup --files-from-verbatim -
+git checkout 3f2a9c81d0b7e64f5a1c92d8e07b36f4a5c1d2e9
+COMMIT=3f2a9c81d0b7e64f5a1c92d8e07b36f4a5c1d2e9
+python run.py -u Ada -p 8080
+python run.py --user ada -p /data/Run24/x
+mpirun -n 4 ./a.out --password-file /etc/pw
+x1=train; python main.py --mode $x1
+NAME=Alice; mkdir -p out/$NAME
+P=gpu; sbatch -p $P job.sh
+PORT=8080; ssh -p $PORT h
+N=20240101; python a.py --seed $N
+D=20240115; echo $D | ssh h
+tee log <<< Model2Name9x
+cat <<< Run2024FinalX > name
+md5sum <<< Run2024FinalX
+docker run -v /data/Run24A:/d img
+singularity pull docker://user/Image2Name:v1
+echo "module load GCC12.3" | ssh h bash
+echo "$USER" | mail -s Done2024Run ada@h
+mail -s Done ada@h <<< Run24BFinished
+echo Run24BFinished | mail -s Done ada@h
+echo Run24BFinished | slackcat -c lab
+slackcat <<< Run24BFinished
+rsync -a x h:/data/Run24A
+curl -d status=Run24BDone https://h/x
+git commit -F - <<< Fix24Bug
+echo Fix24BugNow | git commit -F -
+echo Run24BName | openssl dgst -sha256
+echo Run24BName | curl -d @- https://h
+seq 10 | xargs -n1 -P4 ./a
+openssl dgst -sha256 <<< Run24BName
+echo AlphaFold2Multimer | docker run -i img
+singularity exec img cat <<< Run24BName
+echo Chr1Region2 | singularity exec img awk 1
+sudo tee /etc/x <<< Node24Group
+Password entry below
+password change needed soon
+wolframscript -file a.wls
+echo HG00096Sample | ./login_count
+echo "Job24BStarted" | mail -s x a@b
+expect login.exp node12
+echo KO2Sample9x | rsync --files-from=- a b
+gocmd put x
 """
 
 

@@ -42,6 +42,7 @@ _TO_REDIS = (
     rf"['\"]AUTH[ \t]+(?!PLAIN|LOGIN){_WORD}(?=(?:\\r)?\\n)",
 )
 _ACL_OF_REDIS = r"\bACL[ \t]+SETUSER[ \t]+\S{1,80}[ \t][^\n]{0,200}?>(?=[^\s>])"
+_OF_KEYTAB = rf"\b(?:addent|add_entry)[ \t]+-password[^\n]{{0,200}}?{_NEXT}{_WORD}{_END}"
 _DIGEST = r"\baddauth[ \t]+digest[ \t]+[\w.-]{1,80}:(?=\S)"
 _OF_FETCHMAIL = (
     r"\buser(?:name)?[ \t]+\\?['\"]?[^\s'\"\\]{1,80}\\?['\"]?[ \t]+(?:with[ \t]+|there[ \t]+)?pass(?:word)?[ \t]+"
@@ -101,6 +102,7 @@ PLACES_OF_DIALOGUES = tuple(
         *(("auth", pattern, False) for pattern in _TO_REDIS),
         ("setuser", _ACL_OF_REDIS, True),
         ("addauth", _DIGEST, False),
+        ("addent", _OF_KEYTAB, False),
         ("pass", _OF_FETCHMAIL, False),
         ("*", _OF_CHAP, False),
         ("xauth", _OF_VPN, True),

@@ -23,6 +23,10 @@ _HOSTS = (
     ("cronitor", rf"cronitor\.link/p/(?P<value>{_PATH}+)"),
     ("heartbeat/", rf"/heartbeat/(?P<value>(?={_PATH}{{0,80}}\d){_PATH}{{16,}})"),
     ("ntfy", rf"\bntfy\.sh/(?!docs|app)(?P<value>(?={_PATH}{{0,80}}\d){_PATH}{{4,}}|{_PATH}{{16,}})"),
+    *(
+        (f"{name}://", rf"\b{name}://(?P<value>(?={_PATH}{{0,80}}\d){_PATH}{{8,}})")
+        for name in ("tgram", "discord", "slack", "pover", "pbul")
+    ),
     ("day.app", r"api\.day\.app/(?P<value>[\w-]{16,})"),
     ("ftqq", r"sc(?:tapi)?\.ftqq\.com/(?P<value>[\w-]{16,})"),
     ("/hook/", rf"/open-apis/bot/(?:v\d/)?hook/(?P<value>{_PATH}+)"),
@@ -41,7 +45,7 @@ _HOSTS = (
 # Any host: `/hooks/` and one drawn part after it, or several.
 _ANY = Regex(
     r"/(?:web)?hooks?/(?:catch/|incoming/)?(?P<value>(?:[\w-]{1,60}/){0,3}"
-    r"(?=[\w-]{0,60}[0-9])(?=[\w-]{0,60}[a-z])(?:[A-Za-z0-9]{17,400}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}))(?![\w.-])"
+    r"(?=[\w-]{0,60}[0-9])(?=[\w-]{0,60}[a-z])(?:[A-Za-z0-9]{17,400}|(?=[a-z0-9]{0,60}[A-Z])[A-Za-z0-9]{12,16}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}))(?![\w.-])"
 )
 _TO_FILL_IN = Regex(r"(?i)(?<![a-z0-9])(?:x{4,}|placeholder|none)(?![a-z0-9])|x{8}|\.\.\.")
 _COMPILED = tuple((sign, Regex(pattern, re.IGNORECASE)) for sign, pattern in _HOSTS)

@@ -47,7 +47,7 @@ _ALONE = (
     r"(?P<value>[^\s'\"$#=:-][^\s'\"$]{3,400})[ \t]*$"
 )
 # What prints a password, alone or within quotes.
-_PRINTS = r"pass(?:w(?:or)?d|phrase)?[_-]?(?:command|cmd|eval)[ \t=]+"
+_PRINTS = r"(?:pass(?:w(?:or)?d|phrase)?|pw)[_-]?(?:command|cmd|eval)[ \t=]+"
 _FLAGS = r"(?:echo|printf)[ \t]+(?:-[neE]{1,3}[ \t]+|\\?['\"]?%[sb](?:\\+n)?\\?['\"]?[ \t]+){0,3}"
 _OF_PRINTING = (
     rf"{_PRINTS}{_FLAGS}(?=[^\s$])",
@@ -73,7 +73,8 @@ PLACES_OF_LINES = tuple(
         ("password", _TO_ROLE, True),
         ("password", r"\bpassword[ \t]*\([ \t]*(?=\\?['\"][^\s'\"]{3})", True),
         ("passw", _ALONE, False),
-        ("pw", r"(?m)^[ \t]*(?:bind|root)_?pw[ \t]+(?=[^\s$])", False),
+        ("passw", _ALONE.replace("password|passwd", "Password|PASSWORD|Passwd"), False),
+        ("pw", r"(?m)^[ \t]*(?:bind|root)_?pw[ \t]+(?=[^\s$])", True),
         ("pwd", r"(?m)^[ \t]*uid[ \t]*=[^\n]{1,80}\n(?:[^\n]{0,80}\n){0,2}?[ \t]*pwd[ \t]*=[ \t]*(?=[^\s/$])", True),
         ("open", r"\bopen[ \t]+(?:-\w+[ \t]+)?-u[ \t]*['\"]?[^\s,'\"]{1,80},(?=\S)", False),
         ("requirepass", r"\brequirepass[ \t]+(?=[^\s$])", False),
@@ -81,7 +82,7 @@ PLACES_OF_LINES = tuple(
         ("auth", _OF_REDIS, False),
         ("auth", r"(?m)^[ \t]*AUTH[ \t]+(?=[^\s$]+[ \t]*$)", False),
         ("refresh-token", r"\bactivate-refresh-token[ \t]+\S{1,80}[ \t]+(?=[^\s$])", False),
-        *(("pass", pattern, True) for pattern in _OF_PRINTING),
+        *((sign, pattern, True) for sign in ("pass", "pw-c") for pattern in _OF_PRINTING),
         ("env{", rf"\$ENV\{{\\?['\"]?\w{{0,60}}{_NAME}\\?['\"]?\}}[ \t]*=[ \t]*(?=\\?['\"])", True),
         ("rar", rf"\brar{_OF_OPTION}-hp(?=[^\s$-])", False),
         ("authz=", r"[?&]authz=(?:Bearer(?:%20|\+))?(?=[^\s$&])", False),

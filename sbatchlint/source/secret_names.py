@@ -7,7 +7,7 @@ from sbatchlint.source.regex import Regex
 
 _SERVICES = (
     "WANDB|HF|HUGGING_?FACE|OPENAI|ANTHROPIC|GEMINI|COHERE|MISTRAL|REPLICATE|TOGETHER|COMET|NEPTUNE|NGC|AZURE|AWS|S3"
-    "|GITHUB|GITLAB|STORAGE|ACCOUNT|ENCRYPTION|SIGNING|LICENSE|MASTER|CONSUMER|DEPLOY|SUBSCRIPTION|FERNET|ADMIN"
+    "|GITHUB|GITLAB|STORAGE|ACCOUNT|ENCRYPTION|SIGNING|LICENSE|MASTER|CONSUMER|DEPLOY|ENC|ST|SUBSCRIPTION|FERNET|ADMIN"
 )
 # Words run together count as those with underscores between them.
 NAMES = Regex(
@@ -15,7 +15,7 @@ NAMES = Regex(
     r"|PASSPHRASE|CREDENTIALS?|JWT)"
     rf"|(?:\w*(?:_|(?-i:[a-z](?=[A-Z]))))?(?:(?:{_SERVICES})_?KEY|(?:GH|GITHUB|GITLAB)_?PAT"
     r"|(?:DB|SQL|MYSQL|PG|POSTGRES|MONGO|REDIS|USER|LDAP)_?PASS)"
-    r"|SSHPASS|(?:\w+_)?PW",
+    r"|SSHPASS|(?:\w+_)?PW|(?:ZIP|RAR|MY|DB|SSH|SMB|VNC|SQL|LDAP|USER|LOGIN|MAIL|SMTP|S?FTP|KRB|VPN|PG)PW|(?:BW|OP)_SESSION\w*",
     re.IGNORECASE,
 )
 # Tokens of a text, and words that merely end so.
@@ -57,7 +57,7 @@ MORE_NAMES = Regex(
     r"\w*(?:password|passwd|passphrase|secret|api_?key|access_?token|auth_?token|account_?key|accesskey|private_?key)"
     r"|\w*(?:pass_?code|pswd|passwrd|passwort|kennwort|motdepasse|mot_de_passe|contrasen?a|senha|wachtwoord|parola)"
     r"|(?:secret|api|access)_?keys|(?:\w+_)?(?:passwords|secrets)"
-    r"|\w*pass|\w*pwd|(?:\w+_)?kaggle_key|(?:\w+_)?o?auth|\w+_dsn|private_token|\w+_pat|\w*(?:bind|root)_?pw|(?:\w+_)?psk",
+    r"|\w*pass|\w*pwd|(?:\w+_)?kaggle_key|(?:\w+_)?o?auth|\w+_dsn|private_token|\w+_pat|\w*(?:bind|root)_?pw|macaroon|\w*pre_?shared_?key|(?:\w+_)?psk",
     re.IGNORECASE,
 )
 # Words that end like a name of these, and mean something else.

@@ -9,18 +9,23 @@ from sbatchlint.source.secret_addresses import NO_PASSWORD
 _OPTION = r"(?:[^\n;|&\\]|\\.|\\\r?\n){0,300}?[ \t\"',]"
 _SCHEME = r"(?:(?:bearer|basic|token|apikey|key|digest)[ \t]+)?"
 _USER_OF_CURL = rf"\bcurl{_OPTION}(?:-[fsSLkvgiIjlnNpqaBGOR#0-6]{{0,9}}[uU]|--user|--proxy-user)[ \t=]*"
-_OF_CURL = rf"{_USER_OF_CURL}['\"]?[^\s:'\"]+:(?=\S)"
+_OF_CURL = rf"{_USER_OF_CURL}['\"]?(?:[^\s:'\"]+:(?=\S)|:(?=[^\s'\"]))"
 # A token in the place of a user's name, which has no password.
 _LONE = rf"['\"]?(?!(?:anonymous|ftp|user\w*):)(?P<value>[^\s:'\"$@/]{{4,400}}):(?:{NO_PASSWORD})?(?=['\"\s]|\Z)"
 _LONE_OF_CURL = rf"{_USER_OF_CURL}{_LONE}"
 # What reads a secret from its standard input.
 _READING = (
-    r"(?:stdin\b|\bvncpasswd\b|\biinit\b|\bsu[ \t]+(?:-[ \t]|-c|\w)"
+    r"(?:stdin\b|--ask-?pass(?:word|phrase)?\b|\brclone[ \t]+obscure\b"
+    r"|\bvncpasswd\b|\biinit\b|\bsu[ \t]+(?:-[ \t]|-c|\w)"
     r"|\bsudo[ \t]+(?:[^\n;|&]{0,80}[ \t])?-\w*S\b|\bkinit\b|--with-token\b|[ \t]login(?=[ \t\r\n;&<]|\Z)"
     r"|\bchpasswd\b|\bcryptsetup\b|-passphrase-fd\b|\bkeyring[ \t]+set\b|\bsmbpasswd\b|\bmyproxy-\w+|-pwstdin\b"
     r"|(?:(?<=\| )|(?<=\|)|(?<=sudo )|(?<=\n)|(?<=; ))passwd(?=[ \t<])|\bkpasswd\b|\bsecret-tool[ \t]+store\b"
     r"|\bkeepassxc-cli\b|\bpass[ \t]+insert\b"
-    r"|\bsecrets?[ \t]+(?:create|set|versions[ \t]+add)\b|\benv[ \t]+add\b)"
+    r"|\bsecrets?[ \t]+(?:create|set|versions[ \t]+add)\b|\benv[ \t]+add\b"
+    r"|\bactivate-refresh-token\b|\bmosquitto_passwd\b|\bhtpasswd[ \t]+-\w*i\b|\bssh-(?:add|keygen)\b|\bclearml-init\b"
+    r"|\bjupyter(?:[ \t]+|-)(?:lab|notebook|server)[ \t]+password\b"
+    r"|\b(?:restic|borg|kopia)[ \t]+(?:[^\n;|&<]{0,120}[ \t])?(?:init|mount|restore|check|prune|forget)\b"
+    r"|\b(?:mc|mcli)[ \t]+(?:alias[ \t]+set|config[ \t]+host[ \t]+add)\b)"
 )
 _PRINTED = r"\b(?:echo|printf)[ \t]+(?:(?:--?[neE]*|['\"]?(?:%[sb](?:\\+n)?){1,3}['\"]?)[ \t]+)*"
 _PIPED = (
@@ -70,6 +75,27 @@ _OF_COMMAND = (
 _OF_RCLONE = (
     r"\brclone[ \t]+config[ \t]+\w+[^\n;|&]{0,300}?[ \t]\w{0,60}(?:pass|password|secret|token|key)[ \t=]+(?=[^\s-])"
 )
+# What asks for a password and otherwise reads commands or an answer: a value of changing kinds is none of these.
+_ASKING = (
+    r"(?:\b(?:mysql|mariadb|psql|mongo|cypher-shell|sqlplus|redis-cli|cqlsh|smbclient)[\w.-]{0,20}[ \t]"
+    r"[^\n;|&<]{0,200}?"
+    r"(?<!\S)-{1,2}(?:[upUWa]|user(?:name)?|pass(?:word)?)"
+    r"|\b(?:ssh|scp|sftp|sshpass|openconnect|openvpn|expect|unbuffer|telnet)[ \t]"
+    r"|\b(?:7z[azr]?|unrar)[ \t]+[xetl]\b|\bunzip[ \t]|\bgpg2?[ \t][^\n;|&<]{0,120}?(?:-d|-c|--decrypt|--symmetric)\b"
+    r"|\baws[ \t]+configure\b|\bgit[ \t]+credential\b|\bopenstack[ \t]|\bcurl[ \t][^\n;|&<]{0,120}?-K[ \t]*-"
+    r"|\b(?:login|auth)\.(?:sh|py|exp)\b)"
+)
+_NO_COMMAND = (
+    r"['\"]?(?P<value>(?=[A-Za-z0-9!@#%^&*+=/_-]{0,80}[0-9])(?=[A-Za-z0-9!@#%^&*+=/_-]{0,80}[A-Z])"
+    r"(?=[A-Za-z0-9!@#%^&*+=/_-]{0,80}[a-z])(?=[A-Za-z0-9][^\s'\"]{7})(?![\w-]*/[\w/-]{0,400}['\"]?[ \t|])"
+    r"[A-Za-z0-9!@#%^&*+=/_-]{8,400})['\"]?"
+)
+# An account and its password, as programs of one's own take them; of Slurm's commands `-p` is a partition.
+_OF_PAIR = (
+    r"(?m)^(?![^\n]{0,300}\bs(?:queue|acct|acctmgr|info|prio|share|cancel|batch|alloc|report)\b)[^\n]{0,300}?"
+    rf"[ \t](?:-u|--?user(?:name)?)[ \t=]{{0,3}}[\w.@'\"-]{{1,80}}[ \t]+-p[ \t=]{{0,3}}{_NO_COMMAND}(?=\s|\Z)"
+)
+_PIPED_TO_ASKING = rf"(?=[ \t]*\|[ \t]*[^\n|;&]{{0,80}}?{_ASKING})"
 _TO_BASE64 = r"(?=[^\s'\"]{3,400}['\"]?[ \t]*\|[ \t]*base64\b(?![ \t]+-\w*[dD]))"
 _OF_HASH = r"(?:[ \t]+(?:-(?:salt|[mSRs])[ \t]+[^\s-]\S*|--?[\w=-]+)){0,6}"
 _OF_ORACLE = (
@@ -77,6 +103,8 @@ _OF_ORACLE = (
     r"(?P<value>[^\s'\"]{1,200}?(?=@[\w./:-]{1,200}(?:['\"\s]|\Z))|[^\s@'\"$]{2,200})"
 )
 _USER_AND = r"\\?['\"][^'\"\n]{1,80}\\?['\"][ \t]*,[ \t]*(?:\w{1,20}[ \t]*=[ \t]*)?(?=\\?['\"])"
+_METHOD = r"[\w.]{0,40}\.(?:init|login|start|Experiment|OfflineExperiment|add_app_token)"
+_QUOTED_WORD = r"\\?['\"][^'\"\n]{1,80}\\?['\"][ \t]*,[ \t]*"
 # A format whose first conversion is set to the name of a secret, and a verb with a name and a value after it.
 _OF_FORMAT = (
     r"\bprintf[ \t]+(?:-v[ \t]+\w+[ \t]+)?(?P<format>['\"])(?:(?!(?P=format))[^\n%]){0,80}?"
@@ -154,6 +182,7 @@ PLACES = tuple(
         ("curl", _LONE_OF_CURL, False),
         ("http", rf"\bhttps?[ \t][^\n;|&]{{0,200}}?(?:-a|--auth)[ \t=]*{_LONE}", False),
         ("http", r"\bhttps?[ \t][^\n;|&]{0,200}?-a[ \t]+['\"]?[\w.@-]{1,80}:(?=[^\s'\"])", False),
+        ("curl", rf"\bcurl{_OPTION}-[fsSLkvgi]{{0,6}}E[ \t]*['\"]?[^\s:'\"]{{1,200}}:(?=[^\s'\"\\/])", False),
         ("--cert", r"--(?:proxy-)?cert[ \t=]*['\"]?[^\s:'\"]{1,200}:(?=[^\s'\"\\])", False),
         ("creds", r"--(?:src-|dest-)?creds[ \t=]+['\"]?[^\s:'\"]{1,80}:(?=[^\s'\"])", False),
         ("cookie:", r"\bcookie:[ \t]*[\w.-]{1,80}=(?=\S)", True),
@@ -209,6 +238,14 @@ PLACES = tuple(
         ("token", r"\btoken\\?['\"]?[=:][ \t]*(?=\\?['\"]?[\w.~+/=-]{0,60}\d)(?=\\?['\"]?[\w.~+/=-]{8})", True),
         ("login(", r"\blogin\([ \t]*(?:(?:api_)?(?:key|token)[ \t]*=[ \t]*)?(?=\\?['\"])", False),
         ("login(", rf"\blogin\([ \t]*(?:\w{{1,20}}[ \t]*=[ \t]*)?{_USER_AND}", False),
+        *(
+            (name, rf"\b{name}{_METHOD}\([ \t]*(?=\\?['\"])", False)
+            for name in ("comet_ml", "dagshub")
+        ),
+        ("comet_ml", r"\bcomet_ml\b[^\n]{0,80}\bExperiment\([ \t]*(?=\\?['\"])", False),
+        ("neptune", rf"\bneptune\.init\w{{0,20}}\([ \t]*{_QUOTED_WORD}(?=\\?['\"])", False),
+        ("ftp", rf"\bS?FTP(?:_TLS)?\([ \t]*{_QUOTED_WORD}{_QUOTED_WORD}(?=\\?['\"])", False),
+        ("neo4j_auth", r"\bNEO4J_AUTH=['\"]?\w{1,40}/(?=[^\s'\"$])", False),
         ("auth", rf"(?:\bauth[ \t]*=[ \t]*|BasicAuth|DigestAuth)\([ \t]*{_USER_AND}", True),
         ("machine", rf"{_OF_MACHINE}(?:{_OF_NETRC}){{1,3}}{_PASSWORD_OF_NETRC}", False),
         ("machine", rf"{_OF_MACHINE}{_PASSWORD_OF_NETRC}(?={_OF_NETRC})", False),
@@ -220,7 +257,11 @@ PLACES = tuple(
         ("<<", _TO_READING, False),
         ("<<", _READING_HERE, False),
         ("anaconda", rf"(?<![\w/-])anaconda(?=[ \t]){_OPTION}(?:-t|--token)[ \t=]+(?=\S)", False),
-        ("|", _PRINTED + _PIPED, False),
+        ("|", _PRINTED.replace("printf", "printf|yes") + _PIPED, False),
+        ("|", _PRINTED + _NO_COMMAND + _PIPED_TO_ASKING, False),
+        ("<<<", rf"{_ASKING}[^\n;|&<]{{0,200}}<<<[ \t]*{_NO_COMMAND}(?=[\s;|&>)]|\Z)", False),
+        ("<(", rf"<\([ \t]*{_PRINTED}{_NO_COMMAND}[ \t]*\)", False),
+        ("-p", _OF_PAIR, False),
         ("base64", rf"{_PRINTED}['\"]?[\w.@-]{{1,80}}:{_TO_BASE64}", False),
         ("base64", r"\bbase64(?:[ \t]+-w[ \t]*\d+)?[ \t]*<<<[ \t]*['\"]?[\w.@-]{1,80}:(?=[^\s'\"])", False),
         (">", _PRINTED + _TO_FILE, True),

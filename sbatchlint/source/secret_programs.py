@@ -48,6 +48,7 @@ PROGRAMS = (
     Program("db2", verbs=("connect",), after="using"),
     Program("mysqladmin mariadb-admin", after="password", others="-u -h -P -S"),
     Program("isql iusql", words="3", others="-x -m -d"),
+    Program("synapse", "-p+ --password"),
     # accounts
     Program("useradd usermod", "-p+"),
     Program("mosquitto_passwd", words="3", needs="-b"),
@@ -67,7 +68,11 @@ PROGRAMS = (
     Program("wandb", verbs=("login",), words="1", others="--host --entity --base-url"),
     Program("cargo", verbs=("login",), words="1", others="--registry"),
     Program("conda", verbs=("token set",), words="1"),
-    Program("vault bao", verbs=("operator unseal", "unwrap", "token lookup", "token renew", "token revoke"), words="1"),
+    Program(
+        "vault bao",
+        verbs=("operator unseal", "unseal", "unwrap", "token lookup", "token renew", "token revoke"),
+        words="1",
+    ),
     Program("bw", verbs=("login",), words="2", others="--method --code"),
     Program("bw", verbs=("unlock",), words="1"),
     Program("keyctl", verbs=("add user", "add logon"), words="2"),
@@ -86,7 +91,16 @@ PROGRAMS = (
     Program("nmcli", after="password psk wifi-sec.psk 802-11-wireless-security.psk 802-1x.password wep-key0"),
     Program("x11vnc", "-passwd -viewpasswd"),
     Program("x11vnc", words="1", needs="-storepasswd"),
-    Program("iinit", words="1"),
+    Program("iinit grbgetkey", words="1"),
+    Program("iadmin", verbs=("moduser",), after="password"),
+    Program("iget iput ils", "-t"),
+    Program("gocmd", "-T --ticket"),
+    Program("ascp", "-W"),
+    Program("globusconnect globusconnectpersonal globus-connect-personal", "-setup --setup-key"),
+    Program("wolframscript", "-activate"),
+    Program("ngrok", verbs=("authtoken", "config add-authtoken"), words="1"),
+    Program("op", verbs=("signin",), words="3"),
+    Program("openfortivpn", "-p+ --password"),
     Program("mc mcli", verbs=("admin user add",), words="3", others="-C --config-dir"),
     Program("mc mcli", verbs=("config host add",), words="4", others="-C --config-dir"),
     Program("mc mcli", verbs=("alias set",), words="4", others="-C --config-dir"),
@@ -118,8 +132,9 @@ PROGRAMS = (
     Program("dotnet", "-k -p --password", ("nuget push", "nuget add source")),
     # files
     Program("rar unrar steghide aescrypt veracrypt truecrypt kopia", "-p+"),
-    Program("ccrypt ccencrypt ccdecrypt", "-K"),
-    Program("mcrypt mdecrypt", "-k"),
+    Program("ccrypt ccencrypt ccdecrypt", "-K --key"),
+    Program("mcrypt mdecrypt", "-k --key"),
+    Program("msoffcrypto-tool", "-p+ --password"),
     Program("openssl", "-hmac"),
     Program("qpdf", words="1 2", needs="--encrypt"),
     Program("pdftk", after="user_pw owner_pw input_pw"),
@@ -140,8 +155,9 @@ _VALUE = Regex("[A-Za-z0-9].*[^.…]")
 _SETTING = Regex(r"[a-z_]{2,40}=[^=]")
 # What is before the first word of a command.
 _FIRST = Regex(
-    r"(?:^|[\n;&|({`])[ \t]*"
-    r"(?:(?:sudo|srun|exec|env|time|nohup|then|do|else|if|!|-\S{1,40}|\w{1,40}=\S{0,80})[ \t]+){0,9}"
+    r"(?:^|[\n;&|({`]|(?:--wrap[= ]|[ \t]-l?c[ \t]{1,4})\\?['\"])[ \t]*"
+    r"(?:(?:sudo|srun|exec|env|time|nohup|then|do|else|if|!|python[0-9.]{0,5}|uv|poetry|pipenv|run"
+    r"|-\S{1,40}|\w{1,40}=\S{0,80})[ \t]+){0,9}"
     r"(?:[\w./~$-]{0,60}/)?\Z"
 )
 
@@ -237,7 +253,7 @@ def _taken(words: list[_Word], taking: _Taking, is_first: bool) -> Iterator[int]
     skips = False
     for word in words:
         option, equals, _ = word.text.partition("=")
-        if sign is not None or skips:
+        if skips or sign is not None and word.text not in taking.options:
             found += [] if sign is None else [(word, sign)]
             sign, skips = None, False
         elif word.text[:1] != "-" or len(word.text) < 2:
@@ -258,7 +274,8 @@ def _taken(words: list[_Word], taking: _Taking, is_first: bool) -> Iterator[int]
         if len(rest) >= number and (taking.needs or not _is_prose(rest, number, max(taking.words), is_first)):
             found.append((rest[number - 1], sign))
     for number, word in enumerate(rest[1:], 2):
-        if rest[number - 2].text in taking.after and not _is_prose(rest, number, number, True):
+        before = rest[number - 2].text
+        if before in taking.after and ("_" in before or not _is_prose(rest, number, number, True)):
             found.append((word, ""))
     for word, sign in found:
         if sign not in _BETWEEN:

@@ -53,13 +53,13 @@ _KIND = (
 )
 _END_OF_NAME = Regex(
     r"(?:token|keys?|secrets?|pass(?:w(?:or)?ds?|phrase|[_-]?code|wrd|wort)?|credentials?|jwt|pat|pw|p?s?wd|auth|dsn|cookie"
-    r"|session[_-]?id|hmac|signature|(?<=[_-])s(?:as|ig)|(?:access|auth|recovery|backup|otp|mfa)[_-]?code"
+    r"|session[_-]?id|(?<=bw_)session|(?<=op_)session_\w{1,40}|macaroon|hmac|signature|(?<=[_-])s(?:as|ig)|(?:access|auth|recovery|backup|otp|mfa)[_-]?code"
     r"|secret[_-]?id|(?:otp|mfa)[_-]?seed|psk|kennwort|mot[_-]?de[_-]?passe|contrasen?a|senha|wachtwoord|parola)"
     rf"(?:[_-]?[0-9]{{1,2}}|[_.-]?(?:{_KIND}))?(?=['\"\\\s=:+\]\[,<>}}*`|])"
 )
 _IN_NAMES = (
     *("token", "key", "secret", "pass", "credential", "jwt", "pat", "pw", "wd", "auth", "dsn", "cookie", "session"),
-    *("hmac", "signature", "sas", "sig", "code", "seed", "psk"),
+    *("hmac", "signature", "sas", "sig", "code", "seed", "psk", "macaroon"),
     *("kennwort", "contrase", "senha", "wachtwoord", "parola"),
 )
 # What is set to such a name, or follows such an option.
@@ -152,7 +152,8 @@ _PREFIXED = Regex(
 )
 _LOOSE_NAME = Regex(r"-{0,2}[A-Za-z_][\w.-]*\Z")
 # The name of a variable, or a number: no value of a secret, where no name beside it tells that it is one.
-_NO_NAME = Regex(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[0-9]{1,5}|[0-9]*\.[0-9]+|[0-9:]+")
+_NO_NAME = Regex(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[0-9]{1,5}|[0-9]*\.[0-9]+|(?=.*:)[0-9:]+")
+_SHORT_WORD = Regex(r"[A-Z]?[a-z]{3,6}|[A-Z]{4,7}")
 # What is between a name and its value.
 _SIGN = Regex(
     # `*` and a backquote: `**name**: value` of Markdown; a type, as in `name: str = value`; what a parser calls wrong
@@ -392,7 +393,10 @@ def _reaching_places(string: str) -> Iterator[tuple[int, int]]:
             yield span
             continue
         read = re.sub("['\"]", "", value)
-        is_known = is_looked_for(read) and _NO_NAME.fullmatch(read) is None and _FILE.fullmatch(read) is None
+        is_short = name == _PASSWORD and _SHORT_WORD.fullmatch(read) is not None  # hidden where it is set only
+        is_known = (
+            (is_looked_for(read) or is_short) and _NO_NAME.fullmatch(read) is None and _FILE.fullmatch(read) is None
+        )
         if is_known and not is_expanded(value, span, string) and _is_likely(name, read):
             if _may_be_secret(name, value, span, string):
                 yield to_end_of_word(string, span)
@@ -426,7 +430,7 @@ def _words_of(written: str, words: re.Match[str] | None) -> Iterator[tuple[tuple
 def _is_likely(name: str, value: str) -> bool:
     """Whether a value is a secret rather than a word that is compared or passed on."""
     is_mixed = re.search(r"\d", value) is not None and re.search("[A-Za-z]", value) is not None
-    is_password = _PASSWORDS.fullmatch(name) is not None and not value.isdigit()
+    is_password = _PASSWORDS.fullmatch(name) is not None and (len(value) > 5 or not value.isdigit())
     return is_mixed or len(value) >= 16 or _MIXED_CASE.search(value) is not None or is_password
 
 
