@@ -32,10 +32,10 @@ def check(job: Job) -> Iterator[Finding]:
     text = job.source.own.text
     returns = [match.start() for match in re.finditer(r"\r+(?=\n)", text)]
     lines = job.source.rows
-    description = "all its lines end" if len(returns) == lines else f"{len(returns)} of its {lines} lines end"
+    description = "all its lines have" if len(returns) == lines else f"{len(returns)} of its {lines} lines have"
     if len(returns) == 1:
-        description = f"line {job.line(returns[0])} ends"
-    message = f"sbatch refuses the script: {description} in DOS line breaks (\\r\\n); convert them to \\n"
+        description = f"line {job.line(returns[0])} has"
+    message = f"sbatch refuses the script: {description} DOS line endings (\\r\\n); convert them to Unix ones (\\n)"
     fix = None
     if len(returns) <= MOST_REMOVED:
         fix = Fix("convert line breaks to \\n", [remove(Span(at, text.index("\n", at))) for at in returns], safe=True)

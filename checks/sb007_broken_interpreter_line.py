@@ -78,7 +78,7 @@ def _missing(path: str, argument: str) -> str | None:
     """Why a well-formed line starts no shell; None where it may."""
     folder, _, name = path.rpartition("/")
     if name == "sbatch":
-        return "sbatch runs no script: as an interpreter it only submits the file once more, in every job"
+        return "with sbatch as its interpreter, every job only submits the script again"
     if name != name.lower() and has_trait(name.lower(), "shell") or folder in ("", "/usr") and has_trait(name, "shell"):
         return f"there is no interpreter `{path}`" if path.startswith("/") else None
     if name == "env" and not argument:

@@ -1,4 +1,4 @@
-"""An ignore comment has no effect: its form is wrong.
+"""An ignore comment has no effect: it is malformed.
 
 A comment names the checks that it switches off, by code, name, prefix or group: `# sbatchlint: ignore[SB107] why`. One
 without names would also hide what is found there next year, so it counts as a mistake. The words are `ignore` (this

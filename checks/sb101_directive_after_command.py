@@ -97,7 +97,7 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f"remove {pronoun}, or {advice}"
         related = [(Span(lines[0].span.start, lines[-1].span.end), "not read") for lines in groups]
         if _is_told_to_sbatch(job, lost):
-            message = "sbatch reads no directive below this line, but its calls here set these options; "
+            message = "sbatch reads no directives below this line, and the calls of sbatch here set their options; "
             message += "remove the directives"
             yield Finding(stop.span, message, "info", related)
             return
@@ -119,7 +119,7 @@ def check(job: Job) -> Iterator[Finding]:
         if len(lines) == 1:
             consequence = f"this one is only a comment; move it above line {row}{wanted.replace('them', 'it')}"
         if not all(job.directives.read_line(line)[1] for line in lines):
-            consequence += ", and correct them" if kept else ", and correct what sbatch refuses"
+            consequence += ", and correct them" if kept else ", and correct those that sbatch refuses"
         elif _has_variables(job, lines):
             consequence += ", and use values, not variables"
         if several:
@@ -127,8 +127,8 @@ def check(job: Job) -> Iterator[Finding]:
         if script is not None and script.end() <= lines[0].offset:
             several = True
             message = (
-                f"another script begins on line {job.line(script.start())}, but sbatch takes the file as one, with "
-                f"only the directives above line {row}; give each script its own file"
+                f"another script begins on line {job.line(script.start())}, but sbatch reads only the "
+                f"directives above line {row}; give each script its own file"
             )
             related = [(stop.span, "the first command, where sbatch stops reading")]
             yield Finding(span, message, _severity(job, lines), related)
@@ -136,11 +136,11 @@ def check(job: Job) -> Iterator[Finding]:
         message = f"sbatch stops reading directives at line {row}, so {consequence}"
         again, new, other = _set_again(job, lines)
         if again and not kept and len(lines) > 1:
-            message = f"sbatch reads no directive below line {row}, and values above it count instead; "
+            message = f"sbatch reads no directives below line {row}, and values above it count instead; "
             message += f"move only {', '.join(new)} above it" if new else "remove these, or change those above"
             if new and other > _OF_ANOTHER:  # their own `--partition` does not go with those values
-                message = f"sbatch reads no directive below line {row}, and these seem to be those of another job; "
-                message += "put it into its own file"
+                message = f"sbatch reads no directives below line {row}, and these seem to belong to another job; "
+                message += "give it its own file"
         related = [(stop.span, "the first command, where sbatch stops reading")]
         severity = _of_kept(job, lines) if kept else _severity(job, lines)
         fix = None if kept or _is_given_up(job, lines) else _fix(job, lines)

@@ -151,7 +151,7 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     lines = [job.line(each.span.start) for each in read if each is not None]
     all_read = None not in read
     if all_read:
-        unset = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} the value of line {lines[0]}"
+        unset = f"{', '.join(names)} {'keeps' if len(names) == 1 else 'keep'} the value of line {lines[0]}"
     reason = {
         "spelling": f"`#{miss.word}` is not `#SBATCH`",
         "indented": "a directive must begin in the first column",
@@ -175,7 +175,7 @@ def _unread(job: Job, miss: NearMiss, in_row: bool) -> Finding:
     if is_below and rival is None:
         advice = "remove one of the two"
     if aside and rival is None:
-        advice = "remove the line that you do not want"
+        advice = "remove the line you do not want"
     message = f"{reason}, so {unset}; {advice}"
     hash_at = text.string.index("#", miss.start)
     word = text.span(hash_at + 1, miss.end)

@@ -148,7 +148,7 @@ def _shortened_value(job: Job, line: DirectiveLine, setting: Setting) -> Iterato
     glued = setting.name in _NAMES and rest[:1].isalpha() or _PROSE.match(string, hash_at) is not None
     is_comment = is_comment or glued and bool(value) and " -" not in rest
     if is_comment or without_hash and value:
-        said = f"sbatch cuts the value off at `#`, and reads `{value}`; put a space before the comment"
+        said = f"sbatch cuts the value off at `#` and reads only `{value}`; put a space before the comment"
         if setting.name in LISTS and "," in (rest[:1], value[-1:]) and rest.strip(","):  # it may be a slip of the hand
             said = f"sbatch cuts the list off at `#`, and reads only `{shortened(value, 40)}`; remove the `#`, or put "
             said += "a space before it if a comment follows"

@@ -188,7 +188,7 @@ def _effect(job: Job, setting: ForeignSetting) -> Effect | None:
         value = setting.applied_to(block.value)
         if versions != () and not _mean_the_same(setting, value, block.value):
             written, line = job.source.slice(block.span), job.line(block.span.start)
-            place = f"{written} on line {line}" if len(written) < 25 else f"that of line {line}"
+            place = f"{written} on line {line}" if len(written) < 25 else f"the one on line {line}"
             effect = f"{shortened(_with_unit(setting, value), 35)} replaces {place}{job.versions.in_brackets(versions)}"
             return Effect(setting.span, _shown(setting, value), effect, versions, block)
     if in_block or not directives.certain or _is_product(job, setting):

@@ -1,4 +1,4 @@
-"""A shortened option breaks once Slurm adds another one that begins the same way.
+"""A shortened option breaks once Slurm adds another that begins the same way.
 
 sbatch reads `--out=x.log` as `--output`, as long as no other option begins with `out`. `--cons` (for `--constraint`)
 worked until 25.11 brought `--consolidate-segments`: `sbatch: option '--cons=a' is ambiguous`, and nothing is submitted.
@@ -110,7 +110,8 @@ def _explain(job: Job, command: str, written: str, found: dict[str, list[Option]
     meanings = list(reversed(first_read))  # oldest first
     ambiguous = [version for version, options in found.items() if len(options) > 1]
     candidates = [option.name for option in found[ambiguous[-1]]] if ambiguous else []
-    names = ", ".join(f"--{name}" for name in candidates[:4]) + (", …" if len(candidates) > 4 else "")
+    shown = [*(f"--{name}" for name in candidates[:4]), *(["others"] if len(candidates) > 4 else [])]
+    names = " or ".join([", ".join(shown[:-1]), shown[-1]] if shown[1:] else shown)
     likely = MISLEADING.get(written[2:], "")
     letter = table(command, job.versions.last).letters.get(written[2:]) if ambiguous else None
     if letter is not None:
@@ -131,7 +132,7 @@ def _explain(job: Job, command: str, written: str, found: dict[str, list[Option]
     if likely not in ("", full):
         message = f"{command} reads {written} as --{full}, not as --{likely}; write the full name of the one you want"
         return message, "error", likely, False
-    message = f"{written} is short for --{full} only until Slurm adds an option with the same beginning; write --{full}"
+    message = f"{written} means --{full} only until Slurm adds another option that starts with it; write --{full}"
     return message, "info", full, True
 
 

@@ -96,7 +96,7 @@ def check(job: Job) -> Iterator[Finding]:
         stray = STRAY.match(job.source.text, setting.value_span.end, span.end)
         if stray is not None and pattern is None:
             advice = _advice(setting, found).replace(" to sbatch", " instead")
-            message, severity = f"the blank ends this value, and sbatch refuses `{stray[1]}`; {advice}", None
+            message, severity = f"the space ends this value, and sbatch refuses `{stray[1]}`; {advice}", None
         if setting.name == "container-mounts":
             # pyxis writes each mount into a file that enroot's shell reads, with the environment of the job
             own = {each.name for each in job.assignments}

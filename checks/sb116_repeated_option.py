@@ -241,7 +241,7 @@ def _mail_types(block: Directives, settings: Sequence[Setting], place: str) -> t
     elif len(adding) == len(majors):
         message += ", and Slurm 25.05 and later use only the last"
     else:
-        message += ": before 25.05, Slurm merges the lists; later releases use only the last"
+        message += ": Slurm before 25.05 merges the lists, later releases use only the last"
     words: dict[str, str] = {}
     for setting in settings:
         for word in (setting.text or "").split(","):

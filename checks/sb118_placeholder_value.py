@@ -102,8 +102,8 @@ WANTED = {
     "mem": "the memory that the job needs",
     "nodelist": "the names of nodes, or remove it",
     "output": "a file such as %x-%j.out",
-    "partition": "a partition of your site",
-    "qos": "a QOS of your site",
+    "partition": "a valid partition",
+    "qos": "a valid QOS",
     "time": "the time that the job needs",
 }
 OPENING = frozenset("<{[")
@@ -254,7 +254,7 @@ def _one_of(job: Job, findings: list[Finding]) -> Iterator[Finding]:
             whole = f"{advice} with real values"
             if _NO_VALUE in begin:  # no word that could be replaced
                 rows = sorted({job.line(each.start) for each in (first.span, *others)})
-                advice = f"fill in {at_lines(rows, 'and')}, or remove what is empty"
+                advice = f"fill in {at_lines(rows, 'and')}, or remove the empty options"
             else:
                 advice = whole if len(begin) + len(whole) + 2 <= MOST else advice
         related = [(span, "another placeholder") for span in others[:7]]
@@ -267,7 +267,7 @@ def _in_place_of_options(job: Job, words: PositionalWords) -> Iterator[Finding]:
     found = find_placeholder("", written) if words.setting is None else None
     if found is not None and found.kind == "blank":
         span = job.directives.text.span(words.start, words.end)
-        message = f"sbatch refuses the script for the placeholder `{written}`; write options, or remove it"
+        message = f"sbatch refuses the script because of the placeholder `{written}`; write options, or remove it"
         yield Finding(span, message, "error")
 
 
@@ -293,7 +293,7 @@ def _in_value(
     elif found is None:
         return
     elif found.kind == "path":
-        message = f"`{found.text}` is an example path; write your own --{setting.name}"
+        message = f"`{found.text}` is an example path; write your own path for --{setting.name}"
         yield Finding(job.directives.text.span(left, right), message, "info")
         return
     if setting.name == "mail-user" and (job.request.value("mail-type") or "").strip().lower() == "none":

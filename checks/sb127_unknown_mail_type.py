@@ -62,7 +62,7 @@ def _dropped_words(job: Job) -> Iterator[Finding]:
             predicate = "is not a mail event" if len(read.unknown) == 1 else "are not mail events"
             message = f"sbatch silently drops {_quoted(read.unknown)}, which {predicate}"
             if all(each != each.strip() for each in read.unknown):
-                message = f"sbatch silently drops {_quoted(read.unknown)} because of the spaces in the list"
+                message = f"sbatch silently drops {_quoted(read.unknown)} as there are spaces in the list"
             pronoun, verb = "it" if len(read.unknown) == 1 else "them", "are" if " and " in (instead or "") else "is"
             advice = EVENTS if instead is None else f"write {instead}"
             if not is_lost:

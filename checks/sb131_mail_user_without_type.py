@@ -46,7 +46,7 @@ def check(job: Job) -> Iterator[Finding]:
         if typo(directives, setting) in (None, PLACEHOLDER, BLANK_AT_EQUALS):
             if off is not None:
                 row = job.line(off.span.start)
-                message = f"no mail is sent, as --mail-type on line {row} is disabled; write `#SBATCH` there"
+                message = f"no mail is sent, as --mail-type on line {row} is commented out; write `#SBATCH` there"
                 yield Finding(setting.span, message, "info", related=[(off.span, "a comment")])
                 continue
             edits = [insertion(directives, "--mail-type=END,FAIL", component)]

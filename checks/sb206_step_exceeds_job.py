@@ -196,7 +196,7 @@ def _too_many_cpus(job: Job, step: Step) -> Finding | None:
     if of_site is not None:
         has = f"gets {found.available} (line {line}) in partition `{job.request.partition}`"
     elif written < found.available:
-        has = f"gets {found.available} (line {line} requests {written}, in whole cores)"
+        has = f"gets {found.available} (line {line} requests {written}, rounded up to whole cores)"
     if found.inherited:
         wants += " by --cpus-per-task"
         advice = f"write srun --cpus-per-task={max(1, found.available // found.tasks)}"

@@ -1,4 +1,4 @@
-"""An exclusive job that requests no GPU has them all, but its steps see none.
+"""An exclusive job without a GPU request has all GPUs of its nodes, but its steps see none.
 
 With `--exclusive` Slurm gives a job everything on its nodes, GPUs too, and the batch shell finds them all in
 CUDA_VISIBLE_DEVICES. A step, however, gets only GPUs that were requested, and none were: under srun

@@ -41,7 +41,7 @@ def check(job: Job) -> Iterator[Finding]:
         *others, last = (setting.written for setting in settings)
         names = f"{', '.join(others)} and {last}" if others else last
         makes = "make" if others else "makes"
-        message = f"{names} {makes} sbatch count {counts.ntasks} tasks on {nodes}; set --ntasks or --ntasks-per-node"
+        message = f"{names} {makes} sbatch assume {counts.ntasks} tasks on {nodes}; set --ntasks or --ntasks-per-node"
         related = [(each.span, "also counts") for each in settings[:-1]]
         yield Finding(settings[-1].span, message, None if _are_used(job) and not _is_meant(job) else "info", related)
 

@@ -220,7 +220,7 @@ def _computed(job: Job) -> Iterator[Finding]:
         sources = [source for field in fields for each in expansions(field) for source in each.all()]
         names = {each.name for each in sources}
         if names & _NODE_INDICES:
-            message = f"{min(names & _NODE_INDICES)} counts all GPUs of the node, programs only those that they see"
+            message = f"{min(names & _NODE_INDICES)} numbers all GPUs of the node, programs only those they see"
         elif any(_looks_for_idle_gpus(each.name) for each in sources) or names & _found_with_nvidia_smi(job):
             message = (
                 "Slurm has already chosen this job's GPUs: those that nvidia-smi finds idle may belong to another job"

@@ -120,7 +120,7 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(settings[0].span, message, later, related=[(held.span, "the command")])
             return
         request = f"`{settings[0].as_written}`" if len(settings) == 1 else "the request"
-        advice = f"add one, or remove {request}"
+        advice = f"add a program, or remove {request}"
         if _OF_GPUS.search(job.request.partition or "") is not None:
             advice += " and choose a CPU partition"
         yield Finding(settings[0].span, f"{message}; {advice}", later, related=[(prepares, "the script ends here")])

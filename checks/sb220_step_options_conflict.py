@@ -1,4 +1,4 @@
-"""srun starts nothing: its options exclude each other, or one of the job.
+"""srun starts nothing: its options exclude each other, or one set by the job.
 
 `srun: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.`, and the step does not start; without
 `set -e` the script goes on as if it had run. Other pairs are `--exclusive` with `--overlap`, `--exact` with `--whole`,

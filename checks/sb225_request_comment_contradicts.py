@@ -1,4 +1,4 @@
-"""A directive requests another time or number than the comment beside it says.
+"""A directive requests a different time or number from what the comment beside it says.
 
 `--time=0-01:00:00  # 1 day` is one hour, after which the job is killed; `--nodes=1  # 2 nodes for the MPI job` is one
 node. One of the two is wrong, and only the author knows which.

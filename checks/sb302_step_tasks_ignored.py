@@ -56,7 +56,7 @@ def check_step(job: Job, step: Step) -> Iterator[Finding]:
         reason = f"`{job.source.slice(setting.span)}` (line {job.line(setting.span.start)})"
         related.append((setting.span, "the tasks that srun inherits"))
     totals = _totals(step, requested)
-    starts = f"{inherited} tasks on a node" if crowded is None else crowded
+    starts = f"{inherited} tasks per node" if crowded is None else crowded
     if crowded is None and step.request.tasks_on_each_node() is None:
         starts = f"{step.request.tasks} tasks"
     yield Finding(

@@ -1,4 +1,4 @@
-"""Each node trains by itself: a launcher that runs on several nodes expects one.
+"""Each node trains by itself: a launcher that runs on several nodes expects only one.
 
 srun starts `torchrun` once on each node, but torchrun expects one node unless `--nnodes` says otherwise. Without a
 common address each node then trains a copy of its own, in a world as large as its own GPUs; the copies overwrite each

@@ -56,7 +56,7 @@ def _message(job: Job, found: UnsharedAddress) -> str:
         happens = f"and line {job.line(found.world.span.start)} then cannot reach the first node"
         asked = _HOSTNAME.search(found.words)
         address = address if asked is None else f"`{asked[0].strip()}`"
-        return f"{address} may return 127.0.1.1 (from /etc/hosts), {happens}; use the name of the node"
+        return f"{address} may return 127.0.1.1 (from /etc/hosts), {happens}; use the node's name"
     waits = "waits for itself"
     if starts_alone(found.world):
         waits = "trains a separate copy"

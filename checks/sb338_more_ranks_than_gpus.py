@@ -1,4 +1,4 @@
-"""Tasks find no GPU: more run on a node than it has GPUs, and each takes the one with its number.
+"""Tasks find no GPU: a node runs more tasks than it has GPUs, and each takes the GPU of its own number.
 
 A program that is one rank of many uses the GPU with the number of its SLURM_LOCALID (JAX), of its LOCAL_RANK, or the
 one that `CUDA_VISIBLE_DEVICES=$SLURM_LOCALID` shows it. With 8 tasks on 4 GPUs the ranks 4 to 7 ask for devices that do

@@ -1,4 +1,4 @@
-"""Every rank stops at the start: the program is told a layout for another number of ranks.
+"""Every rank stops at the start: its parallel layout is for a different number of ranks.
 
 Programs that divide their work among ranks by hand refuse a number that does not fit: `veros run -n 4 4` wants 16
 ranks, `lmp -partition 4x8` 32, `pw.x -npool 6` a multiple of 6, and so do `gmx mdrun -multidir` with the number of its

@@ -1,4 +1,4 @@
-"""A variable of an inner shell gets only the first option: they are spliced in without quotes.
+"""A variable of an inner shell gets only the first of several options: they are not quoted there.
 
 `bash -c '… ARGS='"$ARGS"' …'` closes the quotes of the program, inserts the value, and opens them again. The inner
 shell reads `ARGS=-v /data:/data`: an assignment, and a command `/data:/data` that it does not find. With one word all

@@ -1,4 +1,4 @@
-"""A path leads too deep: it begins with the folder that the script has entered.
+"""A path does not exist: it begins with the folder that the script has already entered.
 
 `cd data/raw; align data/raw/a.fasta` looks for `data/raw/data/raw/a.fasta`: the program does not find its input, or
 bash cannot write the file, and the work is not done. The path was right in the folder where the job was submitted.

@@ -1,4 +1,4 @@
-"""Arithmetic gets a text that bash cannot read as a whole number: `08`, `12 list.txt`, `0.5`.
+"""Arithmetic fails: bash cannot read a value as a whole number: `08`, `12 list.txt`, `0.5`.
 
 A number that begins with 0 is octal, and 08 and 09 are not octal numbers: `$(( $(date +%m) + 1 ))` fails in August and
 September, `$(($(date +%N) % 1000))` in one run of ten or so, `for i in {01..12}` with `$((i + 1))` from the eighth

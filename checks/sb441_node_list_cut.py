@@ -1,4 +1,4 @@
-"""The name of a node is wrong: the script cuts it out of Slurm's list of nodes, which is written in short.
+"""The name of a node is wrong: the script cuts it out of Slurm's node list, which is abbreviated.
 
 `SLURM_JOB_NODELIST` is not a list of names. Slurm joins names that differ in their numbers: `node[01-02,07]`, and of
 the same job on other nodes `node01,node08`. `${SLURM_NODELIST:0:9}` finds a name where all have the length that they

@@ -1,4 +1,4 @@
-"""A command is not found: it is a function of the script, and another program is to start it.
+"""A command is not found: it is a function of the script, which other programs cannot start.
 
 srun, mpirun, timeout, nohup, xargs, env and the like look for a file to run; functions exist only inside the shell.
 `srun run_model` ends with "No such file or directory", with 127 or 2 as its status. `bash -c` and GNU parallel start a

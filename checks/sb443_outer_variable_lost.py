@@ -1,4 +1,4 @@
-"""A variable is empty in the job: the script that submits it sets it, and does not export it.
+"""A variable is empty in the job: the script that submits it sets it, but does not export it.
 
 In `sbatch <<'EOF'`, in `--wrap='python train.py --lr $lr'` and in a file written by `cat <<'EOF'` the quotes keep `$lr`
 for the job's own shell. That shell is a new one: sbatch passes on what is exported, and `for lr in 0.1 0.01` or

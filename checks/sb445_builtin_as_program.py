@@ -1,4 +1,4 @@
-"""A builtin of the shell is started as a program: it is not found, or it changes nothing.
+"""A shell builtin is started as a program: it is not found, or it changes nothing.
 
 `apptainer exec image.sif cd /data && python run.py` does not run Python in /data, nor in the container: apptainer
 starts a program, and `cd`, `source`, `export` and `module` are part of the shell. Where the system has a file of that

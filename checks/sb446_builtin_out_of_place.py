@@ -1,4 +1,4 @@
-"""A builtin of the shell does nothing: outside the loop or the function that it is for, or without what it is to set.
+"""A shell builtin does nothing: it is outside a loop or a function, or gets nothing to set.
 
 `break` and `continue` outside a loop print "only meaningful in a loop" and succeed: the script goes on, often without
 the input whose absence it has just found. In a subshell, `[ -f $x ] || (echo "no $x"; continue)`, and in an element of

@@ -1,4 +1,4 @@
-"""An option gets no value unless the job is submitted with it: the variable after it is set by nothing in the script.
+"""An option has no value unless it is set at submission: nothing in the script sets the variable after it.
 
 `python train.py --lr $LR --epochs $EPOCHS` is right for a job that is submitted with `sbatch --export=ALL,LR=0.1,…`.
 With a plain `sbatch job.sh` the words `$LR` and `$EPOCHS` vanish: `--lr` takes `--epochs` for its value, and the last

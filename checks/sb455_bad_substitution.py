@@ -1,4 +1,4 @@
-"""The script ends in the middle: bash cannot read an expansion in braces.
+"""The script stops midway: bash cannot read an expansion in braces.
 
 `${$seed}`, `${file.txt}` and `${SLURM_JOB_ID]}` are not expansions. bash sees that only where it comes to it, prints
 "bad substitution", and ends the script there with status 1, after everything before it has run; in parentheses, in

@@ -1,4 +1,4 @@
-"""Python ends with an error: `-m` wants the name of a module, and gets that of a file.
+"""Python ends with an error: `-m` takes the name of a module, and gets that of a file.
 
 `python -m train.py` imports the module `train` and then looks for `py` in it: `Error while finding module specification
 for 'train.py' (ModuleNotFoundError: __path__ attribute not found on 'train' while trying to find 'train.py')`. What

@@ -1,4 +1,4 @@
-"""A path leads nowhere: a folder is put before a path that is absolute already.
+"""A path does not exist: a folder is put before a path that is already absolute.
 
 `cd ../$SLURM_SUBMIT_DIR`, `cat ./$HOME/config` and, with `DATA=/home/me/data`, `cp $HOME/$DATA/x .` name the folder
 `home` below another one: `..//home/me/…`. There is none, so that the command fails, and after a failed `cd` the

@@ -1,4 +1,4 @@
-"""A list of commands does something else than it seems to: `&&`, `||`, `;` and `&` join other parts than were meant.
+"""A list of commands does something other than what was meant: `&&`, `||`, `;` and `&` join the wrong parts.
 
 `./prepare || echo "failed" && exit 1` ends the script whether `./prepare` fails or not: `&&` and `||` have the same
 rank, so that the `exit` follows either of the two commands, and `echo` always succeeds. So does

@@ -1,4 +1,4 @@
-"""Nodes disturb each other: all of them write to one cache of compiled code on shared storage.
+"""Nodes interfere with each other: all of them write to one cache of compiled code on shared storage.
 
 Triton, torch.compile, PyTorch's C++ extensions, Numba and MIOpen compile on every node, and keep the result in a folder
 named by TRITON_CACHE_DIR, TORCHINDUCTOR_CACHE_DIR, TORCH_EXTENSIONS_DIR and the like. On a network file system the

@@ -1,4 +1,4 @@
-"""The script goes on after a message that it stops: an `exit` is missing.
+"""The script goes on after saying that it stops: an `exit` is missing.
 
 `if [ ! -f "$INPUT" ]; then echo "no input, exiting"; fi` prints that and starts the work without its input: the message
 stands somewhere above in the log, and what fails later, or computes something else, is looked at first. The same goes

@@ -1,4 +1,4 @@
-"""MATLAB hides a failure of its program, or runs nothing: it is started at its prompt.
+"""MATLAB hides a failure of its program, or runs nothing: it starts at its interactive prompt.
 
 `matlab -r "simulate"` types its text at MATLAB's prompt. After an error the rest of the text is not run, not even an
 `exit` in it: MATLAB is at its prompt again, where a batch job has no input (/dev/null), so it ends, and with status 0.

@@ -1,4 +1,4 @@
-"""Tasks of an array disturb each other: each of them makes the same environment, clone or file.
+"""Tasks of an array interfere with each other: each creates the same environment, clone or file.
 
 Tasks of an array start together. `python -m venv env` in each of them writes one folder from all: one task replaces
 files that another installs into or already imports, and pip fails or leaves half a package. `conda create` asks whether

@@ -1,4 +1,4 @@
-"""A part of a result counts as done: a test for the file skips the work, and the work writes right into that file.
+"""An incomplete result counts as done: the work is skipped if its file exists, and writes directly into that file.
 
 `if [ ! -f out.bam ]; then bwa mem ref.fa reads.fq > out.bam; fi` is there to go on after a job that was cut short. But
 the shell makes `out.bam` before `bwa` starts. Where the job reaches its time limit, or `bwa` fails, a part of the file

@@ -1,4 +1,4 @@
-"""A command fails: it needs a folder that the script makes only afterwards.
+"""A command fails: it needs a folder that the script creates only later.
 
 `cd $SCRATCH/$SLURM_JOB_ID` and then `mkdir -p $SCRATCH/$SLURM_JOB_ID`: there is no folder to enter yet, the script goes
 on in the folder where it was, and writes its files there. `cp input.nml /scratch/run/` above the `mkdir` fails, or
