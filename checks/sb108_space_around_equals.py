@@ -63,7 +63,7 @@ def check(job: Job) -> Iterator[Finding]:
         severity = severity_of_loss(job, [setting]) if is_accepted else None
         message = f"the space ends the option, so --{setting.name} gets {value}"
         if not is_accepted or any(each.setting is setting for each in job.directives.refused):
-            message = f"sbatch refuses the script, as a space ends --{setting.name}, which gets {value}"
+            message = f"sbatch refuses the script: the space makes --{setting.name} get {value}"
         yield Finding(span, f"{message}; {advice}", severity, fix=fix)
 
 
