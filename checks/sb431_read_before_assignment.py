@@ -21,7 +21,7 @@ bash(1), "Parameters"; a review of public scripts.
 
 from collections.abc import Iterator
 
-from sbatchlint.analysis.expansion.nobody_sets import is_common_name, unusual_names
+from sbatchlint.analysis.expansion.nobody_sets import is_common_name, unless_exported, unusual_names
 from sbatchlint.analysis.expansion.reach import Reach, reach_of
 from sbatchlint.analysis.expansion.reads import (
     DEFAULTS,
@@ -113,10 +113,11 @@ def check(job: Job) -> Iterator[Finding]:
             related.append((again, "the same again"))
         idle = again is not None and use_of(job, read).kind == "test"  # the same test below decides
         idle = idle or _is_unread(job, kept)
+        unless = unless_exported(job, name, read.context.phase)
         quiet = sourced or idle or _prints(job, read) or reach_of(job, read) is Reach.MESSAGE
         yield Finding(
             read.span,
-            f"`{name}` is empty here because it is assigned only on line {line}; {advice}",
+            f"`{name}` is empty here {unless}, as only line {line} sets it; {advice}",
             "info" if quiet else "warning",
             related=related,
         )

@@ -75,6 +75,8 @@ SETTINGS = {"site": {"profile": "example"}}
 _A_FEW_MORE = 1.1
 _LARGEST_NODE = 128  # CPUs that most sites have on a node; more are rather not requested
 _BUILDERS = frozenset({"scram", "scramv1", "scons", "bazel", "cargo", "spack", "b2", "bjam"})
+# Programs whose threads only compress what the main thread writes, and come on top of it (bcftools(1), --threads).
+_COMPRESSING = frozenset({"bcftools"})
 _FEWER = Regex(r", or lower `[^`]*`$")
 _STARTER = Regex(r" processes \(`[^`]*`\)")
 # Options that say which of several parts this is.
@@ -171,7 +173,8 @@ def _all(job: Job) -> Iterator[Finding]:
                 available = f"{'a task has' if requested and not tasks and not rank else who} {cpus} here"
             if given is not None:
                 available = f"the job gets {given} on a node"
-            remedy = _remedy(job, use, step, cpus, rank=rank)
+            extra = command.name in _COMPRESSING
+            remedy = _remedy(job, use._replace(number=number + extra), step, cpus, rank=rank)
             alone = _says_one(job) and not rank and (step is None or step.tasks == 1)
             said = requested or use.of_tasks or given is not None or alone
             # loaders of several processes wait for most of their time
@@ -179,7 +182,7 @@ def _all(job: Job) -> Iterator[Finding]:
             severity = "warning" if said and number >= several * cpus else "info"
             if words.startswith("-j") and not _works_by_itself(job, command) and command.index < _last_work(job):
                 severity = "info"  # it only builds what the work of the job needs, which the job waits for
-            if has_trait(command.name, "packs") and _does_other_work(job):
+            if extra or has_trait(command.name, "packs") and _does_other_work(job):
                 severity = "info"  # it takes longer, beside the job's work
             if use.of_tasks and (rank or step is not None):
                 each, has = "process" if rank else "task", counted(cpus, "CPU")
