@@ -29,6 +29,7 @@ from sbatchlint.analysis.launch.lone_ranks import LoneRank, is_spread, lone_rank
 from sbatchlint.analysis.launch.rank_signs import RankSign
 from sbatchlint.bash.trace import Invocation, is_set
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, replace
+from sbatchlint.job.gpus import step_gpus
 from sbatchlint.job.steps import Step
 from sbatchlint.triggers import Commands
 
@@ -119,6 +120,9 @@ def _refused(job: Job, step: Step, program: Invocation, sign: RankSign) -> Findi
     expected = sign.devices
     if nodes and (expected is None or expected * nodes != tasks):
         expected = tasks // nodes if tasks % nodes == 0 else None
+    gpus = step_gpus(job, step).on_node
+    if expected is not None and gpus and expected > gpus and not step.request.may_have_all_gpus:
+        expected = gpus  # more ranks would find no GPU
     option_of_step, setting = task_option_at(step, span), request.setting("ntasks")
     if option_of_step is not None:
         literal = literal_span(option_of_step.value)

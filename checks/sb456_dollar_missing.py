@@ -6,6 +6,9 @@ folder of that very name, and `cp x.log results_{SLURM_JOB_ID}` makes the same f
 folder of that name. And a `$` at the end of a word stays: `hosts.$`, where `hosts.$$` was meant, is one file for all
 jobs.
 
+In `/scratch/#USER` and `run_#{SLURM_JOB_ID}` the `#` stands where the dollar belongs: within a word it begins no
+comment, and stays. An error where a command enters, sources or redirects to such a path.
+
 A `wait` that awaits nothing is an error, and a `kill` with which the job ends, which is FAILED then, where mail or
 another job reads that state; the rest warns.
 
@@ -18,7 +21,7 @@ removes folders or sources a file does, and the script makes nothing of that nam
 
 ## Fix
 
-Adds the `$`. Unsafe: perhaps the program fills it in.
+Adds the `$`, or writes it for the `#`. Unsafe: perhaps the program fills it in.
 
 ## References
 
@@ -33,7 +36,7 @@ from sbatchlint.analysis.expansion.reads import assigned_names, read_names, read
 from sbatchlint.analysis.outcome.state_readers import costs_work
 from sbatchlint.bash.trace import VariableRead
 from sbatchlint.bash.values import Pieces, span_of, text_of
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, replace
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
 from sbatchlint.programs import has_trait
@@ -58,6 +61,9 @@ _TEMPLATE = Regex(r"(?i)templ|format|pattern|prompt|text|name_fmt|glob|regex")
 _OF_FILES = frozenset({"cd", "pushd", "rmdir", "source", "."})
 _BARE = Regex(r"[A-Za-z_]\w+")
 _WRITTEN = Regex(r"(?<!<)>{1,2}[ \t]*[\"']?[^\s;&|<>]*$")
+# `#USER` in a path.
+_HASH = Regex(r"(?<=[/_.-])#(?:\{([A-Za-z_]\w+)\}|([A-Z][A-Z0-9_]+)\b)")
+_OF_LOGIN = frozenset({"USER", "LOGNAME", "HOME", "SCRATCH", "WORK"})
 _LONE = Regex(r"[\w.-]*[A-Za-z][._-]\$")
 
 
@@ -66,6 +72,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     yield from _bare_names(job)
     yield from _lone_dollars(job)
+    yield from _hashes(job)
     if _BRACED.search(job.source.own.text) is None:
         return
     places: dict[Span, tuple[bool, str]] = {}  # whether it is only printed, and the name
@@ -148,6 +155,39 @@ def _lone_dollars(job: Job) -> Iterator[Finding]:
         )
 
 
+def _hashes(job: Job) -> Iterator[Finding]:
+    """Findings on `#` where a dollar belongs: `/scratch/#USER`."""
+    if _HASH.search(job.source.own.text) is None:
+        return
+    fields: list[tuple[Pieces, bool]] = []  # with whether the command fails because of it
+    for command in job.invocations:
+        if has_trait(command.name, "prints") or command.text or command.name in _OWN:
+            continue
+        fields += [(field, command.name in _OF_FILES) for field in command.argv[1:]]
+        fields += [(each.target, True) for each in command.redirects if each.target is not None]
+    fields += [(field, False) for each in job.assignments for one in each.alternatives for field in one.fields or ()]
+    found: dict[Span, tuple[str, bool]] = {}
+    for field, fails in fields:
+        for piece in field:
+            if piece.text is None or piece.expansion is not None:
+                continue
+            for match in _HASH.finditer(piece.text):
+                name = match[1] or match[2]
+                place = Span(piece.offset(match.start()), piece.offset(match.end() - 1) + 1)
+                known = name in _OF_LOGIN or name in _known(job) or find(name) is not None
+                if known and job.source.slice(place) == match[0]:
+                    found[place] = (name, fails or found.get(place, ("", False))[1])
+    if found:
+        (place, (name, _)), *others = sorted(found.items())
+        yield Finding(
+            place,
+            f"`{job.source.slice(place)}` stays as it is: `#` does not expand {name}; write `${{{name}}}`",
+            "error" if any(fails for _, fails in found.values()) else "warning",
+            related=[(each, "the same") for each, _ in others[:5]],
+            fix=Fix("write a dollar", [replace(each, f"${{{one}}}") for each, (one, _) in found.items()], safe=False),
+        )
+
+
 def _is_only_written(job: Job, read: VariableRead) -> bool:
     """Whether a value is only printed, or names a file that is written there: nothing is read from it."""
     return use_of(job, read).kind == "print" or _WRITTEN.search(word_around(job, read.span)[0]) is not None
@@ -225,6 +265,11 @@ CASES = [
         unsafe_fixed="#!/bin/bash\n#SBATCH --time=1:00:00\ncp run.log results_${SLURM_JOB_ID}\n",
         severity="warning",
         title="a variable of Slurm",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --time=1:00:00\ncd /scratch/«#USER»/run\n./solver\n",
+        unsafe_fixed={"#USER": "${USER}"},
+        title="a hash in place of the dollar",
     ),
     Good("#!/bin/bash\n#SBATCH -n 1\nOUT=a\nls $OUT\nparallel echo {OUT} ::: 1 2\n", title="braces of its own"),
     Good('#!/bin/bash\n#SBATCH -n 1\nstep=a\nls $step\n./train --name "run-{step}"\n', title="a slot"),

@@ -7,13 +7,18 @@ Reported only for a relative folder that begins like one of the root (`usr/`, `o
 the list), and comes after others. A `~` within quotes is such a folder, too: bash puts the home folder in its place
 only outside quotes. So is `$HOME` in single quotes.
 
+An empty entry of PATH or LD_LIBRARY_PATH (`PATH=:$PATH`, `LD_LIBRARY_PATH=/opt/x/lib:`) is the working folder: a file
+there that happens to be called `python`, `test` or `libm.so.6` is used in place of the real one.
+
 ## Fix
 
-Adds the slash, or writes `$HOME` within double quotes. Unsafe: the folder is then searched.
+Adds the slash, writes `$HOME` within double quotes, or removes the colon of an empty entry. Unsafe: the folder is then
+searched, or not any more.
 
 ## References
 
-ld.so(8), "LD_LIBRARY_PATH"; bash(1), "PATH".
+ld.so(8), "LD_LIBRARY_PATH"; bash(1), "PATH": "A zero-length (null) directory name in the value of PATH indicates the
+current directory"; both run with bash 5.2 and glibc 2.36.
 """
 
 from collections.abc import Iterator
@@ -22,7 +27,7 @@ from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, Heredoc, Literal, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Text
-from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, replace
+from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
 from sbatchlint.source.regex import Regex
 
 CARD = Card("SB618", "relative-search-path", severity="warning", fix="sometimes", since="0.1.0", seen="a public script")
@@ -32,6 +37,10 @@ _NAME = Regex(
     r"(?:(?:APPTAINER|SINGULARITY)ENV_)?(?:PREPEND_|APPEND_)?(?:PATH|(?:DY)?LD_(?:RUN_)?(?:LIBRARY_)?PATH|LIBRARY_PATH"
     r"|C(?:PLUS)?(?:_INCLUDE_)?PATH|PYTHONPATH|MANPATH|INFOPATH|MODULEPATH|PKG_CONFIG_PATH|CMAKE_PREFIX_PATH|CLASSPATH)"
 )
+# In these an empty entry is the working folder.
+_CURRENT = frozenset({"PATH", "LD_LIBRARY_PATH"})
+_COLONS = Regex(r":+")
+_TWO = 2
 _LINE = Regex(r"(?m)^\s*(?:-\s*)?[\"']?(?P<name>\w*PATH)[\"']?\s*[:=]\s*[\"']?(?P<value>[^\s\"'#]*:[^\s\"'#]*)")
 _HOME = Regex(r"(?:^|:)(~|\$HOME|\$\{HOME\})(?=/)")
 _PART = Regex(r"[^:\"']+")
@@ -47,6 +56,8 @@ def check(job: Job) -> Iterator[Finding]:
             for literal in word.parts:
                 if isinstance(literal, Literal) and literal.quoted:
                     yield from _unexpanded(text, literal, name)
+        for word, name in _words(program):
+            yield from _empty(text, word, name)
         for start, end, name in _lists(text.string, program):
             for part in _relative(text.string, start, end):
                 place = text.span(*part)
@@ -80,6 +91,31 @@ def _unexpanded(text: Text, part: Literal, name: str) -> Iterator[Finding]:
             "in double quotes",
             fix=fix,
         )
+
+
+def _empty(text: Text, word: Word, name: str) -> Iterator[Finding]:
+    """The finding on an empty entry of a list, where that is the working folder."""
+    written = text.string[word.start : word.end]
+    if name not in _CURRENT or "/" not in written and "$" not in written:
+        return
+    for part in word.parts:
+        if not isinstance(part, Literal) or text.string[part.start : part.end].strip("\"'") != part.text:
+            continue
+        at = text.string.find(part.text, part.start)
+        first, last = part is word.parts[0], part is word.parts[-1]
+        for found in _COLONS.finditer(part.text):
+            begins, ends = first and found.start() == 0, last and found.end() == len(part.text)
+            if not begins and not ends and len(found[0]) < _TWO:
+                continue
+            start = at + found.start() + (0 if begins or ends else 1)
+            place = text.span(start, at + found.end())
+            what = "runs" if name == "PATH" else "loads"
+            yield Finding(
+                place,
+                f"an empty entry in {name} is the working folder, from which the job then {what} files; remove the `:`",
+                fix=Fix("remove the colon", [remove(place)], safe=False),
+            )
+            return
 
 
 def _lists(string: str, program: object) -> Iterator[tuple[int, int, str]]:
@@ -118,6 +154,11 @@ CASES = [
         export LD_LIBRARY_PATH=/opt/nccl/lib:/usr/local/cuda/lib64:$LD_LIBRARY_PATH
         srun ./a.out
         """,
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=1\nexport PATH=«:»$PATH:/opt/tools/bin\nsrun ./a.out\n",
+        unsafe_fixed={"PATH=:$PATH": "PATH=$PATH"},
+        title="an empty entry",
     ),
     Good(
         """\

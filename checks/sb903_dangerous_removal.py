@@ -2,7 +2,8 @@
 
 `rm -rf $SCRATCH/*` is `rm -rf /*` if SCRATCH is empty: it removes all that the user may remove, the home folder first.
 What a login shell sets is often missing in a batch job (SCRATCH, a variable of a module), and so is an argument that
-was forgotten after `sbatch job.sh`. `rm -rf /project/runs/$OLD` removes all runs where OLD comes from a command
+was forgotten after `sbatch job.sh`, and the output of a command that failed.
+`rm -rf /project/runs/$OLD` removes all runs where OLD comes from a command
 that failed, and `[ -d /project/runs/$OLD ]` is true then. `cd $WORK; rm -rf *` removes the files of the folder in which
 the job was submitted if WORK is not a folder, and those of the home folder if WORK is empty.
 
@@ -210,9 +211,14 @@ def _emptied(job: Job, command: Invocation, name: str) -> str | None:
 def _of_failed_command(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     """The finding on a removal of a whole folder where the command that prints the name of one in it has failed."""
     pieces = [piece for piece in field if piece.text != ""]
+    tail = ""
     while pieces and pieces[-1].text is not None and not pieces[-1].text.strip("/*"):
-        pieces.pop()
-    if len(pieces) < 2 or pieces[-1].text is not None or not (pieces[-2].text or "").endswith("/"):
+        tail = f"{pieces.pop().text}{tail}"
+    if not pieces or pieces[-1].text is not None:
+        return None
+    # `rm -rf $DIR/*`; rm refuses to remove `/` itself
+    is_root = len(pieces) == 1 and tail[:1] == "/" and tail.endswith("*") and command.name == "rm"
+    if not is_root and (len(pieces) == 1 or not (pieces[-2].text or "").endswith("/")):
         return None
     expansion = pieces[-1].expansion
     if expansion is None or not expansion.commands or command.alternatives > 1 or command.context.loops:
@@ -221,14 +227,17 @@ def _of_failed_command(job: Job, command: Invocation, field: Pieces) -> Finding 
     risky = next((each for each in programs if each not in _SURE and each not in _FILTERS), None)
     if risky is None and programs[0] in _SURE or command.state.option("errexit") is not False:
         return None
+    if any(each.context.tested and each.span.contains(expansion.span) for each in job.assignments):
+        return None  # `X=$(…) || exit`
     name = _LAST_NAME.search(_written(job, command, field))
     is_direct = command.span.contains(expansion.span)
     if not is_direct and (name is None or name[1] in _tested_for_text(job)):
         return None
+    what = "`/*`" if is_root else "the whole folder above"
     return Finding(
         command.span,
         f"if `{risky or programs[0]}` on line {job.line(expansion.span.start)} fails, "
-        f"{name[1] if name else 'its output'} is empty and this removes the whole folder above; "
+        f"{name[1] if name else 'its output'} is empty and this removes {what}; "
         f"{f'write `${{{name[1]}:?}}`' if name else 'keep it in a variable X, and write `${X:?}`'}",
         "warning",
         related=[(expansion.span, "prints the name")],

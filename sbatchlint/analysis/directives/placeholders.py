@@ -59,6 +59,10 @@ _WORD = Regex(
     # Made up, with a number that counts.
     r"|(?:acc(?:oun)?t?|abc|xyz|proj(?:ect)?)_?(?:123(?:4(?:56?)?)?|0{4})"
 )
+# `/path/to/x`, `/path/x`, `/your/path`, `/add/your/path`.
+_EXAMPLE_PATH = Regex(
+    r"(?:^|(?<=[\"':,]))(?:/?path/to\b/?|/path/(?=[^/\s])|/(?:(?:add|put|insert|enter|set|write)/)?your/)|/path/to/"
+)
 # Words that are not names of folders either.
 _FOLDER = Regex(r"your_.*|change_?me|replace_?me|replace_with_.*|.+_(?:goes_)?here|x{3,}")
 # In capitals, the name of the option stands for its value.
@@ -86,10 +90,13 @@ _DOMAIN = Regex(
 )
 _PERSON = Regex(
     r"user_?name|uniq_?name|net_?id|user_?id|someone|somebody|(?:first_?)(?:name)?_?last(?:_?name)?|name_surname"
-    r"|e?mail_?address"
+    r"|e?mail(?:_?address)?|name|you|(?:my|user)_?(?:e?mail|name)|your(?:user)?_?(?:name|e?mail(?:_?address)?)_?(?:here)?"
 )
+_MADE_UP = Regex(r"user@e?mail(?:\.\w+)*")
 # In capitals, what a university calls its logins.
 _LOGIN = Regex(r"USER|(?:[A-Z]{1,2}|NET|CAMPUS|STUDENT|LOGIN|WIN|ACCESS|UNIQ)_?(?:ID|NAME)")
+# Without a domain, too: nobody is called so.
+_ADDRESS = Regex(r"(?:your|user|my)?_?e?mail(?:_?address)?(?:_?here)?|mail_user")
 _LABEL = Regex(r"your_.*|.+_(?:goes_)?here|x{3,}")
 
 
@@ -236,7 +243,7 @@ def _plain(part: str) -> str:
 
 
 def _path(raw: str) -> Placeholder | None:
-    found = re.search(r"(?:^|(?<=[\"':,]))/?path/to\b/?|/path/to/", raw)
+    found = _EXAMPLE_PATH.search(raw)
     return None if found is None else Placeholder(found.group(), found.start(), found.end(), "path")
 
 
@@ -245,9 +252,11 @@ def _mail(raw: str) -> Placeholder | None:
         part = raw[start:end]
         name, at, domain = part.strip("<>").partition("@")
         plain = _plain(name)
-        if at and (_DOMAIN.fullmatch(domain.lower()) or _PERSON.fullmatch(plain)):
+        if at and (_DOMAIN.fullmatch(domain.lower()) or _PERSON.fullmatch(plain) or _MADE_UP.fullmatch(part.lower())):
             return Placeholder(part, start, end, "blank")
         if at and (_LOGIN.fullmatch(name) or any(_LABEL.fullmatch(_plain(each)) for each in domain.split("."))):
+            return Placeholder(part, start, end, "blank")
+        if not at and _ADDRESS.fullmatch(plain):
             return Placeholder(part, start, end, "blank")
         if _WORD.fullmatch(plain) or not part.strip("*") or not at and _CAPITALS.fullmatch(part):
             return Placeholder(part, start, end, "blank")

@@ -94,6 +94,8 @@ def is_lone_mpi_rank(command: Invocation) -> bool:
 SINGLE = frozenset({"Rscript", "R", "matlab", "julia", "octave"})
 _MOST_BYTES = 1 << 16
 _JULIA_WORKERS = Regex(r"SlurmManager|addprocs_slurm|SlurmClusterManager")
+# They say how much a program has of its own node, and nothing of others.
+_OF_ONE_NODE = frozenset({"SLURM_CPUS_ON_NODE", "SLURM_JOB_CPUS_PER_NODE", "SLURM_MEM_PER_NODE", "SLURM_GPUS_ON_NODE"})
 # Programs that build, whose files of rules often start steps.
 _MAKING = Regex(r"g?make|gmx_mpi\w*|mdrun_mpi|ninja|cmake|scons|bazel|scram\w*")
 # Options of GNU parallel for other machines.
@@ -166,9 +168,10 @@ def _words(job: Job, works: list[Invocation]) -> str:
     """The words that the programs get, with the names of variables in them, and the variables that are exported."""
     commands = [*works, *(outer for each in works for outer in each.ancestors() if outer.name != "srun")]
     commands += [each for each in job.invocations if each.name == "scontrol" or has_trait(each.name, "loads")]
-    names = [f"{each.name} {job.source.slice(each.span)}" for each in job.assignments if each.exported]
-    fields = [field for command in commands for field in command.argv]
-    names += [each.name.removeprefix("SLURM_") for field in fields for each in expansions(field)]
+    exports = [each for each in job.assignments if each.exported and not THREAD_VARIABLE.fullmatch(each.name)]
+    names = [f"{each.name} {job.source.slice(each.span)}" for each in exports]
+    read = {each.name for command in commands for field in command.argv for each in expansions(field)}
+    names += [name.removeprefix("SLURM_") for name in sorted(read - _OF_ONE_NODE)]
     return "\n".join([*names, *_written_lists(job), *(" ".join(each.words) for each in commands)])
 
 

@@ -42,7 +42,11 @@ _TEXT_NAMES = Regex(
     r"(?i)(?:.*[-_.]|-*)(?:\w*tokens?|tags?|prompts?|templates?|stop|eos|bos|pad|mask|special|delimiters?|separators?|sep"
     r"|prefix|suffix|text|pattern|regexp?|format|message|title|description|comment|notes?|query|filter)"
 )
-_PATH = Regex(r"(?:^|(?<=[\"':=,@]))(?:\.?/)?path/to(?:/[^\s:,;\"']*|\b)|(?<=/)path/to(?:/[^\s:,;\"']*)?")
+_PATH = Regex(
+    r"(?:^|(?<=[\"':=,@]))(?:(?:\.?/)?path/to(?:/[^\s:,;\"']*|\b)"
+    r"|/(?:(?:add|put|insert|enter|set|write)/)?your/[^\s:,;\"']+)"
+    r"|(?<=/)path/to(?:/[^\s:,;\"']*)?"
+)
 _THING = (
     "account|allocation|project|proj|partition|queue|group|user(?:name)?|name|dir(?:ectory)?|folder|path|email|e?mail|host"
     "|script|program|prog|app(?:lication)?|code|command|executable|exe|binary|file|data(?:set)?|input|output|env(?:ironment)?"
