@@ -46,7 +46,7 @@ OWN = {
 # `-pmix` is `-p mix`.
 MPI = Regex(r"-(pmix(?:_v\d)?|pmi[12x]?)")
 EFFECTS = {
-    "account": "the step counts for the job's account",
+    "account": "the step is charged to the job's account",
     "partition": "the step runs in the job's partition",
     "qos": "the step has the job's QOS",
     "reservation": "the step runs in the job's reservation",
@@ -82,7 +82,7 @@ def _finding(job: Job, step: Step, option: StepOption) -> Finding:
     same = option.text is not None and option.text == _of_job(job, step, option) or _is_own(option)
     # where one of the two values is not known, they may be the same
     unknown = step.request.has_option(option.name) and None in (option.text, step.request.value(option.name))
-    advice = "remove it" if same else f"remove it, or pass --{option.name} to sbatch"
+    advice = "remove the option" if same else f"remove the option, or pass --{option.name} to sbatch"
     plugin = MPI.fullmatch(option.as_written.replace(" ", ""))
     if plugin is not None:
         advice = f"write `--mpi={plugin[1]}`, if that is intended"

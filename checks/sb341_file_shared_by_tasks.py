@@ -69,8 +69,8 @@ def check(job: Job) -> Iterator[Finding]:
                     reason, name = step.geometry.reason, shown_text(path).rpartition("/")[2]
                     yield Finding(
                         place,
-                        f"{all_of(tasks, 'task')} of this step write `{name}` at once, so only one task's file is "
-                        f"left; {_advice(command)}",
+                        f"{all_of(tasks, 'task')} of this step write `{name}` at once, so only one task's output "
+                        f"survives; {_advice(command)}",
                         related=[] if reason is None else [(reason[0], f"{tasks} tasks")],
                     )
                     break
@@ -110,8 +110,8 @@ def _is_shared(job: Job, step: Step, command: Invocation, path: Pieces, moved: b
 
 def _advice(command: Invocation) -> str:
     if command.name in ("nsys", "ncu"):
-        return "write `%q{SLURM_PROCID}` into its name"
-    return "write `$SLURM_PROCID` into its name, in the task's shell"
+        return "add `%q{SLURM_PROCID}` to the name"
+    return "add `$SLURM_PROCID` to the name, in the task's shell"
 
 
 CASES = [

@@ -46,11 +46,11 @@ def check(job: Job) -> Iterator[Finding]:
         names = " and ".join(filter(None, [", ".join(f"`{each}`" for each in words[:-1]), f"`{words[-1]}`"]))
         it = "it" if len(words) == 1 else "them"
         if late.launcher == "parallel":
-            message = f"parallel takes {names} after `:::` for an input; write {it} before the command"
+            message = f"parallel takes {names} after `:::` for an input; move {it} before the command"
         else:
             program = shortened(shown_text(late.command.argv[late.program]).rpartition("/")[2], 30)
             message = f"{late.launcher} does not read {names} after `{program}`, which gets {it} instead; "
-            message += f"write {it} before `{program}`"
+            message += f"move {it} before `{program}`"
         severity = None if all(each.known for each in others) else "warning"
         yield Finding(span_of(place(late)), message, severity, fix=_fix(job, others))
 

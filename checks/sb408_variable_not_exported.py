@@ -87,7 +87,7 @@ def check(job: Job) -> Iterator[Finding]:
             if _GLUED.search(job.source.slice(assigned.span)):
                 fix = None
             line = job.line(starter.span.start)
-            begin = f"{assigned.name} is not exported, so no program from line {line} on sees it"
+            begin = f"{assigned.name} is not exported, so programs from line {line} on do not see it"
             if unset is not None and _is_stray(job, assigned, unset):
                 begin = f"nothing sets `{unset.name}`, and the program on line {line} does not see {assigned.name}"
                 fix = None

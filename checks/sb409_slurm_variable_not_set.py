@@ -169,7 +169,8 @@ def _input_of_srun(job: Job, read: VariableRead, meant: str) -> Iterator[Finding
     kind = use_of(job, read).kind
     if kind == "guard" or unclear_sources(job):
         return
-    message = f"{read.name} is {_result(read)} here unless exported before, as only srun reads it; write `${meant}`"
+    happens = f"srun reads {read.name}, but nothing sets it: it is {_result(read)} here unless exported before"
+    message = f"{happens}; write `${meant}`"
     fix = _written(read, _renamed(job, read, meant), safe=False)
     yield Finding(read.span, message, "info" if kind == "print" else "warning", fix=fix)
 

@@ -74,7 +74,7 @@ MESSAGES = {
     "newline": "the command ends here, {}; end this line with a backslash",
     "doubled": "two backslashes are an argument, so the command ends here, {}; write only one",
     "blank": "the space after the backslash ends the command, {}; remove the space",
-    "comment": "with a comment after it, the backslash continues nothing, {}; put the comment above the command",
+    "comment": "with a comment after it, the backslash does not continue the line, {}; put the comment above it",
     "between": "the command ends here, {}; put no comment and no empty line inside a command",
 }
 

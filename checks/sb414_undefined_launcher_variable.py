@@ -286,7 +286,7 @@ def _commented_out(job: Job) -> Iterator[Finding]:
         unless = unless_exported(job, read.name, read.context.phase)
         finding = Finding(
             read.span,
-            f"`{name}` is empty {unless}, as line {job.line(off.start)} is a comment; set it, or "
+            f"`{name}` is empty {unless}, as line {job.line(off.start)} is commented out; set it, or "
             f"{f'remove ${name} here' if may_be_empty and not begins_path else f'{stopping(read)} to stop the job'}",
             "info" if may_be_empty else "warning",
             related=[(off, "commented out"), *((each.span, "also empty") for each in others[:5])],
@@ -420,7 +420,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
     elif kind == "print":
         use = use_of(job, read)
         of_heredoc = use.command is not None and use.command.stdin is not None
-        instead = f"write `\\${read.name}` for the text" if of_heredoc else "remove it"
+        instead = f"write `\\${read.name}` for the literal text" if of_heredoc else "remove it"
         used = first_uses(job).get(read.name)
         if used is not None and not of_heredoc:  # removed here, it would be missing there
             line = job.line(used.span.start)

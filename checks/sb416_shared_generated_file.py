@@ -102,9 +102,9 @@ def check(job: Job) -> Iterator[Finding]:
             if user is not None:
                 shown = shown_text(target)
                 shown = shown if len(shown) < 60 else f"…/{shown.rpartition('/')[2]}"
-                happens = f"every job of this script writes {shown}, so jobs that run at once overwrite it"
+                happens = f"every job of this script writes {shown}, so concurrent jobs overwrite each other's copy"
                 if job.request.has_option("array"):
-                    happens = f"every task of the array writes {shown}, so they overwrite it for each other"
+                    happens = f"every task of the array writes {shown}, so the tasks overwrite each other's copy"
                 if redirect.operator == ">>":
                     happens = f"every run of this script appends the same text to {shown} again"
                 edits = _with_job_id(job, places[name])
@@ -194,7 +194,7 @@ def _of_nodes(job: Job, target: Pieces, operator: str, user: Invocation, places:
     """The finding on a list of nodes that all jobs of a folder write."""
     shown = shown_text(target)
     shown = f"`{shown}`" if len(shown) < 50 else f"`…/{shown.rpartition('/')[2]}`"
-    message = f"every job writes its nodes to {shown}, so jobs that run at once may read each other's"
+    message = f"every job writes its nodes to {shown}, so concurrent jobs may read each other's list"
     if operator == ">>":
         message = f"every run appends its node list to {shown}, so the nodes of earlier jobs stay in it"
     # what the reader writes in turn stays shared

@@ -224,7 +224,7 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
         if job.source.text[:start].rstrip(" ").endswith(('",', "',")):
             command_line = shortened(literal[0][1:-1].partition(" ")[0], 25)
             happens = f'the space after `",` ends the value, so bash runs `{command_line} …` as a command'
-            message = f'{happens}; replace `", "` by one space'
+            message = f'{happens}; replace `", "` with one space'
             yield Finding(Span(literal.start(), literal.end()), message)
             return
     place, instead, advice = Span(start, start + len(quoted)), quoted[1:-1], "remove the quotes"

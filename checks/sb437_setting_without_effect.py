@@ -202,7 +202,8 @@ def _unknown_to_cmake(job: Job) -> Iterator[Finding]:
             if match is not None and not any(name in each for each in words):
                 written = f"CMAKE_{match[1]}_{match[2]}"
                 what = "compiler stays the default" if match[2] == "COMPILER" else "flags are not used"
-                yield Finding(span_of(field), f"CMake knows no `{written}`, so the {what}; write `{name}`", "warning")
+                message = f"CMake does not know `{written}`, so the {what}; write `{name}`"
+                yield Finding(span_of(field), message, "warning")
 
 
 def _unknown_levels(job: Job) -> Iterator[Finding]:
@@ -211,7 +212,7 @@ def _unknown_levels(job: Job) -> Iterator[Finding]:
         written = _LEVEL.search(job.source.slice(assigned.span)) if assigned.name == "NCCL_DEBUG" else None
         if written is not None and written[1].upper() not in _LEVELS and not assigned.context.handler:
             meant = next((level for word, level in _MEANT.items() if written[1].upper().startswith(word)), "INFO")
-            message = f"NCCL has no level `{written[1]}`, so it prints nothing, not even warnings; write `{meant}`"
+            message = f"NCCL has no debug level `{written[1]}`, so it does not even print warnings; write `{meant}`"
             yield Finding(assigned.span, message, "info")
             return
 

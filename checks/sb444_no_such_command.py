@@ -351,7 +351,7 @@ def _data(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     joins = _COMMAND.fullmatch(word) and not above.endswith((":", "\\", ";"))
     advice = "end the line above it with `\\`" if joins else "join it to its command, or remove it"
     shown = first if len(first) < _MOST_SHOWN else "this file"
-    message = f"bash runs `{shown}` as a command, which is no program; {advice}"
+    message = f"bash runs `{shown}` as a command, which is not a program; {advice}"
     severity = "warning" if command.context.conditional else None
     continued = job.source.text[max(line - _MOST_ABOVE, 0) : line].rstrip().endswith("\\")
     if not joins and not continued and len(command.argv) == 1 and not command.redirects and not command.piped_to:

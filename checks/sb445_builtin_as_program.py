@@ -61,11 +61,11 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     by_image = runs_own_program(starter)
     if by_image and command.name not in _OF_SHELLS_ALONE:
         return
-    what = "a function" if command.name in _FUNCTIONS else "a builtin"
+    what = "function" if command.name in _FUNCTIONS else "builtin"
     mild = by_image or depends_on_test(command) or command.context.tested and not _goes_on(job, starter)
     yield Finding(
         command.name_span,
-        f"{name} starts programs, and `{command.name}` is {what} of the shell: this fails or has no effect; "
+        f"{name} can only start programs, and `{command.name}` is a shell {what}: this fails or has no effect; "
         f"write `{name} … bash -c '{command.name} … && …'`",
         "warning" if mild else None,
         related=[(starter.name_span, "starts programs only")] if starter.name_span != command.name_span else [],

@@ -79,8 +79,8 @@ def check(job: Job) -> Iterator[Finding]:
     advice = f"set it above, or {stopping(read)}"
     line = job.line(lost.place.start)
     where = f" on line {line}" if line != job.line(read.span.start) else ""
-    # the next word may become its value
-    message = f"`{lost.option}`{where} gets no value{' of its own' if lost.follows else ''} {unless}; {advice}"
+    happens = "may take the next word as its value" if lost.follows else "gets no value"
+    message = f"`{lost.option}`{where} {happens} {unless}; {advice}"
     ends = (" to stop the job if it is empty", " to stop the job", "")
     yield Finding(
         read.span,

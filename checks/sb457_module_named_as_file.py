@@ -51,7 +51,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     written = job.source.slice(span) if command.span.contains(span) else ""
     yield Finding(
         span,
-        f"`-m` wants a module, and `{text}` is a file, so Python ends with an error; write `-m {meant}`, or the file "
+        f"`-m` takes a module, and `{text}` is a file, so Python ends with an error; write `-m {meant}`, or the file "
         "without `-m`",
         "warning" if depends_on_test(command) or _runs_when_imported(job, command, target) else None,
         fix=Fix(f"write {meant}", [replace(span, meant)]) if written == text else None,

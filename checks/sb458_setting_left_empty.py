@@ -134,7 +134,7 @@ def _harm(job: Job, read: VariableRead) -> str:
     path = _PATH_AFTER.match(after)
     if path is not None and before[-1:] in (" ", "\t", '"') and program in _FOLDERS:
         if path[1] not in _ROOTS or after[1:2] == "$" and _OF_PATH.fullmatch(read.name):
-            verb = "makes" if program == "mkdir" else "enters"
+            verb = "creates" if program == "mkdir" else "enters"
             return f"line {line} {verb} `/{path[1]}…`, at the root"
         return ""
     if not _WORD_AFTER.match(after) or before[-1:] not in (" ", "\t"):

@@ -66,7 +66,7 @@ def _finding(job: Job, command: Invocation) -> Finding | None:
         span = Span(start, end) if job.source.text[start:end].count("\n") <= 1 and end > start else command.span
         fix = None if place is None else Fix("put a space between them", [insert(place, " ")])
         message = (
-            f"`{shortened(first + second.partition('=')[0], 60)}` is one word for the program; write a space before"
+            f"`{shortened(first + second.partition('=')[0], 60)}` reaches the program as one word; put a space before"
         )
         return Finding(span, f"{message} `{shortened(second.partition('=')[0], 30)}`", fix=fix)
     return None

@@ -92,8 +92,8 @@ def _advice(job: Job, starts: Sequence[ContainerStart]) -> str:
     if any(run.context.background is not None for run in runs):
         return f"add `--init`, or {'' if name else 'a `--name` and '}{trap}"
     # bash runs a trap only when the command in the foreground has ended
-    background_steps = f"`&`, {trap}, and `wait`"
-    return f"add `--init`, or {background_steps if name else f'a `--name`, {background_steps}'}"
+    waiting = f"`&`, then `wait` with {trap}"
+    return f"add `--init`, or {waiting if name else f'`--name` and {waiting}'}"
 
 
 def _name_as_written(job: Job, name: Pieces) -> str:

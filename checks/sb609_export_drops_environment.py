@@ -243,7 +243,7 @@ def _of_sbatch(job: Job) -> Iterator[Finding]:
         own = block is job.directives
         names = " and ".join(each.partition("=")[0] for each in setting.text.split(",")[:2])
         names += " …" if setting.text.count(",") > 1 else ""
-        gets = f"{'this' if own else 'the submitted'} job gets only {names} besides a fresh login environment"
+        gets = f"{'this' if own else 'the submitted'} job gets only a fresh login environment and {names}"
         steps = f", and {'its srun' if own else 'an srun in it'} gets no PATH" if job.steps or not own else ""
         advice = f"write `--export=ALL,{_as_written(job, setting)}`"
         message = f"{gets}{steps}; {advice}"

@@ -273,10 +273,10 @@ def _over_environment(job: Job, own: list[Invocation], modules: list[Invocation]
                 if PYTHON.fullmatch(module) and _python_follows(own, command, in_scripts):
                     advice = "load the module above that line"
                     if whole in earlier:
-                        advice = f"remove this, as line {job.line(earlier[whole].span.start)} loads it, too"
+                        advice = f"remove this, as line {job.line(earlier[whole].span.start)} already loads it"
                     yield Finding(
                         span,
-                        "from here on `python` is this module's, not the environment's (line "
+                        "from here on, `python` comes from this module, not the environment (line "
                         f"{job.line(active.span.start)}); {advice}",
                         related=[(active.span, "the environment")],
                     )

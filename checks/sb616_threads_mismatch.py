@@ -165,7 +165,7 @@ def _all(job: Job) -> Iterator[Finding]:
             shared = use.multiplied and job.launches and (request.gpus_per_node() or 0) > 1
             if shared and not requested and given is None:
                 continue  # cpus-not-requested reports it
-            available = "a task gets one CPU unless you request more"
+            available = "a task gets one CPU by default"
             if "SLURM_CPUS_ON_NODE" in job.source.text:  # the script counts on more
                 available = "a task gets one CPU unless the site gives whole nodes"
             if requested or cpus > 1 or rank:

@@ -162,7 +162,7 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         if assignment.name == "LD_LIBRARY_PATH" and not whole and not _is_for_one_command(job, assignment):
             yield Finding(
                 assignment.span,
-                "this drops what you or modules put into LD_LIBRARY_PATH before sbatch; append "
+                "this assignment drops what you or modules put into LD_LIBRARY_PATH before sbatch; append "
                 "`${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}`",
                 "info",
             )
@@ -178,7 +178,7 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
         append = f"append `:${assignment.name}`, in double quotes"
     yield Finding(
         assignment.span,
-        f"this drops what the {what} on {places} may have added to {assignment.name}; {append}",
+        f"this assignment drops what the {what} on {places} may have added to {assignment.name}; {append}",
         "warning" if assignment.name == "LD_LIBRARY_PATH" else "info",
         related=[(each.span, "modules" if _loads_several(each) else "a module") for each in modules[-3:]],
     )

@@ -160,7 +160,7 @@ def _missing(job: Job, setting: Setting, folder: str, old: tuple[str, ...]) -> F
         if is_made_before_job(job, folder):
             return None
         row = job.line(maker.span.start)
-        message = f"line {row} creates this folder too late: without it, {slurm} fails the job at once"
+        message = f"line {row} creates this folder too late: {slurm} needs it at the start, or the job fails"
         # its words may hold variables of the script, or follow a `cd`
         plain = "%" not in folder and len(folder) < _LONG
         message = f"{message}; run `mkdir -p {folder if plain else 'FOLDER'}` before sbatch"

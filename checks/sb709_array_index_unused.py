@@ -156,8 +156,8 @@ def _overwritten(job: Job, tasks: int) -> Iterator[Finding]:
         if context.phase is not Phase.BATCH or context.shell.kind != "script" or context.loops:
             continue
         if (value := _number(assignment)) is not None:
-            happens = f"{all_of(tasks, 'task')} of this array do the work of number {value}"
-            yield Finding(assignment.span, f"{happens}: this overwrites the index that Slurm sets; remove this line")
+            happens = f"{all_of(tasks, 'task')} of this array do the work of task {value}"
+            yield Finding(assignment.span, f"{happens}: this line overwrites the index that Slurm sets; remove it")
 
 
 def _copy_overwritten(job: Job, tasks: int) -> Iterator[Finding]:
@@ -179,8 +179,8 @@ def _copy_overwritten(job: Job, tasks: int) -> Iterator[Finding]:
         return
     yield Finding(
         other.span,
-        f"{all_of(tasks, 'task')} of this array do the work of number {value}: this replaces {copy.name}, which line "
-        f"{job.line(copy.span.start)} sets to the index; remove the line",
+        f"{all_of(tasks, 'task')} of this array do the work of task {value}: this line replaces {copy.name}, which "
+        f"line {job.line(copy.span.start)} sets to the index; remove it",
         related=[(copy.span, "the index")],
     )
 

@@ -277,7 +277,7 @@ def _in_subshells(job: Job) -> Iterator[Finding]:
                 continue
             start, end = job.span(group.start, group.end)
             braces = [replace(Span(start, start + 1), "{ "), replace(Span(end - 1, end), "; }")]
-            message = "`exit` in parentheses ends only these, and the script goes on below; write `{ …; }`"
+            message = "`exit` in parentheses ends only that subshell, and the script goes on; write `{ …; }`"
             fix = Fix("use braces", braces, safe=False) if job.source.text[command.span.end : end] == ")" else None
             yield Finding(command.span, message, fix=fix)
         elif shell.kind == "pipeline" and context.loops and (command.guards or context.conditional):

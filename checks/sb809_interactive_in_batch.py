@@ -245,15 +245,15 @@ def _of_entered(job: Job, command: Invocation) -> Finding | None:
     related = [(outside[0].name_span, "runs outside")]
     if contained:
         severity = "error" if len(outside) == len(works) and outermost.name not in ("docker", "podman") else "warning"
-        advice = "all below runs outside of the container; use a heredoc"
+        advice = "everything below runs outside the container; use a heredoc"
     elif command.name == "ssh":
-        severity, advice = "warning", "all below runs on this node; pass it to ssh"
+        severity, advice = "warning", "everything below runs on this node; pass it to ssh"
     elif command.name in _ENTERING or outermost.name in ("conda", "mamba", "micromamba"):
-        severity, advice = "warning", "all below runs outside; start each command with `run`"
+        severity, advice = "warning", "everything below runs outside; start each command with `run`"
         if outermost is command:
-            advice = f"all below runs outside; write `{command.name} run COMMAND`"
+            advice = f"everything below runs outside; write `{command.name} run COMMAND`"
     else:
-        severity, advice = "info", "all below runs in the batch script"
+        severity, advice = "info", "everything below runs in the batch script"
     return Finding(outermost.span, f"{happens}, so {advice}", severity, related=related)
 
 

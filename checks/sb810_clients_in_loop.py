@@ -89,7 +89,8 @@ def _polls(job: Job, command: Invocation, loop: Span) -> tuple[str, bool]:
     if any(each.name is None or each.name in _WORKS for each in own) or pause >= SHORT:
         return "", False
     often = f"every {pause} seconds" if pause else "as fast as it can"
-    message = f"this loop burdens Slurm with a query {often}; sleep 30 seconds or more, or use --dependency"
+    happens = f"this loop queries Slurm {often}, which slows it down for all users"
+    message = f"{happens}; sleep 30 seconds or more, or use --dependency"
     return message, pause < HASTY
 
 

@@ -100,7 +100,7 @@ _MLFLOW = Open(
     "MLflow server", Regex(r"-h|--host"), False, Regex(r"--app-name"),
     "write `127.0.0.1`, or add `--app-name basic-auth`",
 )  # fmt: skip
-_TENSORBOARD = Open("TensorBoard", Regex(r"--host"), False, _NONE, "remove that option", "info")
+_TENSORBOARD = Open("TensorBoard", Regex(r"--host"), False, _NONE, "remove this option", "info")
 # By what `server_name` calls it.
 _OPEN = {
     "vllm serve": _VLLM,

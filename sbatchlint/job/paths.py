@@ -205,7 +205,7 @@ def _on_host(string: str, site: Site) -> tuple[str, str]:
         return NODE_LOCAL, "root's home folder"
     found = _LOCAL_ROOTS.match(string)
     if found:
-        return NODE_LOCAL, f"{found.group(0).rstrip('/')} is each node's own"
+        return NODE_LOCAL, f"{found.group(0).rstrip('/')} is local to each node"
     found = _SHARED_ROOTS.match(string)
     if found:
         if _HOME_ROOTS.match(string) and site.home_is_shared is False:
@@ -235,7 +235,7 @@ def _of_variable(string: str, site: Site) -> tuple[str, str]:
             return NODE_LOCAL, "home folders are not shared here"
         return SHARED, "home folders are shared"
     if name in LOCAL_VARIABLES:
-        return NODE_LOCAL, f"${name} is each node's own"
+        return NODE_LOCAL, f"${name} is local to each node"
     if name in SHARED_VARIABLES:
         return SHARED, f"${name} is shared storage"
     made = re.fullmatch(r"\$\(\s*mktemp\b(.*)\)", name, re.DOTALL)
