@@ -68,6 +68,7 @@ ccdecrypt --key {secret} x.cpt
 msoffcrypto-tool -p {secret} a b
 pdftk a.pdf input_pw {secret} output b.pdf
 python -m wandb login {secret}
+sbatch -N1 --wrap="wandb login {secret}" -J x
 ascp -W {secret} ada@h:x .
 curl -u :{secret} https://h/x
 curl -E c.pem:{secret} https://h/x
@@ -170,6 +171,9 @@ unbuffer -p ssh ada@h <<< "{secret}"
 aws configure <<< {secret}
 echo {secret} | 7z x x.7z
 echo {secret} | ./login.sh
+sed -i 's/__LDAPPASS__/{secret}/' c
+./a <<< x; sshpass ssh h <<< {secret}
+x=1; kinit ada <<< x; y=2; kinit bob <<< {secret}
 expect -f login.exp <<< '{secret}'
 gdc-client download -t <(echo {secret}) x
 openssl enc -kfile <(printf '{secret}') -in x

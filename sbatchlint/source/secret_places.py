@@ -53,7 +53,9 @@ _HERE_TO_FILE = (
 # The same for what reads it, with the mark of the heredoc before or after it on the line.
 _HERE = r"\r?\n[ \t]*(?P<value>[^\s$<>]{4,400})[ \t]*\r?\n[ \t]*\w{1,40}[ \t]*(?:\r?\n|\Z)"
 _TO_READING = rf"<<-?[ \t]*['\"\\]?\w{{1,40}}['\"]?[ \t]*\|[^\n<>]{{0,200}}?{_READING}[^\n<>]{{0,100}}{_HERE}"
-_READING_HERE = rf"{_READING}[^\n<>]{{0,100}}<<-?[ \t]*['\"\\]?\w{{1,40}}['\"]?[ \t]*{_HERE}"
+# What a command begins with that reads what is beside it: without this, each letter of a text may be its beginning.
+_HAS_HERE = r"(?m)(?:^|(?<=[;|&]))(?=[^\n]{0,600}<<)[^\n;|&]{0,300}?"
+_READING_HERE = rf"{_HAS_HERE}{_READING}[^\n<>]{{0,100}}<<-?[ \t]*['\"\\]?\w{{1,40}}['\"]?[ \t]*{_HERE}"
 _READ = (
     r"\bread\b[^\n;|&<]{0,80}?[ \t]\w{0,60}(?:TOKEN|KEY|SECRET|PASS(?:W(?:OR)?D|PHRASE)?|PWD|CREDENTIALS?)[ \t]*"
     r"<<-?[ \t]*['\"\\]?\w{1,40}['\"]?[ \t]*\r?\n[ \t]*(?P<value>[^\s$<>]{4,400})[ \t]*\r?\n"
@@ -144,7 +146,7 @@ _OF_SED = (
 # The same for a name in capitals, which stands for a value of any kind.
 _OF_CAPITALS = (
     r"(?<![\w$.-])s(?P<sign>[/|#,@!~:;%+])(?:(?!(?P=sign))[^\na-z]){0,60}?"
-    r"(?:(?<![A-Z])|(?<=API))(?:TOKEN|KEY|SECRET|PASS(?:W(?:OR)?D|PHRASE)?)(?![A-Z])"
+    r"(?:(?<![A-Z])|(?<=API|SSH|SQL)|(?<=DB|PG)|(?<=LDAP|SMTP|USER|MAIL))(?:TOKEN|KEY|SECRET|PASS(?:W(?:OR)?D|PHRASE)?)(?![A-Z])"
     r"(?:(?!(?P=sign))[^\na-z]){0,8}?(?P=sign)(?P<value>(?:(?!(?P=sign))[^\s'\"$\\]){4,400})(?=(?P=sign))"
 )
 _OF_BRACES = rf"\bs\{{[^{{}}\n]{{0,60}}?{_NAME_IN_PATTERN}[^{{}}\n]{{0,8}}\}}\{{(?P<value>[^\s{{}}'\"$]{{6,400}})\}}"
@@ -250,7 +252,7 @@ PLACES = tuple(
         ("machine", rf"{_OF_MACHINE}(?:{_OF_NETRC}){{1,3}}{_PASSWORD_OF_NETRC}", False),
         ("machine", rf"{_OF_MACHINE}{_PASSWORD_OF_NETRC}(?={_OF_NETRC})", False),
         ("default", rf"\bdefault(?:{_OF_NETRC}){{1,3}}{_PASSWORD_OF_NETRC}", False),
-        ("<<<", rf"{_READING}[^\n;|&<]{{0,200}}<<<[ \t]*(?=\S)", False),
+        ("<<<", rf"{_HAS_HERE}{_READING}[^\n;|&<]{{0,200}}<<<[ \t]*(?=\S)", False),
         ("<<<", rf"<<<[ \t]*(?={_ONE_WORD}[ \t]*>>?[ \t]*{_FILE_OF_SECRET})", True),
         ("<<", _HERE_TO_FILE, True),
         ("<<", _READ, True),
@@ -259,9 +261,9 @@ PLACES = tuple(
         ("anaconda", rf"(?<![\w/-])anaconda(?=[ \t]){_OPTION}(?:-t|--token)[ \t=]+(?=\S)", False),
         ("|", _PRINTED.replace("printf", "printf|yes") + _PIPED, False),
         ("|", _PRINTED + _NO_COMMAND + _PIPED_TO_ASKING, False),
-        ("<<<", rf"{_ASKING}[^\n;|&<]{{0,200}}<<<[ \t]*{_NO_COMMAND}(?=[\s;|&>)]|\Z)", False),
+        ("<<<", rf"{_HAS_HERE}{_ASKING}[^\n;|&<]{{0,200}}<<<[ \t]*{_NO_COMMAND}(?=[\s;|&>)]|\Z)", False),
         ("<(", rf"<\([ \t]*{_PRINTED}{_NO_COMMAND}[ \t]*\)", False),
-        ("-p", _OF_PAIR, False),
+        ("-u", _OF_PAIR, False),
         ("base64", rf"{_PRINTED}['\"]?[\w.@-]{{1,80}}:{_TO_BASE64}", False),
         ("base64", r"\bbase64(?:[ \t]+-w[ \t]*\d+)?[ \t]*<<<[ \t]*['\"]?[\w.@-]{1,80}:(?=[^\s'\"])", False),
         (">", _PRINTED + _TO_FILE, True),
