@@ -1,11 +1,11 @@
 """Part of the script is not checked: a size limit of sbatchlint is reached.
 
-sbatchlint evaluates a script as bash would, within limits: 20,000 statements (one that repeats, branches or starts
+sbatchlint evaluates a script as bash would, within limits: 10,000 statements (one that repeats, branches or starts
 programs counts as several, a script that is submitted, or is one of a document's, as twenty), 500 launchers, 200,000
 words and parts of words, values of 400 parts, 20,000 words of a command, programs inside programs 6 levels deep, 128 KB
 of `#SBATCH` lines, 20 files beside the script. The scripts of a document share the statements. What exceeds a limit
-counts as unknown, and checks ignore what is unknown, so that mistakes there are not found. No real script that we know
-of is that large.
+counts as unknown, and checks ignore what is unknown, so that mistakes there are not found. Of 1,500 real scripts one
+is that large.
 
 A word with several possible values is followed in each of them, six for a variable and twelve for a command. Beyond
 that each `${X:-d}` counts as its default, and after that a word becomes unknown; it is reported where a launcher loses
