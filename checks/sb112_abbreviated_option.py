@@ -132,7 +132,8 @@ def _explain(job: Job, command: str, written: str, found: dict[str, list[Option]
     if likely not in ("", full):
         message = f"{command} reads {written} as --{full}, not as --{likely}; write the full name of the one you want"
         return message, "error", likely, False
-    message = f"{written} means --{full} only until Slurm adds another option that starts with it; write --{full}"
+    until = f"until Slurm adds another option that starts with {written}"
+    message = f"{written} means --{full} only {until}; write --{full}"
     return message, "info", full, True
 
 

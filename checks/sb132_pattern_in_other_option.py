@@ -42,7 +42,7 @@ _PATTERN = Regex(r"%[0-9]*[AJNajnstux](?![A-Za-z0-9%])")
 _HAPPENS = {
     "mail-user": ("no mail arrives", "write your address", "warning"),
     "chdir": ("no such folder exists", "write the name of the folder", "error"),
-    "job-name": ("the name contains it literally", "remove it from the name", "info"),
+    "job-name": ("the job's name contains it literally", "remove it", "info"),
 }
 _IN_COMMAND = Regex(r"%([AJNajux])(?![A-Za-z0-9%])")
 # Commands all of whose operands are names of files, and those that create the last one.

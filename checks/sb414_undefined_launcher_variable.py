@@ -412,7 +412,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         if of_script and kind == "argument" and _is_of_path(job, read) and not read.context.conditional:
             severity = "error"
         twice = folders_of_both(job, meant, read)
-        hint = f"write `${meant.name}` for `${read.name}{twice}`" if twice else f"did you mean `{meant.name}`"
+        hint = f"write `${meant.name}` instead of `${read.name}{twice}`" if twice else f"did you mean `{meant.name}`"
         hint += f" (line {job.line(meant.span.start)}{unused}){'' if twice else '?'}"
         yield Finding(read.span, f"{nothing}; {hint}", severity)
     elif stops or kind == "print" and not is_lone_lowercase_name(job, read):

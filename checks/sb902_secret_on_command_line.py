@@ -482,7 +482,7 @@ def _traced(secrets: Secrets, printed: dict[str, VariableRead]) -> Iterator[Find
             advice += "it" if last == row else f"line {last}, the last one with it"
             if name in printed:
                 other = job.line(printed[name].span.start)
-                advice = f"line {other} prints it, too: remove that, and write `set +x` above line {row}"
+                advice = f"line {other} prints it too: remove that line, and write `set +x` above line {row}"
             yield Finding(
                 span,
                 f"`{written}` writes the value of `{name}` (line {row}) into the job's log; {advice}",

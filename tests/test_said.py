@@ -199,7 +199,7 @@ SAID = [
     ("SB813", "#SBATCH -N 2\nfor i in $(scontrol show hostnames $SLURM_JOB_NODELIST); do\nssh -q $i ./a.out\ndone\n",
      '-w "$i" PROGRAM'),
     ("SB902", "#SBATCH -n 1\nset -x\nredis_password=$(uuidgen)\necho $redis_password\nsrun ./a.out\n",
-     "line 5 prints it, too: remove that"),
+     "line 5 prints it too: remove that line"),
     ("SB726", "#SBATCH -n 1\nmodule load matlab/r2015a\nmatlab -nodisplay -r calculate\n",
      '`-r "try calculate, catch e, disp(getReport(e)), exit(1), end, exit"`'),
     ("SB710", "#SBATCH -n 1\ndocker run -td --name a a\ndocker exec a b.py\ndocker stop a\n",

@@ -22,7 +22,7 @@ def is_in_environment(command: Invocation, name: str) -> bool:
 
 def without_record(job: Job, command: Invocation, taker: Invocation, name: str, span: Span) -> str:
     """What to say where only the arguments of srun can be without a secret."""
-    begin = f"`sacct` keeps `{name}`, an argument of {command.name}; "
+    begin = f"`sacct` records `{name}`, an argument of {command.name}; "
     missing = [] if is_in_environment(command, name) else [name]
     if any(each.text is not None for each in taker.ancestors()):
         return f"{begin}{'export it, and ' if missing else ''}write `\\${name}`, so that only {taker.name} gets it"
