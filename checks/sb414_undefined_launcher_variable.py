@@ -33,10 +33,9 @@ says that it is submitted with a plain `sbatch job.sh`. Advice where another var
 is commented out and `$hostname` are reported, as advice.
 
 An error for a name in small letters where `set -u` ends the script and the variable that was meant is set and never
-read, for one in mixed letters that is a part of a path and differs from a variable that is set in case alone or by a
-slip of the fingers, for an array where one of a similar name is set and never read, and where the same file's name is
-elsewhere with a variable of a similar name that is set; otherwise a warning, as the submit environment may set
-anything; advice where the value is only printed.
+read, for a mistyped one with small letters in a path, for an array where one of a similar name is set and never read,
+and where the same file's name is elsewhere with a variable of a similar name that is set; otherwise a warning, as the
+submit environment may set anything; advice where the value is only printed.
 
 ## Fix
 
@@ -60,8 +59,10 @@ from sbatchlint.analysis.expansion.nobody_sets import (
     is_common_name,
     is_list,
     is_lone_lowercase_name,
+    is_made_of,
     is_mentioned,
     is_misspelt,
+    is_of_path,
     is_of_submission,
     is_on_comment,
     is_set_by_site,
@@ -89,7 +90,7 @@ from sbatchlint.analysis.expansion.reads import (
     use_of,
 )
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
-from sbatchlint.bash.values import Phase, expansions
+from sbatchlint.bash.values import Phase
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Launch, Span, joined
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
@@ -391,7 +392,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         )
         return
     similar = similar_variable(job, read)
-    if similar is not None and _is_made_of(similar, read.name):
+    if similar is not None and is_made_of(similar, read.name):
         return  # `DATADIR=$DATA_DIR/raw` is not another spelling of DATA_DIR
     meant = similar or _of_same_setting(job, read) or _of_same_option(job, read)
     stops = nounset_at(job, read) is not False
@@ -409,7 +410,7 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         if unused and nounset_at(job, read) and read.name.islower() and not read.context.conditional:
             severity = "error"  # no environment has such a name
         of_script = not read.name.isupper() and is_certain(meant.name, read.name)  # no environment has it
-        if of_script and kind == "argument" and _is_of_path(job, read) and not read.context.conditional:
+        if of_script and kind == "argument" and is_of_path(job, read) and not read.context.conditional:
             severity = "error"
         twice = folders_of_both(job, meant, read)
         hint = f"write `${meant.name}` instead of `${read.name}{twice}`" if twice else f"did you mean `{meant.name}`"
@@ -441,18 +442,6 @@ def _lost(job: Job, read: VariableRead) -> Iterator[Finding]:
         yield Finding(read.span, f"{nothing}; set it, or {instead}", severity)
     elif kind in ("argument", "assignment") and _OPTIONS_NAME.fullmatch(read.name) and _sets_options(job):
         yield Finding(read.span, f"{nothing}, and no such options are passed; set it, or remove it", severity)
-
-
-def _is_of_path(job: Job, read: VariableRead) -> bool:
-    """Whether a variable is a part of a path, which leads elsewhere without it."""
-    text, (start, end) = job.source.text, read.span
-    return text[end : end + 1] == "/" or text[start - 1 : start] == "/"
-
-
-def _is_made_of(assigned: VariableAssignment, name: str) -> bool:
-    """Whether the value of a variable has that of another in it."""
-    fields = [field for each in assigned.alternatives for field in each.fields or ()]
-    return any(source.name == name for field in fields for each in expansions(field) for source in each.all())
 
 
 def _of_same_setting(job: Job, read: VariableRead) -> VariableAssignment | None:

@@ -22,7 +22,7 @@ from sbatchlint.analysis.script.programs import programs
 from sbatchlint.bash.syntax.tree import Assignment, For
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import VariableAssignment, VariableRead
-from sbatchlint.bash.values import Phase
+from sbatchlint.bash.values import Phase, expansions
 from sbatchlint.job import Job
 from sbatchlint.job.once import once
 from sbatchlint.job.paths import LOCAL_VARIABLES, SHARED_VARIABLES
@@ -284,6 +284,18 @@ def similar_variable(job: Job, read: VariableRead) -> VariableAssignment | None:
             ):
                 return assignment
     return None
+
+
+def is_of_path(job: Job, read: VariableRead) -> bool:
+    """Whether a variable is a part of a path, which leads elsewhere without it."""
+    text, (start, end) = job.source.text, read.span
+    return text[end : end + 1] == "/" or text[start - 1 : start] == "/"
+
+
+def is_made_of(assigned: VariableAssignment, name: str) -> bool:
+    """Whether the value of a variable has that of another in it."""
+    fields = [field for each in assigned.alternatives for field in each.fields or ()]
+    return any(source.name == name for field in fields for each in expansions(field) for source in each.all())
 
 
 @once
