@@ -299,7 +299,7 @@ redeclared
 plain_declaration: declare -a v | declare a | export a | export -n b | zz1=1 zz2=2 | declare +x a | b=$a$c
 ifs: IFS=, | IFS=: | IFS= | unset IFS | IFS=$' \t\n' | IFS=' ,'
 reference: p=a | p=b | p=v[1] | q=m[k] | p=n
-forgotten: a | b | c | d | v | w | v[0] | v[1] | 'm[k]' | -v a | n
+forgotten: a | a b | b | c | d | v | w | v[0] | v[1] | 'm[k]' | -v a | n
 taken: dd | $b | "e f"
 builtin
     printf -v <printed> <text_format> <words>
@@ -336,7 +336,8 @@ setting_command
     :
     set --
     <rare_setting>
-rare_setting: shopt -s nullglob | shopt -u nullglob | set +f | set +B | set -B | shopt -s xpg_echo | SECONDS=0
+rare_setting: shopt -s nullglob | shopt -u nullglob | set +f | set +B | set -B | shopt -s xpg_echo | SECONDS=0 | <export_setting>
+export_setting: set -a | set +a | set -a; a=k; set +a
 away: >/dev/null | >&2
 with_variable: : | true | eval b=\$a | read c <<< x
 condition
@@ -498,6 +499,7 @@ function_end
     <name>=$1
 inner_statement
     <shown>
+    <child>
     2*<assignment>
     <builtin>
     <call> <words>
@@ -505,6 +507,7 @@ inner_statement
 statement
     6*<assignment>
     4*<shown>
+    <child>
     3*<builtin>
     <function>
     <call> <words>
@@ -588,6 +591,16 @@ class Writer:
 
     def write_shown(self, depth: int) -> str:
         return self.shown(self.write("<words>", depth))
+
+    def write_child(self, depth: int) -> str:
+        """A process of its own, which has what is exported."""
+        names = " ".join([f'\\"\\${{{name}-unset}}\\"' for name in "abcdne"])
+        self.prints += 1
+        before = self.write(
+            ("", "<name>=<literal> ", "f() { local <name>=<literal>; ", "export <name>; ")[self.below(4)]
+        )
+        after = "; }; f" if before.startswith("f()") else ""
+        return f'{before}/bin/bash -c "{PRINT}{self.prints} {names} >&3"{after}'
 
     def write_printed_counter(self, depth: int) -> str:
         return self.shown('"$n" "$i" ${#v[@]} "$a"')
