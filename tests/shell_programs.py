@@ -336,7 +336,8 @@ setting_command
     :
     set --
     <rare_setting>
-rare_setting: shopt -s nullglob | shopt -u nullglob | set +f | set +B | set -B | shopt -s xpg_echo | SECONDS=0 | <export_setting>
+    <export_setting>
+rare_setting: shopt -s nullglob | shopt -u nullglob | set +f | set +B | set -B | shopt -s xpg_echo | SECONDS=0
 export_setting: set -a | set +a | set -a; a=k; set +a
 away: >/dev/null | >&2
 with_variable: : | true | eval b=\$a | read c <<< x
