@@ -130,15 +130,15 @@ def _read_empty(job: Job, span: Span, reads: list[VariableRead]) -> Finding:
     starter = _not_exporting(reads[0])
     assert starter is not None
     line = job.line(starter.span.start)
-    who, verb = f"the program started on line {line}", "finds"
+    who, verb = f"the program started on line {line}", "gets"
     if enclosing_step(reads[0].context) is not None:
-        who, verb = f"the tasks of the srun on line {line}", "find"
+        who, verb = f"the tasks of the srun on line {line}", "get"
     where = "" if place == line else f" on line {place}"
     array = starter.state.variables[name].array
     advice, fix = _repair(job, name, None if array else _assignment(job, name, starter), array)
     return Finding(
         span,
-        f"{name} is not exported, so {who} {verb} it empty{where}; {advice}",
+        f"{name} is not exported, so {who} {verb} an empty value{where}; {advice}",
         "warning" if all(_is_entered(job, each) for each in reads) else None,
         related=[(each.span, "empty here") for each in reads[:3] if each.span != span],
         fix=fix,
