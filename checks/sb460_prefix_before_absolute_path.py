@@ -4,13 +4,17 @@
 `home` below another one: `..//home/me/…`. There is none, so that the command fails, and after a failed `cd` the
 script goes on in the folder where it was.
 
+So it is with `> /results/run.log` in a script that makes `results` in its own folder: nobody may write into a folder of
+the root, if there is one, and the log is lost with the program that would have written it.
+
 Reported for files that are read or run and folders that are entered, unless the script copies or makes something under
 such a path. An error after `./`, `../` or a folder that is the beginning of the second path; a warning after other
 folders, below which somebody may have rebuilt the whole path.
 
 ## Fix
 
-Removes the folder before an absolute path where it is `./` or `../`. Unsafe: perhaps the folder above was meant.
+Removes the folder before an absolute path where it is `./` or `../`, or the slash before a folder of the script.
+Unsafe: perhaps the folder above was meant.
 
 ## References
 
@@ -47,6 +51,12 @@ _ROOTED = Regex(
     r"/(?:home\d*|users?|scratch\w*|lustre\w*|gpfs\w*|projects?|work\d*|mnt|nfs\w*|beegfs\w*|cluster|global|n|u|tmp|var|opt"
     r"|usr|data\d*|storage\w*|groups?)/[^/]+.*"
 )
+# A folder of the root, with a file in it; those that many machines have.
+_AT_ROOT = Regex(r"/([A-Za-z][\w.-]*)/(?=.)")
+_OF_ROOT = frozenset(
+    {"bin", "boot", "data", "dev", "etc", "home", "lib", "media", "mnt", "nfs", "opt", "proc", "project", "projects"}
+    | {"root", "run", "scratch", "shared", "srv", "storage", "sys", "tmp", "usr", "users", "var", "work", "workspace"}
+)
 _RELATIVE = Regex(r"(?:\.{1,2}/+){1,3}")
 _FOLDER = Regex(r"(?:[\w.~-]|\ue000|/)+/")
 
@@ -56,12 +66,39 @@ def check(job: Job) -> Iterator[Finding]:
     for command in job.invocations:
         for need in needed_paths(command):
             at = _absolute_at(job, need.field)
+            if at is None and need.into and need.span not in seen and (found := _of_root(job, command, need.field)):
+                seen.add(need.span)
+                yield found
             if at is None or need.into or need.span in seen or _is_made(job, command, need.field):
                 continue
             seen.add(need.span)
             finding = _finding(job, need.field, at)
             if finding is not None:
                 yield finding
+
+
+def _of_root(job: Job, command: Invocation, field: Pieces) -> Finding | None:
+    """The finding on a file in a folder of the root that the script makes in its own folder."""
+    begins = _AT_ROOT.match(field[0].text or "")
+    if begins is None or field[0].expansion is not None or job.source.text[field[0].start : field[0].start + 1] != "/":
+        return None
+    name, names = begins[1], _made(job)[0]
+    if name in _OF_ROOT or any(path.partition("/")[2].partition("/")[0] == name for path in names if path[:1] == "/"):
+        written = {path for path in names if path.startswith(f"/{name}/")}
+        if name in _OF_ROOT or written - set(redirected_paths(command)):
+            return None
+    maker = next((each for each in job.invocations if each.name == "mkdir" and name in created_paths(each)), None)
+    folder = None if maker is None else folder_of(job, maker)
+    if maker is None or folder is not None and key(folder) == "/" or f"/{name}" in names:
+        return None
+    place = Span(field[0].start, field[-1].end)
+    return Finding(
+        place,
+        f"`/{name}` is not the `{name}` that line {job.line(maker.span.start)} makes, and the job cannot write there; "
+        f"write `{name}/…`",
+        related=[(maker.span, "makes it in the working folder")],
+        fix=Fix("remove the slash", [remove(Span(place.start, place.start + 1))]),
+    )
 
 
 def _absolute_at(job: Job, field: Pieces) -> int | None:
@@ -153,6 +190,11 @@ CASES = [
         cp «$HOME/$DATA/input.nml» .
         ./model
         """,
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --ntasks=1\nmkdir -p results\n./model > «/results/run.log»\n",
+        unsafe_fixed={"> /results": "> results"},
+        title="a slash too many",
     ),
     Good(
         """\
