@@ -47,7 +47,8 @@ end FAILED:
 - `rc=$?` on a line below, where the next command prints `$?`.
 - `work || rc=$?` for `work || true`, and `work || { rc=$?; echo …; }` for a message alone.
 - `set -o pipefail` above a pipeline. Alone where its status is that of the script, or ends it (`set -e`).
-- `|| exit` in a subshell or in the text of another shell, whose end the script goes on after, and `|| rc=$?` after it.
+- `|| exit` in a subshell or in the text of another shell, whose end the script goes on after, and `|| rc=$?` after it,
+  as what is set in it is unset outside; for `run() ( … )`, after the calls.
 - `|| exit` where nothing but messages and `sbatch` follow; else, where a later line submits a job or marks the work as
   done, `[ -z "$rc" ] || exit` above that line, `[ -z "$rc" ] &&` at its beginning, or `continue` in a loop.
 - `exit $failed` or `exit $((failed > 0))` where the script keeps or counts the failure already; `rc=1` in the branch
@@ -179,14 +180,16 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
         related.pop(0)  # no status matters
     elif end is not None and (replaced or main.how == "tested") and end != by:
         one_line = job.line(end.start) == job.line(by.start)  # two labels would say the same
-        # what is among the others: their label says enough
-        again = any(job.line(each.start) == job.line(by.start) for each in others)
-        ends = [] if end in others else [(end, "the script ends with this status")]
+        # what is among the others, or on the line of a reader: their label says enough
+        known = {job.line(each.start) for each in others} | ({job.line(reader.place.start)} if reader.place else set())
+        again = job.line(by.start) in known
+        is_known = job.line(end.start) in known or end.start == place.start
+        ends = [] if is_known else [(end, "the script ends with this status")]
         related[:1] = [*([] if one_line or again else related[:1]), *ends]
     if reader.place is not None:
         related.insert(cancel is None, (reader.place, reader.label))
     if source is not None:
-        related.insert(1, (source.span, "it may set options of this shell"))
+        related.insert(1, (source.span, "it may set `-e`, which ends the script there"))
     severity = "warning" if best[0] and source is None else "info"
     return Finding(place, message, severity=severity, related=related[:_MOST_PLACES], fix=fix)
 
@@ -273,12 +276,39 @@ def _advice(
     outcome = reader.possible if may_fail_at_end(job, found, loss) else reader.outcome
     advice, fix = what_to_write(job, found, loss, same, reader)
     by_line = lines_for_all(job, advice, [each.command for each in (loss, *same)])
+    works = names_of(job, loss, same)
     messages = [
         f"{happens if source is None else _unless_set(job, source, happens)}; {advice if 'line' in work else by_line}"
-        for work in names_of(job, loss, same)
+        for work in works
         for happens in _happens(job, found, loss, same, work, outcome)
     ]
+    if all(len(each) > MOST for each in messages):
+        works += ["either command" if len(same) == 1 else f"one of {len(same) + 1} commands"] if same else []
+        outcome = (outcome if source is None else reader.possible).replace(" still ", " ")
+        messages += [
+            f"{happens if source is None else _perhaps(job, source, happens)}; {_brief(advice)}"
+            for work in works
+            for happens in _happens(job, found, loss, same, work, outcome)
+        ]
     return next((each for each in messages if len(each) <= MOST), min(messages, key=len)), fix
+
+
+_SAME_VERB = Regex(r"(add `[^`]+`(?: (?:above|after|below) [^,`]+)?,) append ")
+_SEVERAL_LINES = Regex(r"(append )?(`\|\|[^`]+`) to lines [\d, and-]*\d")
+
+
+def _brief(advice: str) -> str:
+    """The advice with each verb once, and without the lines that the labels of the finding show."""
+    advice = _SAME_VERB.sub(r"\1 ", advice).replace("run the script with bash,", "run it with bash,")
+    return _SEVERAL_LINES.sub(r"\1\2 to each", advice)
+
+
+def _perhaps(job: Job, source: Invocation, message: str) -> str:
+    """What may happen, where the label of the sourced file says on what it depends."""
+    if " may " in message:
+        return message
+    possible = message.replace(" is ignored", " may be ignored", 1)
+    return possible if possible != message else _unless_set(job, source, message)
 
 
 def _unless_set(job: Job, source: Invocation, message: str) -> str:

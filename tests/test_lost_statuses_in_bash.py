@@ -46,6 +46,7 @@ _STEP = re.compile(
     r"|(?:append )?`(?P<appended>[^`]+)` to (?:lines? (?P<rows>[\d, and-]*\d)|each(?: that matters)?|both)"
     r"|add `(?P<inserted>[^`]+)` before the (?:comment on|`;` that ends) line (?P<before>\d+)"
     r"|replace the `\\` that ends line (?P<cut>\d+) with `(?P<instead>[^`]+)`"
+    r"|add `(?P<inside>[^`]+)` after this command"
     r"|add `(?P<kept>\w+=\$\?)` below line (?P<below>\d+)"
     r"|write `(?P<name>\$(?:\w+|\{\w+:-\$\?\}))` for `\$\?` on line (?P<read>\d+)"
     r"|write `(?P<ignoring>\|\|[^`…]+)` in (?:its place|place of each)"
@@ -113,6 +114,11 @@ def advised(text: str, message: str, rows: list[int]) -> tuple[str, list[str]] |
         elif "inserted" in found:
             row = int(found["before"]) - 1
             lines[row] = re.sub(r"\s*(?=;|#.*$)", f" {found['inserted']} ", lines[row], count=1)
+        elif "inside" in found:
+            line, count = re.subn(r"(__work[^;'\")|&]*[^\s;'\")|&])", rf"\1 {found['inside']}", lines[rows[0] - 1])
+            if count != 1 or len(rows) > 1:
+                return None
+            lines[rows[0] - 1] = line
         elif "cut" in found:
             lines[int(found["cut"]) - 1] = f"{lines[int(found['cut']) - 1].rstrip(chr(92))} {found['instead']}"
         elif "kept" in found:
@@ -191,6 +197,20 @@ SHAPES = [
     "./solve a | tee log\ndate\n",
     "set -e\n./solve a | tee log\ndate\n",
     "./solve a 2>&1 |\n  tee log\n./more a\ndate\n",
+    "(\n    (\n        ./solve a\n        date\n    )\n    date\n)\ndate\n",
+    "(\n    ./solve a\n    date\n) # all\ndate\n",
+    "(./solve a) || true\ndate\n",
+    "(\n    ./solve a || true\n    date\n)\ndate\n",
+    "(./solve a; date)\ndate\n",
+    "run() (\n    ./solve a\n    date\n)\nrun\ndate\n",
+    "run() {\n    (\n        ./solve a\n        date\n    )\n}\nrun\ndate\n",
+    "for i in 1 2; do\n    (\n        ./solve $i\n        date\n    )\ndone\ndate\n",
+    "bash -c './solve a; date'\n",
+    "bash -c './solve a; date'\ndate\n",
+    "bash -c '\n./solve a\ndate\n'\ndate\n",
+    'bash -c "\n./solve a\ndate\n"\ndate\n',
+    "bash <<'END'\n./solve a\ndate\nEND\ndate\n",
+    "for i in 1 2; do\n    bash -c './solve a; date'\ndone\ndate\n",
     "(./solve a; date) | tee log\n",
     "(\n    ./solve a\n    date\n) | tee log\n",
     "(\n    ./solve a\n    date\n) | tee log\ndate\n",
@@ -296,6 +316,7 @@ def test_each_form_of_advice_helps_in_bash(tmp_path: Path) -> None:
         "guard",
         "appended",
         "inserted",
+        "inside",
         "instead",
         "kept",
         "ignoring",

@@ -33,7 +33,7 @@ from sbatchlint.analysis.script.failure_counts import failure_counter
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
 from sbatchlint.analysis.script.traps import exiting_trap
-from sbatchlint.bash.syntax.tree import AndOr, Group, Pipeline, Simple
+from sbatchlint.bash.syntax.tree import AndOr, Function, Group, Pipeline, Simple
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.diagnostics import Fix
@@ -41,11 +41,13 @@ from sbatchlint.job import Job
 from sbatchlint.job.argv import variable_name
 from sbatchlint.source.edits import insert
 from sbatchlint.source.numbers import at_lines, listed
+from sbatchlint.source.regex import Regex
 from sbatchlint.source.shortening import shortened
 from sbatchlint.source.text import Span
 
 _SHORT = 20  # code that a message quotes whole
 _FEW_LINES = 3  # that a message names
+_ASSIGNED = Regex(r"\s*\w+=")
 
 
 def what_to_write(
@@ -79,7 +81,12 @@ def what_to_write(
             leaving = f"{leaving.partition('`')[0]}`exit ${{{rc}:-{value}}}`"
     if loss.how == "ignored":
         place = "in place of each" if same else "in its place"
-        return f"write `{keep}` {place} and {leaving}" if in_shell else f"write `|| exit` {place}", None
+        shell = context.shell
+        # after the `)` it is the script's own shell that ignores the failure
+        if in_shell or shell.depth == 1 and shell.kind == "subshell" and loss.by.start >= shell.span.end:
+            return f"write `{keep}` {place} and {leaving}", None
+        inside = f"write `|| exit` {place}"
+        return listed(_of_subshell(job, [each.command for each in losses], keep, leaving, inside) or [inside]), None
     if loss.how == "tested" and (told := _of_test(job, found, loss, same, leaving)) is not None:
         return told
     options = []
@@ -94,8 +101,8 @@ def what_to_write(
             return listed(options), _pipefail(job, found) if has_pipefail(job) else None
     commands = [each.command for each in losses]
     if not in_shell:
-        inside = _of_subshell(job, commands, keep, leaving) or [where_to_append_all(job, "|| exit", commands)]
-        return listed([*options, *inside]), None
+        steps = _of_subshell(job, commands, keep, leaving) or _of_program(job, commands, keep, leaving)
+        return listed([*options, *steps]), None
     if reader.place is not None and reader.outcome.startswith("line "):
         condition: list[str] = []
         if any(each.contains(reader.place) for each in loss.command.context.loops):
@@ -162,7 +169,7 @@ def _of_cancel(job: Job, losses: list[Loss], cancel: Invocation) -> tuple[str, F
         return listed([*kept, f"on line {row} write `{leaving}`"]), None
     value = f"${{{rc}-}}" if ":-" in exit_with_kept(job, work, rc) else f"${rc}"
     test = f'[ -z "{value}" ] || exit'
-    if alone and all(each is cancel or _only_prints(each) for each in _after(job, work)):
+    if alone and all(each is cancel or _only_prints(each) for each in _commands_after(job, work)):
         steps = [where_to_append_all(job, "|| exit", commands)]
     elif loss.how == "tested" and (kept_by_script := kept_by(job, loss)[1]):
         steps = [f"add `[ ${kept_by_script} = 0 ] || exit` above line {row}"]
@@ -186,10 +193,35 @@ def _keeping_all(job: Job, losses: list[Loss], rc: str) -> list[str]:
     return [*options, where_to_append_all(job, keep, commands)]
 
 
-def _of_subshell(job: Job, commands: list[Invocation], keep: str, leaving: str) -> list[str]:
+def _of_program(job: Job, commands: list[Invocation], keep: str, leaving: str) -> list[str]:
+    """The advice for work in the text of one other shell, `bash -c '…'`, or in one `x=$(…)`, and for what follows."""
+    steps = [where_to_append_all(job, "|| exit", commands)]
+    text = job.source.own.text
+    shells = {run.context.shell for each in commands for run in runs_of(job, each)[:1]}
+    for shell in shells if len(shells) == 1 else ():
+        start, end = shell.span.start, shell.span.end
+        if shell.kind == "substitution" and shell.depth == 1 and end <= len(text):
+            opening, closing = text.rfind("$(", 0, start), text.find(")", end)
+            if opening >= 0 and not text[opening + 2 : start].strip() and not text[end : max(closing, end)].strip():
+                start, end = opening, max(closing, end) + 1
+            named = _ASSIGNED.fullmatch(text[job.source.line_of(start).start : start]) is not None
+            rest = text[end : job.source.line_of(end).end].strip()
+            return [*steps, _after(job, keep, end), leaving] if named and rest[:1] in ("", "#") else steps
+    outer = commands[0].context.parent
+    while outer is not None and outer.context.parent is not None:
+        outer = outer.context.parent
+    if outer is None or outer.context.shell.depth or any(each not in outer.descendants() for each in commands):
+        return steps
+    statement, ending = job.program.statements[-1], end_of(job, outer)
+    if ending is None or job.span(statement.start, statement.end).end == ending:
+        return steps
+    return [*steps, where_to_append_all(job, keep, [outer]).removeprefix(steps[0].partition("`")[0]), leaving]
+
+
+def _of_subshell(job: Job, commands: list[Invocation], keep: str, leaving: str, inside: str | None = None) -> list[str]:
     """The advice for work in one `( … )` or group before a pipe: what ends that shell, and what keeps its status.
 
-    Nothing for other shells.
+    Nothing for other shells. `inside`: what ends the shell, where that is not appended to the work.
     """
     runs = [run for each in commands for run in runs_of(job, each)[:1]]
     shells = {run.context.shell for run in runs}
@@ -197,15 +229,19 @@ def _of_subshell(job: Job, commands: list[Invocation], keep: str, leaving: str) 
     text = job.source.own.text
     if shell is None or shell.kind not in ("subshell", "pipeline") or shell.span.end > len(text):
         return []
-    outer = shell.parent
-    if shell.depth > 1 and not (shell.depth == 2 and outer is not None and outer.kind == "pipeline"):
+    outer, within = shell.parent, []
+    if shell.depth == 2 and outer is not None and outer.kind == shell.kind == "subshell":
+        within, shell = [_after(job, "|| exit", shell.span.end)], outer
+    elif shell.depth > 1 and not (shell.depth == 2 and outer is not None and outer.kind == "pipeline"):
         return []
     inner, end = commands, shell.span.end
+    functions = {job.span(each.body.start, each.body.end): each.name for each in nodes_of(job.program, Function)}
     for group in nodes_of(job.program, Group):
         span, last = job.span(group.start, group.end), group.body[-1] if group.body else None
-        if last is not None and span.start <= shell.span.start and shell.span.end <= span.end:
+        of_function = span in functions and span != shell.span
+        if last is not None and not of_function and span.start <= shell.span.start and shell.span.end <= span.end:
             end = max(end, span.end)
-            if isinstance(last, Simple | Pipeline | AndOr):
+            if isinstance(last, Simple | Pipeline | AndOr) and not within:
                 inner = [each for each in inner if end_of(job, each) != job.span(last.start, last.end).end]
     before = []
     for run in job.pipelines:
@@ -214,22 +250,37 @@ def _of_subshell(job: Job, commands: list[Invocation], keep: str, leaving: str) 
             if run.pipefail is not True and commands[0] not in run.elements[-1]:
                 before = [f"add `set -o pipefail` {where_to_set(job, commands)}"]
     statement, after = job.program.statements[-1], []
-    if job.span(statement.start, statement.end).end != end or isinstance(statement, AndOr):
-        rest = text[end : job.source.line_of(end - 1).end].strip()
-        plain = not rest or rest[0] == "#"
-        after = [f"append `{keep}` to line {job.line(end - 1)}" if plain else f"add `{keep}` after the `)`", leaving]
-    if inner:
-        before.append(where_to_append_all(job, "|| exit", inner))
-        after[:1] = [each.removeprefix("append ") for each in after[:1]]
-    return [*before, *after]
+    if shell.span in functions:  # `run() ( … )`
+        calls = [each for each in job.invocations if each.calls_function and each.name == functions[shell.span]]
+        after = [where_to_append_all(job, keep, calls), leaving]
+    elif job.span(statement.start, statement.end).end != end or isinstance(statement, AndOr):
+        after = [_after(job, keep, end), leaving]
+    if inside is not None:
+        steps = [inside]
+    else:
+        steps = [where_to_append_all(job, "|| exit", inner)] if inner else []
+    steps += [*within, *after]
+    for at in range(len(steps) - 1, 0, -1):  # no verb twice
+        for verb in ("append ", "add "):
+            if steps[at - 1].startswith(verb):
+                steps[at] = steps[at].removeprefix(verb)
+    return [*before, *steps]
+
+
+def _after(job: Job, written: str, end: int) -> str:
+    """The advice to append something to the `)` or `}` that ends there."""
+    rest, row = job.source.own.text[end : job.source.line_of(end - 1).end].strip(), job.line(end - 1)
+    if rest[:1] == "#":
+        return f"add `{written}` before the comment on line {row}"
+    return f"add `{written}` after the `)`" if rest else f"append `{written}` to line {row}"
 
 
 def _only_prints_after(job: Job, work: Invocation) -> bool:
     """Whether nothing but submitting a job and what cannot fail follows work, so that the script may end before it."""
-    return all(map(_only_prints, _after(job, work)))
+    return all(map(_only_prints, _commands_after(job, work)))
 
 
-def _after(job: Job, work: Invocation) -> Sequence[Invocation]:
+def _commands_after(job: Job, work: Invocation) -> Sequence[Invocation]:
     """The commands after work, and what that starts and is piped to."""
     piped = {each.index for run in runs_of(job, work) for element in run.elements for each in element}
     last = max({work.index + len(list(work.descendants()))} | piped)
