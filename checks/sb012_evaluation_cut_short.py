@@ -98,7 +98,7 @@ CASES = [
         half() { third; third; third; third; third; third; third; third; }
         third() { fourth; fourth; fourth; fourth; fourth; fourth; fourth; fourth; }
         fourth() { fifth; fifth; fifth; fifth; fifth; fifth; fifth; fifth; }
-        fifth() { date; date; date; date; date; «date»; date; date; }
+        fifth() { date; «date»; date; date; date; date; date; date; }
         all
         srun ./a.out
         """,
