@@ -56,8 +56,10 @@ def check(job: Job) -> Iterator[Finding]:
             for literal in word.parts:
                 if isinstance(literal, Literal) and literal.quoted:
                     yield from _unexpanded(text, literal, name)
+        appended = {each.name for each in nodes_of(program, Assignment) if each.append}
         for word, name in _words(program):
-            yield from _empty(text, word, name)
+            if name not in appended:  # `PATH+=:/opt/x/bin` goes on after a colon, or with one
+                yield from _empty(text, word, name)
         for start, end, name in _lists(text.string, program):
             for part in _relative(text.string, start, end):
                 place = text.span(*part)
