@@ -77,7 +77,13 @@ def _takes_own(job: Job, command: Invocation, step: Step) -> tuple[str, str] | N
         if value is not None:
             return ("sees the GPU of its number", "error") if _is_local(value) else None
     sign = sign_of_rank(job, command, step)
-    return (sign.words, _KINDS[sign.kind]) if sign is not None and sign.kind in _KINDS else None
+    if sign is None or sign.kind not in _KINDS:
+        return None
+    if sign.kind == "lightning":
+        given = job.request.has_option("ntasks-per-node") or "ntasks-per-node" in step.options
+        if not given or sign.devices not in (None, step.geometry.tasks_per_node):
+            return None  # Lightning refuses to start (SB311)
+    return sign.words, _KINDS[sign.kind]
 
 
 def _is_local(value: Pieces) -> bool:
@@ -114,6 +120,17 @@ CASES = [
         srun --ntasks=8 bash -c 'CUDA_VISIBLE_DEVICES=$((SLURM_LOCALID % 4)) ./solver'
         """,
         title="two tasks on each GPU",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        #SBATCH --ntasks=48
+        #SBATCH --gres=gpu:4
+        srun python train.py
+        """,
+        files={"train.py": "import lightning as L\ntrainer = L.Trainer(devices=4, num_nodes=1)\ntrainer.fit(model)\n"},
+        title="Lightning refuses to start",
     ),
     Good("#!/bin/bash\n#SBATCH -N1 --ntasks-per-node=8 --gpus-per-node=4\nsrun ./solver\n", title="MPI programs share"),
 ]
