@@ -186,6 +186,8 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
         is_known = job.line(end.start) in known or end.start == place.start
         ends = [] if is_known else [(end, "the script ends with this status")]
         related[:1] = [*([] if one_line or again else related[:1]), *ends]
+    if related[:1] == [(by, label)] and any(each.start == by.start for each in others):
+        related.pop(0)  # named among the others
     if reader.place is not None:
         related.insert(cancel is None, (reader.place, reader.label))
     if source is not None:

@@ -73,12 +73,13 @@ def reader_of(job: Job, found: ExitStatuses, loss: Loss) -> Reader | None:
     reader = reader or (claimed_success(job, command) if loss.how != "tested" else None)
     ending = ending_command(job, found)
     reader = reader or told_of_main_work(job, command, loss.weight, ending)
-    end = ending if _is_replaced(job, loss) else None
+    if reader is None or reader != told_by_mail(job):
+        return reader
     # where the last command needs what the work writes, or is work or a test itself, the mail may tell of the failure
-    by_mail = reader is not None and reader == told_by_mail(job)
+    end = ending if _is_replaced(job, loss) else None
     removes = end is not None and end.name == "rm"
     may_fail = not removes and (end is not None and needs_results(job, end) or may_fail_at_end(job, found, loss))
-    return None if by_mail and may_fail else reader
+    return None if may_fail else reader
 
 
 def _ends_in_loop(found: ExitStatuses, loss: Loss) -> bool:
