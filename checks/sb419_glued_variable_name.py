@@ -7,7 +7,7 @@ nothing, a run has no name. `$SEED_$LR` reads SEED_.
 An error where that is certain: the shorter name is Slurm's, an underscore is at the end, or the case of the letters
 changes where the names meet. A warning where the longer name could exist, where only the name of a log lacks the value,
 and where the folder that the script makes, a place to which a program is told to write, or a name that holds the ID of
-the job, only lacks a word; advice where it is only printed.
+the job, only lacks a word; advice where it is only printed, or reaches only variables that nothing reads.
 
 ## Fix
 
@@ -124,6 +124,33 @@ CASES = [
         """,
         unsafe_fixed={"$model_small/run": "${model}_small/run"},
         severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        MODEL=gpt
+        RUN=a1
+        NAME=«$MODEL_»$RUN
+        RESULT=out/$NAME.txt
+        srun python train.py --model $MODEL --run $RUN
+        """,
+        fixed={"$MODEL_$RUN": "${MODEL}_$RUN"},
+        severity="info",
+        title="nothing reads what lacks the value",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        MODEL=gpt
+        RUN=a1
+        NAME=«$MODEL_»$RUN
+        export RESULT=out/$NAME.txt
+        srun python train.py --model $MODEL --run $RUN
+        """,
+        fixed={"$MODEL_$RUN": "${MODEL}_$RUN"},
+        title="a program may read it",
     ),
     Good(
         """\

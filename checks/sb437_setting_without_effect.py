@@ -30,18 +30,15 @@ from collections.abc import Iterator
 from sbatchlint.analysis.expansion.nobody_sets import mentions, similar_variable, unset_reads
 from sbatchlint.analysis.expansion.program_variables import is_for_programs, meant_for_programs
 from sbatchlint.analysis.expansion.reads import nounset_at, read_names
-from sbatchlint.analysis.expansion.replaced import ARGUMENT, INDIRECT, READ_ANYWAY, is_replaced
-from sbatchlint.analysis.expansion.sourced import unclear_sources
+from sbatchlint.analysis.expansion.replaced import ARGUMENT, is_replaced
+from sbatchlint.analysis.expansion.unread_variables import is_unread, reads_names
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import shown_text, span_of
 from sbatchlint.bash.variables import ENVIRONMENT_NAMES
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
-from sbatchlint.job.launchers import is_python
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
-from sbatchlint.programs import is_known
-from sbatchlint.slurm.environment import find
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.templates import is_templated
 from sbatchlint.triggers import Commands, Variables
@@ -90,7 +87,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     assignments = [each for each in job.assignments if each.context.parent is None and not each.context.handler]
     settings = [each for each in assignments if not _is_of_command(job, each)]
-    unread = [] if INDIRECT.search(job.source.text) else [each for each in settings if _is_unread(job, each)]
+    unread = [] if reads_names(job) else [each for each in settings if is_unread(job, each)]
     reads: dict[str, VariableRead] = {}
     for read in unset_reads(job) if unread else ():
         reads.setdefault(read.name, read)
@@ -127,9 +124,7 @@ def _misses_options(job: Job, setting: VariableAssignment) -> Invocation | None:
     return started[0] if started and told.isdisjoint(given) else None
 
 
-def _never_used(
-    job: Job, unread: list[VariableAssignment], reads: dict[str, VariableRead]
-) -> Iterator[Finding]:
+def _never_used(job: Job, unread: list[VariableAssignment], reads: dict[str, VariableRead]) -> Iterator[Finding]:
     """The finding on settings that nothing reads; `reads`: variables that are read and not set, which may be meant."""
     similar_names = {similar.name for each in reads.values() if (similar := similar_variable(job, each)) is not None}
     unread = [each for each in unread if each.name not in similar_names]  # undefined-launcher-variable reports these
@@ -236,24 +231,6 @@ def _meant(name: str) -> str | None:
 def _is_known(name: str) -> bool:
     omp = name.startswith("OMP_") and is_for_programs(name)
     return name in _PLURALS or name in ENVIRONMENT_NAMES and "_" in name or omp
-
-
-def _is_unread(job: Job, assigned: VariableAssignment) -> bool:
-    """Whether nothing in the script can read a variable."""
-    name = assigned.name
-    if assigned.exported or find(name) is not None or name in ENVIRONMENT_NAMES or READ_ANYWAY.fullmatch(name):
-        return False
-    if is_for_programs(name) or any(each.index >= assigned.order for each in unclear_sources(job)):
-        return False
-    return mentions(job)[name] == 1 and _last_sourced(job) < assigned.order
-
-
-@once
-def _last_sourced(job: Job) -> int:
-    """The index of the last command that may be a function of a sourced file, which may read anything; -1 for none."""
-    named = [each for each in job.invocations if each.parent is None and each.name] if unclear_sources(job) else []
-    named = [each for each in named if "/" not in each.words[0] and not is_known(str(each.name))]
-    return max((each.index for each in named if not is_python(each.argv[0])), default=-1)
 
 
 @once

@@ -6,8 +6,9 @@ version. `shopt -s expand_aliases` changes that for the lines after it, but not 
 mpirun, nohup and `bash -c` know no alias of the script.
 
 An error where no program has the name of the alias, a warning where one has; advice where the alias only adds options.
-Not reported for aliases of commands that only print or tidy up, such as `ls` and `rm`, and where the shell may not be
-bash.
+A warning, too, where a test decides whether the alias is made (`command -v py || alias py=…`), as the jobs that make
+none may have a program of that name, and where the alias only prints, and the job goes on without it. Not
+reported for aliases of commands that only print or tidy up, such as `ls` and `rm`, and where the shell may not be bash.
 
 ## Fix
 
@@ -20,6 +21,7 @@ bash(1), "ALIASES"; run with bash 5.2.
 
 from collections.abc import Iterator
 
+from sbatchlint.analysis.script.conditionals import may_not_run
 from sbatchlint.bash.trace import Invocation
 from sbatchlint.bash.values import Phase, shown_text, text_of
 from sbatchlint.check import Bad, Card, Finding, Good, Job
@@ -61,9 +63,17 @@ def check(job: Job) -> Iterator[Finding]:
         if same or is_known(name) or _is_release(program, name):
             severity, ends = "info" if same or minor else "warning", f"so the program `{name}` itself runs, if any"
         else:
-            severity, ends = "error", f"so `{name}` (line {row}) is not found"
+            mild = may_not_run(definition) or all(_only_prints(program, each) for each in users)
+            severity, ends = "warning" if mild else "error", f"so `{name}` (line {row}) is not found"
         related = [(definition.span, "the alias")]
         yield Finding(user.place, f"{happens}, {ends}; {advice}", severity, related=related)
+
+
+def _only_prints(program: str, user: Invocation) -> bool:
+    """Whether only a line of the log is lost where a command is not found, and the job goes on."""
+    goes_on = user.state.option("errexit") is False and not user.context.captured and not user.redirects
+    prints = has_trait(program, "prints") or has_trait(program, "tells") and has_trait(program, "quick")
+    return goes_on and not user.piped_to and prints
 
 
 def _is_release(program: str, name: str) -> bool:
@@ -127,6 +137,37 @@ CASES = [
         """,
         title="a program of that name",
         severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        command -v stamp >/dev/null 2>&1 || alias stamp='python3 -c "import time; print(time.time())"'
+        «stamp» start
+        ./a.out
+        """,
+        title="only where the program is missing",
+        severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        alias stamp="date +%s"
+        «stamp»
+        ./a.out
+        """,
+        title="it only prints",
+        severity="warning",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --ntasks=1
+        alias stamp="date +%s"
+        ./a.out --seed $(«stamp»)
+        """,
+        title="a program gets what it prints",
     ),
     Good(
         """\

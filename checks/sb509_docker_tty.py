@@ -4,8 +4,8 @@ The standard input of a batch script, and of the tasks that srun starts, is not 
 docker refuses before it starts anything: `the input device is not a TTY`, exit status 1. It is a habit from the command
 line, where `-it` is right; `srun --pty` and `script` create a terminal, and with `-d` docker does not check.
 
-A warning where the script requests neither resources nor time, as it may then be meant for a terminal, and in a script
-that has branches for other machines.
+A warning where the script requests no resources and uses nothing of Slurm, as it may then be meant for a terminal (a
+name, a log and a time limit make no script of a cluster), and in a script that has branches for other machines.
 
 podman only warns, and docker accepts `-t` without `-i`: in both cases the container runs, each line of its log ends in
 a carriage return, and errors are mixed into the output. There the finding is only advice.
@@ -48,7 +48,7 @@ _MACHINE = Regex(r"(?i)(?<![a-z])(?:hpc|cluster|machine|system|platform|host(?:n
 # Options that show that a script is meant for sbatch, and not for a terminal with a few directives left in it.
 REQUESTS = (
     *("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "mem", "mem-per-cpu", "exclusive", *GPU_OPTIONS),
-    *("partition", "account", "qos", "constraint", "nodelist", "array", "time"),
+    *("partition", "account", "qos", "constraint", "nodelist", "array"),
 )
 
 
@@ -79,7 +79,7 @@ def _of_starts(job: Job) -> Iterator[Finding]:
                 f"is not a TTY`); remove `{unwanted}`"
             )
             elsewhere = any(_is_guarded_by_machine(way.invocation) for way in ways) or _serves_other_machines(job)
-            severity = "error" if job.request.has_any_option(REQUESTS) and not elsewhere else "warning"
+            severity = "error" if _is_for_slurm(job) and not elsewhere else "warning"
         else:
             message = (
                 f"`{written}` makes docker end each line of the log with a carriage return, as on a terminal; remove "
@@ -88,6 +88,16 @@ def _of_starts(job: Job) -> Iterator[Finding]:
             severity = "info"
         fix = Fix("run it without a terminal", edits, safe=True) if edits else None
         yield Finding(option.span, message, severity, fix=fix)
+
+
+@once
+def _is_for_slurm(job: Job) -> bool:
+    """Whether the script requests resources, or has a time limit and counts on being a job: it runs a step, or reads
+    a variable of Slurm."""
+    if job.request.has_any_option(REQUESTS):
+        return True
+    counts = job.steps or any(each.name.startswith("SLURM_") for each in job.trace.reads)
+    return bool(counts) and job.request.has_option("time")
 
 
 @once
@@ -210,6 +220,15 @@ CASES = [
         docker run $TTY --rm train:1 python train.py
         """,
         title="alone in a variable",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --time=00:30:00
+        docker run --rm «-it» train:1 python train.py --seed $SLURM_JOB_ID
+        """,
+        fixed={"-it train:1": "train:1"},
+        title="it counts on being a job",
     ),
     Good(
         """\
