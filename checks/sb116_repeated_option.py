@@ -142,7 +142,7 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
     last, name = settings[-1], f"--{setting.name}"
     line = job.line(last.span.start)
     place = f"on line {line}" if line != job.line(setting.span.start) else "later on the line"
-    related = [(last.span, "set again here" if setting.name == "mail-type" else "this one counts")]
+    related = [(last.span, "set again here" if setting.name == "mail-type" else "this one takes effect")]
     is_first = setting is settings[0]
     title = f"remove the first {name}" if is_first else f"remove {name} on line {job.line(setting.span.start)}"
     fix: Fix | None = Fix(title, removal(block, [setting]))
@@ -162,7 +162,8 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         message = f"{name} is set again {place} with the same value; remove one of them"
         fix = Fix(title, removal(block, [setting]), safe=True)
         if setting.written.startswith("--") and not name.startswith(setting.written):  # `--tasks` is not `--ntasks`
-            message = f"{block.command} reads `{setting.as_written}` as {name}, set again {place} with the same value; "
+            message = f"{block.command} reads `{setting.as_written}` as {name}, which is set again {place} "
+            message += "with the same value; "
             meant = f"`--n{setting.as_written[2:]}`" if setting.written == "--tasks" else "the option that you mean"
             message, fix = f"{message}write {meant}, or remove it", None
         return Finding(setting.span, message, "info", related, fix)
@@ -177,7 +178,7 @@ def _finding(job: Job, block: Directives, setting: Setting, settings: Sequence[S
         message = f"{name} is set again {place} with another value, which pyxis refuses; remove one of them"
     elif setting.name in LISTS:
         merged = _one_list(setting, last)
-        message = f"{name} is set again {place}, and only the last one counts"
+        message = f"{name} is set again {place}, and only the last one takes effect"
         mixed = setting.name == "gres" and _mixes_types(setting, last)  # which sbatch refuses in one list
         message += "; write one list" if merged else "; keep one" if mixed else "; keep one, or write one list"
         if merged:
@@ -237,7 +238,7 @@ def _mail_types(block: Directives, settings: Sequence[Setting], place: str) -> t
     adding = [each for each in majors if is_before(each, "25.05")]
     message = f"--mail-type is set again {place}"
     if not adding:
-        message += ", and only the last counts"
+        message += ", and only the last takes effect"
     elif len(adding) == len(majors):
         message += ", and Slurm 25.05 and later use only the last"
     else:

@@ -88,7 +88,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
     shown, when = named(job, conflict.settings, last), job.versions.suffix(conflict.refused)
     related = [(each.span, "conflicts with this") for each in others]
     if not conflict.refused:
-        return Finding(last.span, f"only the last of {shown} counts; remove the other", "warning", related)
+        return Finding(last.span, f"only the last of {shown} takes effect; remove the other", "warning", related)
     if conflict.kind in EXCLUSIVE:
         message = f"{shown} exclude each other, so sbatch refuses the script{when}; keep one of them"
     else:
@@ -114,7 +114,7 @@ def _dropped_hint(job: Job, conflict: Conflict) -> Finding:
     when = job.versions.suffix(conflict.ignored)
     which = "one of them" if len(others) == 1 else "--hint, or all of these"
     message = f"sbatch silently drops --hint because of {named(job, others, hint)}{when}; remove {which}"
-    related = [(each.span, "this one counts") for each in others]
+    related = [(each.span, "this one takes effect") for each in others]
     severity = "info" if _does_the_same(job, hint, others) else "warning"
     return Finding(hint.span, message, severity, related, versions=conflict.ignored)
 

@@ -48,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
         by_node = job.request.setting("ntasks-per-node")
         remove = f"`{job.source.slice(ntasks.span)}`"
         if by_node is not None:
-            remove += f" (`{job.source.slice(by_node.span)}` then counts)"
+            remove += f" (`{job.source.slice(by_node.span)}` then applies)"
         message = f"the job gets {counted(tasks, 'node')}, not {nodes}{where}, because it has {counted(tasks, 'task')};"
         if _may_use_nodes(job):
             severity, message = None, f"{message} for {nodes} nodes remove {remove}, or request {nodes} tasks or more"

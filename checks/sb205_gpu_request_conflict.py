@@ -148,7 +148,7 @@ def _finding(job: Job, conflict: Conflict) -> Finding:
         severity = "error"
         message = f"{shown} request different GPUs{_effect_of_difference(conflict, when)}"
     elif not conflict.refused:
-        message = f"{shown} both set the GPUs of a node, and only --gres counts"
+        message = f"{shown} both set the GPUs of a node, and only --gres takes effect"
     elif conflict.kind in EXCLUSIVE:
         message = f"sbatch refuses {shown} together{when}"
     else:
@@ -186,7 +186,7 @@ def _of_another_resource(job: Job, conflict: Conflict, gres: Setting) -> Finding
 
 def _effect_of_difference(conflict: Conflict, when: str) -> str:
     if not conflict.refused:
-        return ", and --gres counts"
+        return ", and --gres takes effect"
     return f": sbatch refuses both{when}, and older ones use --gres" if when else ", so sbatch refuses the script"
 
 

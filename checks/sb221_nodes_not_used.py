@@ -69,7 +69,8 @@ def check(job: Job) -> Iterator[Finding]:
     small = small_work(job) if setting is not None and setting is not tasks and nodes is not None else []
     if small and setting is not None and nodes is not None:
         idle = f"{nodes - 1} of {nodes} nodes {'stays' if nodes == 2 else 'stay'} idle"
-        message = f"{idle}, as `{small[0].name}` on line {job.line(small[0].span.start)} runs on one; write --nodes=1"
+        line = job.line(small[0].span.start)
+        message = f"{idle}, as `{small[0].name}` on line {line} runs on only one; write --nodes=1"
         yield Finding(setting.span, message, related=[(small[0].name_span, "runs on one node")])
         return
     works = programs_of_first_node(job, spread=spread)
@@ -104,7 +105,7 @@ def check(job: Job) -> Iterator[Finding]:
         either = f"write {advice}, or use {'both' if nodes == 2 else 'all'} nodes"
         unless = f"unless `{name}` on line {line} starts work there; {either}"
         if step is not None:
-            unless = f"as `{name}` on line {line} runs on one; write {advice}, or let srun use all nodes"
+            unless = f"as `{name}` on line {line} runs on only one; write {advice}, or let srun use all nodes"
         told = step is None and any(_is_told_tasks(job, each) for each in works)
         told = told or all(each.name == "julia" for each in works)  # `addprocs(SlurmManager())` uses all tasks
         yield Finding(setting.span, f"{idle}, {unless}", "info" if told else None, related=related)

@@ -251,9 +251,10 @@ def _tasks_of_one_process(job: Job) -> Finding | None:
     earlier = next((each for each in job.directives.settings if each.name == setting.name and each.text == "1"), None)
     one = f"write --{setting.name}=1"
     if earlier is not None and earlier.span.start < setting.span.start:  # which this overrides
-        one = f"remove `{setting.as_written}` (line {job.line(earlier.span.start)} requests 1)"
+        one = f"remove `{setting.as_written}` (line {job.line(earlier.span.start)} already requests 1)"
         more = more if more.startswith("add ") else f"write {more}"
-    parallel = f"; {one}, and {more} if it uses {threads} or workers"
+    workers = " or workers" if cpus is None and earlier is None else ""  # for which those have no room
+    parallel = f"; {one}, and {more} if `{name}` uses {threads}{workers}"
     advice = f", without threads; {one}" if serial else parallel
     return Finding(
         setting.span,

@@ -67,7 +67,7 @@ def check(job: Job) -> Iterator[Finding]:
         f"`{name}` runs as a single MPI rank, so {idle} of the {tasks} tasks {'stays' if idle == 1 else 'stay'} "
         "idle; start it with srun or mpirun",
         None if plain else "info",
-        related=[(setting.span, f"requests {tasks}"), *((each.name_span, "one rank, too") for each in found[1:3])],
+        related=[(setting.span, f"requests {tasks}"), *((each.name_span, "also one rank") for each in found[1:3])],
         fix=fix,
     )
 

@@ -270,7 +270,7 @@ def _too_many(job: Job, launch: Launch, launcher: Mpi, found: Slots) -> Finding:
     told = setting is not None and setting.name == "ntasks-per-node" and not job.request.has_option("nodes")
     from_outside = told and per_node is not None and number % per_node == 0
     message += f"{' (unless the job gets whole nodes)' if only_nodes else ''}"
-    message += f", unless sbatch gets --nodes={number // (per_node or 1)}" if from_outside else ""
+    message += f", unless sbatch is called with --nodes={number // (per_node or 1)}" if from_outside else ""
     message += "; write "
     in_grid = _is_grid_of(launcher, number)
     message += _advice(job, number, in_grid)

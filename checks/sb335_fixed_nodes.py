@@ -48,7 +48,7 @@ def check(job: Job) -> Iterator[Finding]:
             found.setdefault(finding.severity, []).append(finding)
     for first, *others in found.values():
         places = dict.fromkeys(each.span for each in others if each.span != first.span)
-        related = [*first.related, *((each, "nodes that are named, too") for each in places)]
+        related = [*first.related, *((each, "also names nodes") for each in places)]
         yield first._replace(related=related[:4])
 
 

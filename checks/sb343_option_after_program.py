@@ -46,7 +46,7 @@ def check(job: Job) -> Iterator[Finding]:
         names = " and ".join(filter(None, [", ".join(f"`{each}`" for each in words[:-1]), f"`{words[-1]}`"]))
         it = "it" if len(words) == 1 else "them"
         if late.launcher == "parallel":
-            message = f"parallel takes {names} after `:::` for an input; move {it} before the command"
+            message = f"parallel treats {names} after `:::` as input; move {it} before the command"
         else:
             program = shortened(shown_text(late.command.argv[late.program]).rpartition("/")[2], 30)
             message = f"{late.launcher} does not read {names} after `{program}`, which gets {it} instead; "

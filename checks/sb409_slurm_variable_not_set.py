@@ -157,7 +157,7 @@ def _input_of_sbatch(job: Job, read: VariableRead, environment: JobEnvironment) 
         return
     yield Finding(
         read.span,
-        f"sbatch reads {read.name} but does not set it, so it is {_result(read)} here unless exported before; "
+        f"sbatch reads {read.name} but does not set it, so it is {_result(read)} here unless you export it first; "
         f"write `${meant}`",
         "info",
         fix=_written(read, _renamed(job, read, meant), safe=False),
@@ -169,7 +169,7 @@ def _input_of_srun(job: Job, read: VariableRead, meant: str) -> Iterator[Finding
     kind = use_of(job, read).kind
     if kind == "guard" or unclear_sources(job):
         return
-    happens = f"srun reads {read.name}, but nothing sets it: it is {_result(read)} here unless exported before"
+    happens = f"srun reads {read.name}, but nothing sets it: it is {_result(read)} here unless you export it first"
     message = f"{happens}; write `${meant}`"
     fix = _written(read, _renamed(job, read, meant), safe=False)
     yield Finding(read.span, message, "info" if kind == "print" else "warning", fix=fix)

@@ -202,7 +202,7 @@ def _broken(job: Job, chain: list[Break], text: Text) -> Finding:
     word = first.after.words[0]
     place = text.span(*(option.span() if option is not None else (word.start, word.end)))
     if option is not None and len(chain) == 1 and _is_whole(first, text.string):
-        message = f"bash runs `{option[0]}` as a command, which does not exist; write its program before it"
+        message = f"bash tries to run `{option[0]}` as a command, which does not exist; write its program before it"
         return Finding(place, message)
     lost = f"and bash runs {f'`{option[0]}` on ' if option else ''}line {job.line(place.start)} as a separate command"
     if _text(first.after.words[-1], text.string) == "wait":

@@ -204,7 +204,7 @@ def _of_submission(job: Job) -> Iterator[Finding]:
         elif use.kind == "arithmetic":
             happens = "it counts as 0"
         elif text[end : end + 1] == "/" and not _JOINED.search(text[max(start - 1, 0) : start]):
-            happens = "this path begins with `/`"
+            happens = "this path starts in the root directory"
         elif _JOINED.search(text[max(start - 1, 0) : start]) or _JOINED.match(text[end : end + 1]):
             happens = "it is empty here"
         else:
@@ -216,15 +216,14 @@ def _of_submission(job: Job) -> Iterator[Finding]:
     taken = own is not None and _is_taken_over(job, own, found[own][0].span)
     plain = not taken and _sets_others(job) or _SUBMITTED_PLAINLY.search(job.source.own.text) is not None
     name = next(iter(found)) if own is None or not plain else own
-    read, happens = found.pop(name)
-    others = list(found.items())
+    (read, happens), others = found.pop(name), list(found.items())
     element = job.source.slice(read.span).startswith(f"${{{name}[$")
     unless = "sbatch passes no arrays on, so" if element else f"{unless_exported(job, name, read.context.phase)},"
     row = min(job.line(each.span.start) for each in job.trace.reads if each.name == name)
-    above = "above" if row == job.line(read.span.start) else f"above line {row}"
+    above = "above this line" if row == job.line(read.span.start) else f"above line {row}"
     yield Finding(
         read.span,
-        f"`{name}` is not set in this script: {unless} {happens}; set it {above}",
+        f"`{name}` is not set in this script: {unless} {happens}; set `{name}` {above}",
         # what reads several, gets them from where it is submitted
         "warning" if plain and name == own and all(other.isupper() for other, _ in others) else "info",
         related=[(each.span, f"nothing sets `{other}` either") for other, (each, _) in others[:3]],
@@ -283,12 +282,13 @@ def _commented_out(job: Job) -> Iterator[Finding]:
             continue
         off = job.span(match.start(1), match.end(1))
         may_be_empty = _is_dispensable(job, read, match)
-        begins_path = job.source.text.startswith("/", read.span.end)
         unless = unless_exported(job, read.name, read.context.phase)
+        instead = f"{stopping(read)} to stop if it is empty"
+        if may_be_empty and not job.source.text.startswith("/", read.span.end):
+            instead = f"remove ${name} here"
         finding = Finding(
             read.span,
-            f"`{name}` is empty {unless}, as line {job.line(off.start)} is commented out; set it, or "
-            f"{f'remove ${name} here' if may_be_empty and not begins_path else f'{stopping(read)} to stop the job'}",
+            f"line {job.line(off.start)} is commented out, so `{name}` is empty {unless}; set it, or {instead}",
             "info" if may_be_empty else "warning",
             related=[(off, "commented out"), *((each.span, "also empty") for each in others[:5])],
         )

@@ -284,7 +284,7 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
                 if opening == "[[" and part.text[:1] == "-":
                     happens = f"`{name}` compares numbers, so bash does arithmetic on `{part.text}`, and {_UNCOMPARED}"
                 elif opening == "[[":
-                    happens = f"`{name}` compares numbers, and bash takes the text `{part.text}` for 0"
+                    happens = f"`{name}` compares numbers, and bash treats the text `{part.text}` as 0"
                 advice = f"write `{instead}`" if instead else "compare with a number"
             edits = [replace(place, instead or "")]
             other = left if word is right else right
@@ -295,6 +295,8 @@ def _of_texts(job: Job, text: Text, words: list[Word], opening: str) -> Iterator
                 edits.append(replace(text.span(word.start, word.end), quoted(same or "")))
                 advice = f"write `= {same}`"
             fix = _fix(advice.replace("`", ""), edits, place, text, operator) if instead else None
+            if len(edits) > 1:
+                advice += f", the value of `${name_of_other}`"
             yield Finding(place, f"{happens}; {advice}", None if same is None else "warning", fix=fix)
             break
 
@@ -321,7 +323,7 @@ def _glued(text: Text, words: list[Word]) -> Iterator[Finding]:
         edits.append(insert(text.span(last.start, last.end).end - len(closing), " "))
         is_plain = fix is not None and _fix("", [], text.span(last.start, last.end), text, last) is not None
         fix = Fix("put spaces inside the brackets", edits, safe=False) if is_plain else None
-    yield Finding(place, f"bash runs `{written}` as a command, which does not exist; {advice}", fix=fix)
+    yield Finding(place, f"bash tries to run `{written}` as a command, which does not exist; {advice}", fix=fix)
 
 
 def _always_true(job: Job, text: Text, command: Simple, words: list[Word]) -> Iterator[Finding]:

@@ -94,8 +94,8 @@ def check(job: Job) -> Iterator[Finding]:
         if _is_sentence(job, command, first):
             seen.add(command.span)
             ends = ends_script(job, command)
-            what = "and under `set -e` the job ends here" if ends else "and does not find it"
-            message = f"bash runs `{first}` as a command, {what}; write `#` before the text"
+            what = "and under `set -e` the job ends here" if ends else "which does not exist"
+            message = f"bash tries to run `{first}` as a command, {what}; write `#` before the text"
             severity = "warning" if ends or _is_last(job, command) else "info"  # one line in the log
             yield Finding(command.span, message, "error" if ends and costs_work(job, command) else severity)
             continue
@@ -117,7 +117,7 @@ def check(job: Job) -> Iterator[Finding]:
                 severity = "info"  # as its author wants, but for a line in the log
             if _is_prose(written) and severity == "error" and not costs_work(job, command):
                 severity = "warning"
-            message = f"bash runs this text as a command, {what}; write `#` before each of its lines"
+            message = f"bash tries to run this text as a command, {what}; write `#` before each of its lines"
             place = command.span if _is_prose(written) else _rule_around(job, command.span)
             if not written.strip("'\"\\ \n\t"):
                 severity = "warning"
@@ -171,7 +171,7 @@ def _sign(job: Job, command: Invocation, first: str) -> Finding:
     ends = ends_script(job, command)
     what = "and under `set -e` the job ends here" if ends else "which does not exist"
     fix = Fix("write `#`", [replace(rest, "#")], safe=True)
-    message = f"bash runs `{first}` as a command, {what}; a comment starts with `#`"
+    message = f"bash tries to run `{first}` as a command, {what}; a comment starts with `#`"
     severity = "warning" if ends or _is_last(job, command) else "info"  # one line in the log
     return Finding(rest, message, "error" if ends and costs_work(job, command) else severity, fix=fix)
 
@@ -217,7 +217,7 @@ def _quoted_command(job: Job, command: Invocation) -> Iterator[Finding]:
                 ends = after[1] or "exit 1"
                 both = f"`|| {ends}`" if after[1] else "what follows it"
                 advice = f"replace the text and {both} with `{{ echo …; {ends}; }}`"
-            message = f"bash runs this text as a command, which does not exist; {advice}"
+            message = f"bash tries to run this text as a command, which does not exist; {advice}"
             yield Finding(Span(literal.start(), literal.end()), message, "info" if goes_on else "warning")
             return
         quoted, start, what = literal[0], literal.start(), "the command line is"
@@ -278,7 +278,8 @@ def _variable_as_command(job: Job, command: Invocation) -> Iterator[Finding]:
         return
     place = Span(span.start - opening, span.end + 1)
     instead = f"${{{name if meant is None or name in assigned_names(job) else meant.meant}}}"
-    message = f"bash runs a command named {name} here, which does not exist, so this is empty; write `{instead}`"
+    shown = f"`$({name})`" if opening == 2 else f"`{name}` in backquotes"
+    message = f"{shown} tries to run a command of that name, which does not exist, so it is empty; write `{instead}`"
     fix = Fix(f"write {instead}", [replace(place, instead)], safe=meant is None)
     yield Finding(place, message, fix=fix)
 

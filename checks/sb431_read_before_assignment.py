@@ -117,7 +117,7 @@ def check(job: Job) -> Iterator[Finding]:
         quiet = sourced or idle or _prints(job, read) or reach_of(job, read) is Reach.MESSAGE
         yield Finding(
             read.span,
-            f"`{name}` is empty here {unless}, as only line {line} sets it; {advice}",
+            f"`{name}` is set only on line {line}, so it is empty here {unless}; {advice}",
             "info" if quiet else "warning",
             related=related,
         )

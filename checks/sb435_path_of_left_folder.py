@@ -112,7 +112,7 @@ def _of_several(job: Job, cd: Invocation, command: Invocation, place: Span, fold
     wrong = wrong if first.span.contains(wrong) else first.span
     happens = "relative paths here and below are wrong"
     if wrong == place:
-        happens = f"this path means `{folder}/{folder}/…`, and others are wrong, too"
+        happens = f"this path means `{folder}/{folder}/…`, and others are wrong as well"
     elif first.span == wrong:
         wrong = first.name_span
     related = [(cd.span, "enters the folder"), (place, f"means `{folder}/{folder}/…`")]

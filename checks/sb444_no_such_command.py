@@ -139,7 +139,7 @@ def check(job: Job) -> Iterator[Finding]:
         if default:
             fix = Fix("write `:` before it", [insert(command.span.start, ": ")], safe=False)
             message = (
-                f"this also runs the value (`{default[1]}` by default) as a command, which does not exist; "
+                f"this also tries to run the value (`{default[1]}` by default) as a command, which does not exist; "
                 f"write `: {written}`"
             )
             yield Finding(command.span, message, _severity(job, command), fix=fix)
@@ -173,7 +173,7 @@ def _left_over(job: Job) -> Iterator[Finding]:
     what = "the home folder" if tilde else f"the invisible character U+{ord(job.source.slice(place)[0]):04X}"
     edits = [insert(each.start, "# ") if job.source.slice(each) == "~" else remove(each) for each in found]
     fix = Fix("put `#` in its place" if tilde else "remove it", edits, safe=True)
-    message = f"bash runs {what} as a command, which fails; remove {'this line' if tilde else 'it'}"
+    message = f"bash tries to run {what} as a command, which fails; remove {'this line' if tilde else 'it'}"
     yield Finding(place, message, severity, related=[(each, "the same") for each in others[:5]], fix=fix)
 
 
@@ -195,7 +195,7 @@ def _assignment(job: Job, command: Invocation, starter: Invocation) -> Iterator[
     fix = Fix("write `env`", [insert(word.start, "env ")], safe=False) if literal else None
     yield Finding(
         Span(word.start, word.start + len(match[0]) - 1) if literal else word,
-        f"{name} takes `{match[0]}…` for the program to start, which does not exist; write `env` before it",
+        f"{name} treats `{match[0]}…` as the program to start, which does not exist; write `env` before it",
         "warning" if by_image or command.alternatives > 1 else None,
         fix=fix,
     )
@@ -209,7 +209,7 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     place = Span(span.start, span.start + len(word))
     if _NOTEBOOK.fullmatch(word):
         fix = Fix("remove `!`", [remove(Span(span.start, span.start + 1))], safe=False)
-        message = f"`{word}` is a command only in notebooks, and bash does not find it; write `{word[1:]}`"
+        message = f"`{word}` is a command only in notebooks, not in bash; write `{word[1:]}`"
         plain = not (command.redirects or command.piped_to or command.context.captured)
         only_tells = plain and has_trait(word[1:], "tells", "looks", "installs") and word[1:] not in _MATTERS
         severity = _severity(job, command) if only_tells else None
@@ -218,10 +218,10 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
         yield Finding(place, message, severity, fix=fix)
     elif _RULE.fullmatch(written) and not job.program.errors:
         fix = Fix("write `#`", [insert(span.start, "# ")], safe=True)
-        message = "bash runs this text as a command and does not find it; write `#` before it"
+        message = "bash tries to run this text as a command, which does not exist; write `#` before it"
         yield Finding(span, message, _severity(job, command), fix=fix)
     elif written.startswith(("http://", "https://")) and len(command.argv) == 1:
-        message = "bash runs the address as a command and does not find it; write `#` or `wget` before it"
+        message = "bash tries to run the address as a command; write `#` or `wget` before it"
         yield Finding(span, message, _severity(job, command))
     else:
         meant = _meant(job, command, word, written)
@@ -235,7 +235,7 @@ def _word(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
                 severity = "info" if plain and not is_last_statement(job, command) else severity
             if meant == "mkdir" and severity == "error" and not _names_again(job, command):
                 severity = "warning"  # nothing in the script needs the folder
-            yield Finding(place, f"bash does not find a command named `{word}`; write `{meant}`", severity, fix=fix)
+            yield Finding(place, f"there is no command named `{word}`; write `{meant}`", severity, fix=fix)
 
 
 def _names_again(job: Job, command: Invocation) -> bool:
@@ -323,7 +323,7 @@ def _glued(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
             severity = None if above[1] == "PATH" else "warning"
             yield Finding(Span(start, start + len(first)), f"{happens}; join the lines", severity)
         elif "/" in first:
-            message = "bash runs this list of paths as a command and does not find it; remove it, or join the lines"
+            message = "bash tries to run this list of paths as a command; remove it, or join the lines"
             severity = _severity(job, command)
             alone = all("/" in shown_text(field) for field in command.argv) and not command.piped_to
             if alone and severity == "warning" and not is_last_statement(job, command):
@@ -351,7 +351,7 @@ def _data(job: Job, command: Invocation, written: str) -> Iterator[Finding]:
     joins = _COMMAND.fullmatch(word) and not above.endswith((":", "\\", ";"))
     advice = "end the line above it with `\\`" if joins else "join it to its command, or remove it"
     shown = first if len(first) < _MOST_SHOWN else "this file"
-    message = f"bash runs `{shown}` as a command, which is not a program; {advice}"
+    message = f"bash tries to run `{shown}` as a command, which is not a program; {advice}"
     severity = "warning" if command.context.conditional else None
     continued = job.source.text[max(line - _MOST_ABOVE, 0) : line].rstrip().endswith("\\")
     if not joins and not continued and len(command.argv) == 1 and not command.redirects and not command.piped_to:

@@ -71,7 +71,7 @@ def _of_words(job: Job, command: Invocation) -> Iterator[Finding]:
         same = before is not None and job.line(before.start) <= job.line(place.start)
         if at == 0 and not command.kind and _ASSIGNED.match(word) and len(command.argv) > 1:
             name = word.partition("=")[0]
-            message = f"bash runs `{name}=…` as a command, as it comes from a variable's value"
+            message = f"bash tries to run `{name}=…` as a command, as it comes from a variable's value"
         elif same and _OPERATOR.fullmatch(word):
             message = f"{who} gets `{word}` as an argument: bash reads no operators in a value"
         elif same and word[:1] in ("'", '"') and word[0] not in word[1:]:  # another word ends the quotes

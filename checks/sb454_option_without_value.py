@@ -75,13 +75,13 @@ def check(job: Job) -> Iterator[Finding]:
     if not found:
         return
     (name, (read, lost)), *others = found.items()
-    unless = unless_exported(job, name, read.context.phase).replace("unless exported", f"unless {name} is exported")
+    unless = unless_exported(job, name, read.context.phase).replace("unless you export it", f"unless you export {name}")
     advice = f"set it above, or {stopping(read)}"
     line = job.line(lost.place.start)
     where = f" on line {line}" if line != job.line(read.span.start) else ""
     happens = "may take the next word as its value" if lost.follows else "gets no value"
     message = f"`{lost.option}`{where} {happens} {unless}; {advice}"
-    ends = (" to stop the job if it is empty", " to stop the job", "")
+    ends = (" to stop the job if it is empty", " to stop if it is empty", "")
     yield Finding(
         read.span,
         next((told for end in ends if len(told := f"{message}{end}") <= MOST), message),

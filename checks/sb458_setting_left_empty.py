@@ -90,8 +90,9 @@ def check(job: Job) -> Iterator[Finding]:
     (first, happens), *others = harmed
     assigned = assignments_by_name(job)[first][0]
     more = f", and so are {len(others)} more" if len(others) > 1 else f", as is {others[0][0]}" if others else ""
-    there = "" if others else "there "
-    message = f"{first} is empty{more}: {happens}; set it, or write `${{{first}:?}}` {there}to stop the job"
+    end = "to stop if empty" if others else "there to stop the job if it is empty"
+    stopping = f"write `${{{first}:?}}` {end}"
+    message = f"{first} is empty{more}: {happens}; set it, or {stopping}"
     beside, above = _comments_on(job, assigned)
     is_asked_for = any(map(_TO_WRITE.search, (beside, above)))
     is_form = len(names & read_names(job) - filled) > _FEW or beside != ""
@@ -144,7 +145,7 @@ def _harm(job: Job, read: VariableRead) -> str:
     option = _OPTION_BEFORE.search(before)
     if program in _CONTAINERS and _OF_IMAGE.fullmatch(read.name):
         if option is None or option[1] in _FLAGS:
-            return f"line {line} takes the next word for the image"
+            return f"line {line} treats the next word as the image"
     elif option is not None:
         if _OF_PATH.fullmatch(read.name) or _is_similar(option[1], read.name) and _OPTION_AFTER.match(after):
             return f"`{option[0].strip()}` on line {line} gets no value"

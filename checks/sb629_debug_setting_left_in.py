@@ -70,7 +70,7 @@ def check(job: Job) -> Iterator[Finding]:
         written = f"`{name}={job.source.slice(place)}`"
         yield Finding(
             place,
-            f"{written} {_SETTINGS[name][1]}, to find errors: the job is slower; remove it when they are found",
+            f"{written} {_SETTINGS[name][1]}, for debugging, which slows the job down; remove it when you are done",
             "info" if unclear or _is_explained(job, place) else None,
         )
 

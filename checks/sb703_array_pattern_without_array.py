@@ -73,7 +73,7 @@ def check(job: Job) -> Iterator[Finding]:
             read = next((each for each in unprepared_reads(job) if each.name == _INDEX), None)
             if read is not None:  # which needs the array in any case
                 row = job.line(read.span.start)
-                message = f"{always}; add `#SBATCH --array=FIRST-LAST`, as line {row} uses the index, too"
+                message = f"{always}; line {row} also uses the index, so add `#SBATCH --array=FIRST-LAST`"
         meant = reads_index or is_turned_off(job, "array")
         # a sweep is often submitted as an array
         # with an id the name is unique, and only ugly

@@ -408,7 +408,7 @@ def _no_line(job: Job, setting: Setting, array: Indexes, line: Line) -> Finding 
     if first == 0:
         good = _new_range(setting, shift + 1, array.maximum + 1 if length is None else length + shift)
         task = f"task {array.minimum}"
-        message = f"{line.command.name} counts lines from 1, so {task} of this array gets no line on line {row}"
+        message = f"{line.command.name} counts lines from 1, so on line {row} {task} of this array gets nothing"
         severity = None
     elif length is not None and 0 < length < last and first <= length:
         good = _new_range(setting, array.minimum, length + shift)
@@ -461,8 +461,8 @@ def _no_array(job: Job) -> Iterator[Finding]:
             fix = Fix(title, [replace(read.span, guarded)], safe=False)
         instead = f"write `${{{_ID}:-0}}`" if default else stopping(read)
         begin = f"{_ID} {_consequence(use)} without --array; add `#SBATCH --array=FIRST-LAST`, or {instead}"
-        ends = ("",) if default else (" to stop the job if it is empty", " to stop the job")
-        message = next((each for end in ends if len(each := f"{begin}{end}") <= MOST), f"{begin}{ends[-1]}")
+        end = " to stop if it is unset" if "(" in _consequence(use) else " to stop the job if it is unset"
+        message = begin if default else f"{begin}{end}"
         message = message if len(message) <= MOST else message.replace(" before this command", " above")
         yield Finding(
             read.span,

@@ -89,8 +89,8 @@ from sbatchlint.analysis.outcome.lost_statuses import (
     word_of,
 )
 from sbatchlint.analysis.outcome.partial_results import read_partial
-from sbatchlint.analysis.outcome.state_readers import Reader, state_reader
-from sbatchlint.analysis.outcome.status_advice import counter_of, kept_by, lines_for_all, what_to_write
+from sbatchlint.analysis.outcome.state_readers import Reader, state_reader, without_kind
+from sbatchlint.analysis.outcome.status_advice import counter_of, in_full, kept_by, lines_for_all, what_to_write
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.giving_up import contradicts_itself, dead_ends, giving_up
 from sbatchlint.analysis.script.status_records import ExitStatuses, Loss
@@ -197,12 +197,12 @@ def _worst(job: Job, found: ExitStatuses, lost: list[Loss]) -> Finding:
 
 
 _LABELS = {
-    "pipeline": "this exit status counts",
+    "pipeline": "the pipeline returns this status",
     "replaced": "this exit status replaces it",
     "tested": "a failure has no consequence here",
     "zero": "the script ends with 0",
     "ignored": "a failure is ignored here",
-    "iterations": "only the last iteration's status counts",
+    "iterations": "only the last iteration's status is kept",
     "overwritten": "the next iteration overwrites this",
     "again": "another status replaces it before anything reads it",
     "trap": "the script always ends with this status",
@@ -284,15 +284,16 @@ def _advice(
         for work in works
         for happens in _happens(job, found, loss, same, work, outcome)
     ]
+    messages = [shown for each in messages for shown in (each, without_kind(each))]
     if all(len(each) > MOST for each in messages):
         works += ["either command" if len(same) == 1 else f"one of {len(same) + 1} commands"] if same else []
-        outcome = (outcome if source is None else reader.possible).replace(" still ", " ")
+        outcome = without_kind(outcome if source is None else reader.possible).replace(" still ", " ")
         messages += [
             f"{happens if source is None else _perhaps(job, source, happens)}; {_brief(advice)}"
             for work in works
             for happens in _happens(job, found, loss, same, work, outcome)
         ]
-    return next((each for each in messages if len(each) <= MOST), min(messages, key=len)), fix
+    return in_full(next((each for each in messages if len(each) <= MOST), min(messages, key=len))), fix
 
 
 _SAME_VERB = Regex(r"(add `[^`]+`(?: (?:above|after|below) [^,`]+)?,) append ")
@@ -329,19 +330,19 @@ def _unless_set(job: Job, source: Invocation, message: str) -> str:
 
 def _happens(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], work: str, outcome: str) -> Iterator[str]:
     """What happens though the work fails, and which command's status the script returns instead: the longest first."""
-    fails, ignored = f"if {work} fails, {outcome}", f"a failure of {work} is ignored"
+    fails, ignored = f"if {work} fails, {outcome}", f"if {work} fails, the failure is ignored"
     by = job.source.slice(loss.by).strip()
     if cancelled_after(job, loss.command) is not None:
         yield from (f"whether or not {work} fails, {outcome}", f"whether or not {work} fails, the job ends CANCELLED")
     elif loss.how == "ignored":
-        hides = f"`|| {by}` hides a failure of {work}"
+        hides = f"if {work} fails, `|| {by}` hides it"
         yield from (f"{hides}, and {outcome}", hides)
     elif loss.how == "overwritten":
         yield f"`{by}` in the loop keeps only the last iteration's status"
     elif loss.how == "again":
         yield f"`{by}` on line {job.line(loss.by.start)} overwrites the status of {work} before anything reads it"
     elif loss.how == "iterations":
-        yield f"a failure of {work} in any but the last iteration is ignored"
+        yield f"if {work} fails in any iteration but the last, the failure is ignored"
     elif loss.how == "trap":
         exits = exiting_trap(job)
         before = None if exits is None else status_before(job, exits)
@@ -351,19 +352,26 @@ def _happens(job: Job, found: ExitStatuses, loss: Loss, same: list[Loss], work: 
     elif loss.how == "tested":
         counter, kept = counter_of(job, loss, same), kept_by(job, loss)[1]
         if counter is not None:
-            yield f"a failure of {work} is counted in `{counter}`, but {outcome}"
+            yield f"if {work} fails, `{counter}` counts it, but {outcome}"
         else:
             yield f"{fails}, although {f'`{kept}` holds its status' if kept else 'the script tests the status'}"
             yield fails
     elif loss.how == "pipeline" and not is_lost_with_pipefail(job, loss):
         name = f"`{loss.filter.name}`" if loss.filter is not None else "its last command"
         name = f"the last {name}" if name == work else name
-        yield f"{ignored}: only the status of {name} counts"
-        yield f"{ignored}: only {name} counts"
+        if loss.filter is not None and loss.filter.name_span.end <= len(job.source.own.text):
+            row = job.line(loss.filter.name_span.start)
+            if row != job.line(_place(job, loss).start):
+                yield f"{ignored}: the pipeline returns only the status of {name} on line {row}"
+        yield f"{ignored}: the pipeline returns only the status of {name}"
+        yield f"if {work} fails, the pipeline still returns the status of {name}"
     else:
         last = _deciding(job, found, loss, same)
         if last is not None:
-            yield from (f"{ignored}: only {last} sets the job's exit status", f"{ignored}: only {last} counts", ignored)
+            yield f"{ignored}: only {last} sets the job's exit status"
+            yield f"if {work} fails, the job still ends with the status of {last}"
+            yield f"if {work} fails, {last} still sets the exit status"
+            yield ignored
             return
         if found.last is not None and not same and removes_data_after(job, loss.command, found.last):
             happens = f"`rm` on line {job.line(found.last.span.start)} still runs, and {outcome.replace('still ', '')}"
@@ -408,14 +416,14 @@ def _last_line(job: Job, found: ExitStatuses, loss: Loss) -> Iterator[str]:
                 what = "the test" if tests else f"`{shortened(by.name)}`" if by.name not in LEAVING else ""
             if row == job.line(loss.command.span.start) and what and end.start >= loss.command.span.end:
                 what = what.removeprefix("the ")
-                yield from (f"the {what} after it sets the exit status", f"only the {what} after it counts")
+                yield from (f"the {what} after it sets the exit status", f"the {what} after it sets the status")
                 return
         else:
             row = job.line(max(end.start, loss.by.start))
     else:
         row = job.line(last.span.start)
         if last.context.background is not None and last.context.parent is None:
-            yield from (f"line {row} starts a background command, whose status is 0", f"the `&` of line {row} gives 0")
+            yield from (f"line {row} starts a background command, whose status is 0", f"the `&` on line {row} gives 0")
             return
         name = last.name and shortened(job.source.slice(last.span) if last.name == "exit" else last.name)
         if has_trait(last.name, "container"):

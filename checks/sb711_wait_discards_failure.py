@@ -27,7 +27,8 @@ bash(1), wait; live runs on Slurm 22.05 to 26.05; https://github.com/espnet/espn
 from collections.abc import Iterator
 
 from sbatchlint.analysis.outcome.lost_statuses import exit_with_kept, has_pipefail, word_of
-from sbatchlint.analysis.outcome.state_readers import state_reader, told_by_mail
+from sbatchlint.analysis.outcome.state_readers import state_reader, told_by_mail, without_kind
+from sbatchlint.analysis.outcome.status_advice import in_full
 from sbatchlint.analysis.script.appending import last_line
 from sbatchlint.analysis.script.exit_status import exit_statuses
 from sbatchlint.analysis.script.failure_counts import failure_counter
@@ -125,9 +126,9 @@ def check(job: Job) -> Iterator[Finding]:
     if _in_subshell(first):
         advice = _for_subshell(job, first)
     if first.how == "wait":
-        happens = f"`wait` hides a failure of {name}"
+        happens = f"if {name} fails, `wait` hides it"
         if server is not None:
-            happens += f", and never returns while `{server.name}` runs"
+            happens = f"`wait` never returns while `{server.name}` runs, and hides a failure of {name}"
             advice = f'write `wait "$pid" || rc=1` for {name}, and then end `{server.name}`'
     elif first.how == "waits":
         happens = "this `wait` returns only the last process's status"
@@ -139,7 +140,7 @@ def check(job: Job) -> Iterator[Finding]:
                 advice = f"write `{written} || rc=1`, and end with `{leave}`"
     elif first.how == "pipeline" and first.filter is not None:
         place = first.filter.name_span
-        happens = f"`{first.filter.name}` hides a failure of {name}"
+        happens = f"if {name} fails, `{first.filter.name}` hides it"
         if _ends_script(job, first):
             advice = (
                 'add `wait "$pid" || status=1` for each, `exit ${status:-0}` before the pipe, and `set -o pipefail`'
@@ -147,10 +148,10 @@ def check(job: Job) -> Iterator[Finding]:
     else:
         wait = _wait_before(job, place)
         row = "" if wait is None else f" on line {job.line(wait.span.start)}"
-        happens = f"a failure of {name} that `wait`{row} returns is lost here"
+        happens = f"if {name} fails, the status that `wait`{row} returns is lost here"
         elsewhere = wait is not None and not place.contains(wait.span) and not own_process and first.how != "tested"
         if wait is not None and elsewhere and not _in_subshell(first):
-            happens = f"a failure of {name} that `wait` returns is lost on line {job.line(place.start)}"
+            happens = f"if {name} fails, the status that `wait` returns is lost on line {job.line(place.start)}"
             place = wait.span
         if own_process:
             happens = f"in the background this line replaces the status of {name}, so `wait` never gets it"
@@ -171,7 +172,7 @@ def check(job: Job) -> Iterator[Finding]:
             advice = f"set `rc=1` where `wait` fails, and end with `{leave}`"
         counter = failure_counter(job, place) if first.how == "tested" and not first.command.context.calls else None
         if counter is not None:
-            happens = f"a failure of {name} is counted in `{counter}`"
+            happens = f"if {name} fails, `{counter}` counts it"
             advice = f"end the script with `exit $(({counter} > 0))`"
     # what the shell of a task runs in the background is often a server
     told = first.command.context.parent is None
@@ -185,15 +186,16 @@ def check(job: Job) -> Iterator[Finding]:
     if reader is None and found.last is not None and job.source.slice(found.last.span) == "exit 0":
         return
     started = dict.fromkeys(each.command.place for each in losses)
-    longer = f"{happens}{so}; {advice}", f"{happens}; {advice}"
-    messages = (*longer, longer[1].replace(" instead, ", ", "))
+    plain = f"{happens}; {advice}"
+    longest = f"{happens}{so}; {advice}"
+    messages = (longest, without_kind(longest), plain, plain.replace(" instead, ", ", "))
     # of each step `sacct` says how it ended; under `set -e` the job was to end as well
     silent = first.weight is not Weight.STEP or bool(first.command.state.options.get("errexit"))
     silent = silent and told and server is None
     loud = reader is not None or silent and _is_all_work(job, found, losses, awaited)
     yield Finding(
         place,
-        next((each for each in messages if len(each) <= MOST), messages[-1]),
+        in_full(next((each for each in messages if len(each) <= MOST), messages[-1])),
         severity="warning" if loud else "info",
         related=[(each, "in the background") for each in started][:_MOST_PLACES],
     )

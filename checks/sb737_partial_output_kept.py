@@ -80,11 +80,11 @@ def _of_pipelines(job: Job) -> Iterator[Finding]:
                 continue
             seen.add(place)
             shown = f"`{written}`" if len(written) < _LONG and "\n" not in written else "the file"
-            message = f"an interrupted run leaves {shown} incomplete, and the test then takes it for done"
+            message = f"an interrupted run leaves {shown} incomplete, and the next run treats it as done"
             # an empty file does not pass `-s`, and whether a program writes more before its end is not known
             empty = tested[written] == "s" and not any(each.name in _DIRECT for each in commands)
             severity = "info" if empty else None
-            yield Finding(place, f"{message}; write to another file, and `mv` it at the end", severity)
+            yield Finding(place, f"{message}; write to a temporary file and `mv` it at the end", severity)
 
 
 def _works(job: Job, command: Invocation) -> bool:

@@ -23,7 +23,7 @@ _BESIDE = re.compile(
     r"(?:[;,] | and )(?:(?:add|put|write|set) )?`([^`]+)` "
     r"(?:(above|below|before) (?:line (\d+)|this (?:line|command))|(above|near the top))"
 )
-_END_WITH = re.compile(r" and (?:end with `([^`]+)`|`([^`]+)` at the end)$")
+_END_WITH = re.compile(r" and (?:end (?:the script )?with `([^`]+)`|`([^`]+)` at the end)$")
 _OPTIONS = re.compile(r"; write ((?:--[a-z][\w-]*=[\w:.]+ ?){2,}?)(?:, and add (-c \d+) if .*)?$")
 _TWO = re.compile(r"[;,] write `?([^`\s]+)`?(?: to be clear)?, or (?:add |write )?`([^`]+)`")
 _STOP = re.compile(r" or (?:write `(\$\{\w+:\?\})`) to stop the job\b")

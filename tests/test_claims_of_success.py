@@ -84,7 +84,7 @@ def test_what_holds_after_a_failure_too(text: str) -> None:
         ),
         (
             'for s in 1 2; do\n    python train.py $s\n    echo "run completed successfully"\ndone\n',
-            "append `|| { rc=$?; continue; }` to line 4 and end with `exit $rc`",
+            "append `|| { rc=$?; continue; }` to line 4 and end the script with `exit $rc`",
         ),
         (
             'set -u\nfor s in 1 2; do\n    python train.py $s\ndone\necho "All runs completed"\n',

@@ -90,13 +90,13 @@ def is_set_by_site(name: str) -> bool:
 
 
 def unless_exported(job: Job, name: str, phase: Phase) -> str:
-    """On what it depends that a variable which the script does not set has a value: `unless exported before sbatch`."""
+    """On what it depends that a variable which the script does not set has a value: `unless you export it …`."""
     if phase is Phase.SUBMIT:
-        return "unless exported before this script runs"
+        return "unless you export it before this script runs"
     exported = job.request.value("export")
     if exported is None or "ALL" in exported.upper().split(","):
-        return "unless exported before sbatch"
-    return f"unless sbatch gets --export={name}=…"
+        return "unless you export it before sbatch"
+    return f"unless sbatch is called with --export={name}=…"
 
 
 @once

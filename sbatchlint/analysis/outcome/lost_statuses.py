@@ -98,7 +98,8 @@ def names_of(job: Job, loss: Loss, same: list[Loss]) -> list[str]:
         elif len({*rows}) == 1:
             named = f"one of the {len(rows)} runs of {word}"
         else:
-            named = f"one of the {len(rows)} runs of {word} (lines {min(rows)}-{max(rows)})"
+            runs = f"one of the {len(rows)} runs of {word}"
+            return [f"{runs} (lines {min(rows)}-{max(rows)})", runs]
     elif len(shown) > _FEW_LINES or one_line:
         first, last = min(rows[1:]), max(rows[1:])
         where = f"lines {first}-{last}" if last > first else f"line {first}"

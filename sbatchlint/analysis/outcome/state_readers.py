@@ -64,6 +64,7 @@ def _awaited(job: Job) -> frozenset[str]:
 
 
 _DEPENDENCY = re.compile(r"\bafter(?:ok|notok|corr)\b")
+_KIND = re.compile(r" \(after\w+\)")
 _ENDINGS = frozenset({"END", "FAIL"})
 _FAR = 20  # how many commands that continue after the work are looked at
 _OWN_IDS = frozenset({"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID"})
@@ -137,9 +138,17 @@ def _of_whole_job(job: Job) -> Reader | None:
     return None
 
 
+def without_kind(message: str) -> str:
+    """The message without the kind of dependency, which the command shows that submits the job."""
+    return _KIND.sub("", message)
+
+
 def _starting(job: Job, command: Invocation) -> Reader:
     """A job that starts where this one ends COMPLETED."""
-    name = f"the job on line {job.line(command.span.start)}"
+    name = f"the job submitted on line {job.line(command.span.start)}"
+    dependency = _DEPENDENCY.search(" ".join(command.words))
+    if dependency is not None:
+        name = f"{name} ({dependency[0]})"
     return Reader(f"{name} still starts", f"{name} may still start", command.span, "this job starts all the same")
 
 

@@ -42,7 +42,7 @@ from sbatchlint.job.argv import variable_name
 from sbatchlint.source.edits import insert
 from sbatchlint.source.numbers import at_lines, listed
 from sbatchlint.source.regex import Regex
-from sbatchlint.source.shortening import shortened
+from sbatchlint.source.shortening import MOST, shortened
 from sbatchlint.source.text import Span
 
 _SHORT = 20  # code that a message quotes whole
@@ -95,7 +95,8 @@ def what_to_write(
             options = ["run the script with bash", "add `set -o pipefail`"]
         else:
             in_other = loss.command.context.parent is not None  # another shell has its own options
-            top = "in the shell of the pipeline" if in_other else where_to_set(job, [each.command for each in losses])
+            top = where_to_set(job, [each.command for each in losses])
+            top = "at the start of the shell that runs it" if in_other else top
             options = [f"add `set -o pipefail` {top}"]
         if loss.how == "pipeline" and not is_lost_with_pipefail(job, loss):
             return listed(options), _pipefail(job, found) if has_pipefail(job) else None
@@ -149,6 +150,12 @@ def lines_for_all(job: Job, advice: str, commands: list[Invocation]) -> str:
     for every in ("to both", "to each"):
         advice = advice.replace(f"` {every}", f"` to {at_lines(list(map(str, rows)), 'and')}", 1)
     return advice
+
+
+def in_full(message: str) -> str:
+    """The message with what it is that ends, where that leaves it short enough."""
+    full = message.replace(" end with `exit", " end the script with `exit")
+    return full if len(full) <= MOST else message
 
 
 def _of_cancel(job: Job, losses: list[Loss], cancel: Invocation) -> tuple[str, Fix | None]:
