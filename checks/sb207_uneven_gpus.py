@@ -8,13 +8,16 @@ This works by luck only if the nodes are so small that no uneven split exists. E
 be such a case, and so are tasks with so many CPUs (`--cpus-per-task`) that one more would need over 64 on a node;
 where there is a profile of the cluster (docs/site.md), it says how many a node has.
 
-Only advice where the total cannot be divided by the number of nodes, and nothing shows what each needs.
+Only advice where the total cannot be divided by the number of nodes, and nothing shows what each needs. Nothing is said
+of tasks that start a launcher of several workers (torchrun, mpirun) or several programs, nor of steps in the
+background, which share the GPUs: those tasks are no ranks with a GPU each.
 
 ## Fix
 
 Asks for the same number per node: `--gpus-per-node=4` in place of `--gpus=8`, `--ntasks-per-node=8` in addition to
-`--ntasks=16`. Safe where the total divides evenly: the job asks for as many. Unsafe where the script reads SLURM_GPUS,
-or where steps set their own number of tasks.
+`--ntasks=16`. For GPUs safe where the total divides evenly: the job asks for as many. Unsafe where the script reads
+SLURM_GPUS. For tasks safe only where the script shows that each takes a GPU of its own (`--gpu-bind`, SLURM_LOCALID),
+and no step sets its own number of tasks.
 
 ## References
 
@@ -29,9 +32,12 @@ from sbatchlint.analysis.launch.literal_counts import literal_number
 from sbatchlint.analysis.script.work import is_repeatable_step
 from sbatchlint.analysis.site.defaults import largest_node_cpus
 from sbatchlint.check import Bad, Card, Edit, Finding, Fix, Good, Job, Span
+from sbatchlint.job.environment import LOCAL_RANKS
+from sbatchlint.job.launches import by_step
 from sbatchlint.job.request import gpu_count
 from sbatchlint.job.steps import Step
 from sbatchlint.job.worlds import find_worlds
+from sbatchlint.programs import has_trait
 from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.triggers import Options
@@ -110,9 +116,29 @@ def _gpus_needed_per_node(job: Job, nodes: int, per_node: int | None) -> tuple[S
     for step in job.steps:
         tasks = step.tasks_per_node
         if step.nodes == nodes and tasks is not None and tasks > 1 and tasks == per_node and _inherits_gpus(step):
-            if not is_repeatable_step(step):
+            if not is_repeatable_step(step) and _are_ranks(job, step):
                 return step.invocation.name_span, tasks
     return None
+
+
+def _are_ranks(job: Job, step: Step) -> bool:
+    """Whether the tasks of a step may be ranks with a GPU each: each starts one program, which starts no others."""
+    if step.invocation.context.background is not None or id(step) in by_step(job.launches):
+        return False
+    leaves = [each for each in step.program if not each.children and not has_trait(each.name, "minor")]
+    if any(each.context.background not in (None, step.invocation.context.background) for each in leaves):
+        return False
+    if any((each.name or "").endswith((".sh", ".bash")) for each in leaves):
+        return False  # what that file starts is not known
+    return not any(has_trait(each.name, "spreads", "repeats", "serves") for each in step.program)
+
+
+def _take_one_each(job: Job, step: Step) -> bool:
+    """Whether the script shows that each task of a step takes a GPU of its own."""
+    bound = step.option("gpu-bind")
+    if bound is not None and (bound.text or "").startswith(("single:1", "per_task:1", "map_gpu", "mask_gpu")):
+        return True
+    return any(name in job.source.text for name in LOCAL_RANKS)
 
 
 def _inherits_gpus(step: Step) -> bool:
@@ -136,11 +162,13 @@ def _uneven_tasks(job: Job) -> Iterator[Finding]:
             continue
         if step.nodes != nodes or "distribution" in step.options or is_repeatable_step(step):
             continue
+        if not _are_ranks(job, step):
+            continue
         option, place = f"--ntasks-per-node={per_node}", step.invocation.name_span
         steps_set_tasks = any({"ntasks", "nodes", "ntasks-per-node"} & other.options.keys() for other in job.steps)
-        fix = None
+        fix, safe = None, not steps_set_tasks and _take_one_each(job, step)
         if whole(setting.text) is not None and literal_number(job, setting.value_span) is not None:
-            fix = Fix("request tasks per node", [insertion(job.directives, option)], safe=not steps_set_tasks)
+            fix = Fix("request tasks per node", [insertion(job.directives, option)], safe=safe)
         yield Finding(
             setting.span,
             f"Slurm may put {min(tasks - nodes + 1, fitting)} of these {tasks} tasks on one node, where ranks on line "
@@ -177,7 +205,7 @@ CASES = [
         #SBATCH «--ntasks=16»
         srun python train.py
         """,
-        fixed={"#SBATCH --ntasks=16": "#SBATCH --ntasks=16\n#SBATCH --ntasks-per-node=8"},
+        unsafe_fixed={"#SBATCH --ntasks=16": "#SBATCH --ntasks=16\n#SBATCH --ntasks-per-node=8"},
         title="fifteen tasks and one",
     ),
     Good(

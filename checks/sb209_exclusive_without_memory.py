@@ -5,7 +5,8 @@ none, it gets the site's default (`DefMemPerCPU`, `DefMemPerNode`), which may be
 ends with an out-of-memory kill on a node that is otherwise empty. `--mem=0` asks for all memory.
 
 Advice only: a site that sets no default, or does not count memory, gives all of it anyway. Where the settings name the
-profile of the cluster (docs/site.md), it says: a warning with the numbers, or nothing.
+profile of the cluster (docs/site.md), it says: a warning with the numbers, or nothing. Nor is anything said at centres
+whose whole nodes come with all their memory (NERSC, TACC, OLCF, JSC, ARCHER2), or where it goes with the CPUs (IDRIS).
 
 ## Fix
 
@@ -21,6 +22,7 @@ sbatch(1), "--exclusive" and "--mem"; chapel-lang/chapel pull request 13667; `--
 from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.typos import typo
+from sbatchlint.analysis.script.centres import gets_memory_of_nodes
 from sbatchlint.analysis.site.defaults import default_share
 from sbatchlint.analysis.site.targets import targets
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job
@@ -58,6 +60,8 @@ def check(job: Job) -> Iterator[Finding]:
             return
         known = [share for share in shares if share is not None]
         least = min(known, key=lambda each: each.part / each.whole, default=None) if len(known) == len(shares) else None
+    if least is None and gets_memory_of_nodes(job):
+        return
     if least is not None:
         message = (
             f"--exclusive gives the job all CPUs, but by default {least.part}M of {least.whole}M memory; add --mem=0"

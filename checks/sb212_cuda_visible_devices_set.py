@@ -12,7 +12,8 @@ with `--exclusive`, GPUs beyond those requested; nor all GPUs of a node at centr
 
 A warning where it changes which GPUs a program sees, or shows that fewer are meant than a step gets; advice where it
 repeats what Slurm sets, where only some runs are concerned, or names GPUs that a step, which gets others, never sees;
-and where a comment says that fewer are meant.
+and where a comment says that fewer are meant, or the job has its nodes to itself, so that nobody else could use the
+others.
 
 ## Fix
 
@@ -31,7 +32,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sbatchlint.analysis.script.centres import gets_whole_nodes
+from sbatchlint.analysis.script.centres import gets_whole_nodes, takes_whole_nodes
 from sbatchlint.bash.trace import Context, Invocation, is_set
 from sbatchlint.bash.values import Phase, Pieces, expansions, span_of, text_of
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, remove
@@ -151,7 +152,8 @@ def check(job: Job) -> Iterator[Finding]:
             if worlds and all(each.processes == len(ids) for each in worlds):  # more GPUs alone change nothing
                 advice = f"remove it, and {fewer} or start {available} processes"
             message = f"{name} limits programs to {number} of the job's {available} GPUs, so {idle}; {advice}"
-            severity, meant = "info" if _is_meant(job, choice.span, len(ids)) else None, True
+            nobodys = takes_whole_nodes(job)  # a GPU that stays idle keeps nobody waiting
+            severity, meant = "info" if nobodys or _is_meant(job, choice.span, len(ids)) else None, True
         else:
             continue
         span = _line_of(job, choice)

@@ -7,8 +7,9 @@ warning, and only where nothing else in the script could use them and the launch
 
 ## Fix
 
-Where the launcher sets a number of its own: `--nproc_per_node=$SLURM_GPUS_ON_NODE`. Unsafe, as the request may be what
-is wrong.
+Where the launcher starts more processes than there are GPUs: `--nproc_per_node=$SLURM_GPUS_ON_NODE`. Unsafe, as the
+request may be what is wrong. None where it starts fewer: the program may be made for just so many, as a model that is
+split into two parts is, so that the request is what to lower.
 
 ## References
 
@@ -153,10 +154,15 @@ def _finding(job: Job, found: Mismatch, severity: str | None) -> Finding:
         consequence = "one GPU stays idle" if rest == 1 else f"{rest} GPUs stay idle"
     starts = "one process" if processes == 1 else f"{processes} processes"
     message = f"{found.world.name} starts {starts} for {seen} per node{where}: {consequence}"
-    advice = f"{_all_gpus(job, found.setting, gpus)}, or request {counted(processes, 'GPU')}"
+    fewer = processes < gpus
+    ways = [_all_gpus(job, found.setting, gpus), f"request {counted(processes, 'GPU')}"]
+    if fewer and not _is_fallback(job, found):  # the program may need just so many
+        ways.reverse()
+    advice = ", or ".join(ways)
     if found.chosen:
         advice = f"start {gpus}, or make {processes} visible"
-    return Finding(span, f"{message}; {advice}", severity, related=related, fix=_count_gpus(job, found, directive))
+    fix = None if fewer else _count_gpus(job, found, directive)
+    return Finding(span, f"{message}; {advice}", severity, related=related, fix=fix)
 
 
 def _all_gpus(job: Job, setting: Setting, gpus: int) -> str:

@@ -7,8 +7,8 @@ the same engine as torchrun, with one difference: without `--use_env` it passes 
 ## Fix
 
 Writes `torch.distributed.run`, the module of torchrun. With `--use_env` that is the same; the option itself is removed,
-as the new module refuses it. Without it the program must read LOCAL_RANK from the environment. Unsafe: torch before 1.9
-has no such module.
+as the new module refuses it. Unsafe: torch before 1.9 has no such module. None without `--use_env`: a program that
+reads only `--local_rank` would take GPU 0 in each process, so that it has to be changed to read LOCAL_RANK first.
 
 ## References
 
@@ -34,21 +34,20 @@ def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
     if "use_env" in launcher.flags:
         message += f"; write `{NEW}`, without `--use_env`"
     else:
-        message += f"; write `{NEW}`, and let the program read LOCAL_RANK, not `--local-rank`"
+        message += f"; write `{NEW}`, once the program reads LOCAL_RANK and not only `--local_rank`"
     yield Finding(launcher.span, message, fix=partial(_fix, job, launcher))
 
 
 def _fix(job: Job, launcher: Launcher) -> Fix | None:
-    source = job.source
+    source, flag = job.source, launcher.flags.get("use_env")
+    if flag is None:
+        return None  # what the program reads is not known
     module = span_of(launcher.argv[launcher.index])
     if source.slice(module) != OLD:
         return None
-    edits = [replace(module, NEW)]
-    flag = launcher.flags.get("use_env")
-    if flag is not None:
-        if source.slice(flag.span) not in ("--use_env", "--use-env"):
-            return None
-        edits.append(remove(_with_whitespace(source.text, flag.span)))
+    if source.slice(flag.span) not in ("--use_env", "--use-env"):
+        return None
+    edits = [replace(module, NEW), remove(_with_whitespace(source.text, flag.span))]
     return Fix(f"write {NEW}", edits, safe=False)
 
 
@@ -79,8 +78,7 @@ CASES = [
         LAUNCHER="«python -m torch.distributed.launch» --nproc_per_node=4"
         srun $LAUNCHER train.py
         """,
-        unsafe_fixed={"torch.distributed.launch": "torch.distributed.run"},
-        title="the program may expect --local-rank",
+        title="the program may read --local_rank alone: no fix",
     ),
     Bad(
         """\

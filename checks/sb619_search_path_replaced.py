@@ -4,7 +4,8 @@
 "command not found". With LD_LIBRARY_PATH or PYTHONPATH, what modules have put there before is lost: a warning for
 LD_LIBRARY_PATH, to which nearly all modules add, and advice for PYTHONPATH. So is an LD_LIBRARY_PATH of one folder in a
 script that loads no module: a job inherits that of the shell that submits it. Not reported after modules of tools alone
-(`git`, `cmake`), which bring no libraries.
+(`git`, `cmake`), which bring no libraries, nor, for PYTHONPATH, after those that only choose a software stack, a target
+or a compiler (`StdEnv`, `LUMI/22.08`, `PrgEnv-gnu`).
 
 ## Fix
 
@@ -42,6 +43,13 @@ _PLACEHOLDER = Regex(r"\.{3}|…|<[^<>]+>|/path/to\b.*")
 _TOOLS = Regex(
     r"(?i)(?:\w+/)?(?:git(?:-lfs)?|tmux|screen|n?vim|emacs|nano|htop|cmake|ninja|make|rsync|rclone|pigz|parallel"
     r"|nextflow|snakemake|apptainer|singularity)(?:[-/].*)?"
+)
+# Modules that choose a software stack, or what it is built for and with: they bring nothing for Python themselves.
+_STACKS = Regex(
+    r"(?i)(?:StdEnv|CrayEnv|NiaEnv|CCEnv|LUMI|Stages|GenTools|cpe|gentoo|slurm|shared|dot|null|use\.own)(?:/.*)?"
+    r"|(?:partition|env|arch|release|stack|software|toolchain|cluster)/.*|rhel\d+/.*"
+    r"|(?:PrgEnv|craype|cpe)-.*|prgenv/.*"
+    r"|(?:gcc|gnu\d*|intel(?:-compilers)?|aocc|cce|llvm|clang|nvhpc|pgi)(?:/.*)?"
 )
 _CONDA = Regex(r"(?i)(?:\w+/)?(?:ana|mini|micro)?(?:conda|mamba|forge)\d?(?:[-/].*)?")
 _OF_PYTHON = Regex(r"(?i)py|conda|mamba|forge|torch|tensor|jax|horovod|keras")
@@ -150,7 +158,8 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
     beyond = [each for each in loads if not all(map(_TOOLS.fullmatch, each.words[2:]))]
     if assignment.name == "LD_LIBRARY_PATH":
         modules = [each for each in beyond if not all(map(_brings_no_libraries, each.words[2:]))]
-    else:  # a compiler hardly adds to it
+    else:
+        beyond = [each for each in beyond if not all(map(_brings_nothing_for_python, each.words[2:]))]
         modules = [each for each in beyond if any(map(_OF_PYTHON.search, each.words[2:]))] or beyond
     if modules and folders and all(_is_named(each, folders) for module in modules for each in module.words[2:]):
         return  # their folders are in the new value
@@ -186,6 +195,10 @@ def _of_modules(job: Job, assignment: VariableAssignment) -> Iterator[Finding]:
 
 def _brings_no_libraries(module: str) -> bool:
     return _TOOLS.fullmatch(module) is not None or _CONDA.fullmatch(module) is not None
+
+
+def _brings_nothing_for_python(module: str) -> bool:
+    return _TOOLS.fullmatch(module) is not None or _STACKS.fullmatch(module) is not None
 
 
 def _is_named(module: str, folders: list[str]) -> bool:

@@ -5,7 +5,8 @@ up, the disk is full, or the folder of the target does not exist, which nobody n
 
 Reported where a job copies, moves or packs a folder or a file (`tar czf`, `zip`, `gzip -c … >`, `cat … >`), and removes
 this afterwards without a look at the exit status: what it has computed itself, or what was there before and what the
-script names nowhere else. Not reported for what it has fetched, unpacked or filtered out of another file. Advice
+script names nowhere else. Not reported for what it has fetched, unpacked or filtered out of another file, nor for a
+file that `mv` renames in its folder (`mv log 1.log`, `rm log`): that fails only where the file is not there. Advice
 where the folder is on a node's own disk, which most sites clear after it, where the script is being debugged, and in an
 example.
 
@@ -52,7 +53,7 @@ _PACKING = frozenset({"gzip", "pigz", "bzip2", "xz", "zstd", "bgzip"})
 _TO_OUTPUT = Regex(r"-[a-zA-Z]*c[a-zA-Z]*|--stdout|--to-stdout")
 _MOVES = Regex(r"-[a-zA-Z]*m[a-zA-Z]*|--move")  # zip removes what it has packed itself
 _LONGEST = 30  # characters of a path that a message shows
-_GOES_ON = Regex(r"[$\w]")  # after a part of a word
+_GOES_ON = Regex(r"[$\w/.{*?-]")  # after a part of a word
 _DEEPEST = 20  # folders of a path
 _MOST = 20  # copies before a removal that are looked at
 
@@ -75,20 +76,39 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
             continue  # what is only fetched can be fetched again
         if root and (_is_fetched(job, root, transfer) or _is_unpacked(job, root, transfer)):
             continue
+        if not is_recursive(command) and _renames(job, transfer):
+            continue
         if _is_filtered(job, root, transfer) or _has_another_copy(job, root, transfer, earlier):
             continue
         arms = [transfer, *(each for each in earlier if _is_other_arm(job, transfer, each))]
+        alike = [
+            each
+            for each in earlier
+            if each.name == transfer.name and each.context.guards == transfer.context.guards and each not in arms
+            if _runs_after_failure(job, each, command) and _takes_from(job, command, field, each)
+        ]
+        arms += alike
+        advice = _advice(job, transfer, command) if not alike else "append `|| exit 1` to each"
+        what = _copied(job, transfer) if not alike else "its files"
         lines = sorted({job.line(each.span.start) for each in arms})
         local = classify(field, job.site, None, folder_of(job, command)).private
         debugs = any("debug" in str(branch).lower() for branch, _ in command.context.guards)
         yield Finding(
             command.span,
             f"if `{transfer.name}` on {at_lines(lines, 'or')} fails, this removes the only copy of "
-            f"{_copied(job, transfer)}; {_advice(job, transfer, command)}",
+            f"{what}; {advice}",
             "info" if local or is_sample(job) or debugs else None,
             related=[(each.span, "exit status not checked") for each in arms],
         )
         return
+
+
+def _renames(job: Job, transfer: Invocation) -> bool:
+    """Whether a command gives one file another name in the same folder."""
+    sources, targets = _source_places(job, transfer), [_place(job, transfer, each) for each in _targets(transfer)]
+    if transfer.name != "mv" or len(sources) != 1 or len(targets) != 1 or targets[0].endswith("/"):
+        return False
+    return sources[0].rpartition("/")[0] == targets[0].rpartition("/")[0] and targets[0] not in (".", "..")
 
 
 def _has_another_copy(job: Job, root: str, transfer: Invocation, earlier: list[Invocation]) -> bool:
@@ -167,6 +187,8 @@ def _copied(job: Job, transfer: Invocation) -> str:
     written = job.source.slice(span) if span is not None and transfer.span.contains(span) else ""
     if span is not None and _GOES_ON.match(job.source.text, span.end):  # a part of a word alone
         written = ""
+    if len(written) >= _LONGEST and "\n" not in written:  # its name says enough
+        written = written.rstrip('/"').rpartition("/")[2]
     fits = written.strip('*./"') and len(written) < _LONGEST and "\n" not in written
     return f"`{written}`" if fits else "the files"
 

@@ -18,7 +18,9 @@ resources.
 
 ## Fix
 
-Adds `--exact`, and the step's part of the memory. Unsafe, as it may have been meant to queue.
+Adds `--exact`, and the step's part of the memory; `-c 4` too where the script gives each task four threads, which would
+share one CPU otherwise. Unsafe, as it may have been meant to queue. None where the number of threads is not known, or
+the job has too few CPUs for all.
 
 ## References
 
@@ -36,10 +38,11 @@ from sbatchlint.analysis.script.background import enclosing_loops, is_started_ag
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.loops import loop_counts
 from sbatchlint.analysis.script.servers import server_name
+from sbatchlint.analysis.script.threads import counts_elsewhere, cpu_options
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.interpreter.builtins import BUILTINS
-from sbatchlint.bash.trace import Invocation
-from sbatchlint.bash.values import Phase, text_of
+from sbatchlint.bash.trace import Invocation, exported, is_set
+from sbatchlint.bash.values import Phase, expansions, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
@@ -66,6 +69,7 @@ CARD = Card(
 ENDING = programs_with("kills") | {"wait"}
 PLACING = ("nodelist", "exclude", "relative", "nodefile")
 _OF_OTHER_NODES = frozenset((*PLACING, "overlap"))
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "JULIA_NUM_THREADS")
 _MOST_CPUS = 64  # of a job that is taken to run on one node
 _MOST = 8  # the number of simultaneous steps that are compared with each other
 # A loop over the nodes of the job, one step on each.
@@ -403,13 +407,18 @@ def _report(
     looks = _only_looks(later.step)
     beside = first.step is not later.step and _covers_job(later.step, total) and _never_ends(job, first.step)
     options = [] if looks or beside else _advice(job, total, group, first, later, releases[-1], reasons)
+    threads = _threads(job, group, releases[-1]) if "--exact" in options else 1
+    needed = sum((each.step.tasks or 0) * (threads or 1) for each in (first, later))
+    short = threads != 1 and 0 < total.cpus < needed
+    if threads is not None and threads > 1:
+        options[1:1] = [f"-c {threads}"]
     # srun refuses both together, from 21.08 on
     instead = " instead of `--exclusive`" if "exclusive" in later.step.options else ""
     if "whole" in reasons and total.nodes == 1 and _is_for_one(job) and not beside and not looks:
         when, happens, claimed, options = "", f"the job requests one CPU, so {happens}", [], []
         advice = "request `--ntasks=N` to run N at a time, with `--exact`"
     elif options:
-        unsure = "whole" in reasons and not total.cpus and job.request.exclusive is None
+        unsure = short or "whole" in reasons and not total.cpus and job.request.exclusive is None
         advice = f"add `{' '.join(options)}` to each srun" + (", and request enough CPUs for all" if unsure else "")
     elif looks:
         advice = f"add `--overlap`{instead} to it"
@@ -429,7 +438,7 @@ def _report(
         message if len(message) <= MOST else re.sub(r" \(line \d+\)", "", message),
         severity,
         related=[] if first.step is later.step else [(first.place, "runs until then")],
-        fix=_fix(job, group, options),
+        fix=None if short or threads is None else _fix(job, group, options),
         versions=releases,
     )
 
@@ -490,6 +499,33 @@ def _advice(
         name = next((each for each in ("gpus-per-node", "gpus") if job.request.has_option(each)), None)
         options.append(f"--gres=gpu:{part}" if name is None else f"--{name}={part}")
     return options
+
+
+def _threads(job: Job, group: list[Started], version: str) -> int | None:
+    """How many threads each task of these steps has, where it would get one CPU; None where that is not known."""
+    found = {_threads_of(job, each.step) for each in group if not cpus_per_task(each.step, version).number}
+    if found == {1} or not found:
+        return 1
+    alike = len(found) == 1 and not any("cpus-per-task" in each.step.options for each in group)
+    return found.pop() if alike else None
+
+
+def _threads_of(job: Job, step: Step) -> int | None:
+    """How many threads each task of a step has, as a variable or an option says: 1 without one, None if not known."""
+    most = 1
+    for command in (each for each in step.program if not each.children):
+        numbers = [each.number for each in cpu_options(command) if not counts_elsewhere(command)]
+        for name in _THREADS:
+            if not is_set(command, name):
+                continue
+            value = exported(command, name) or ()
+            text = text_of(value)
+            follows = "SLURM_CPUS_PER_TASK" in {each.name for each in expansions(value)}
+            numbers.append(whole(job.request.value("cpus-per-task")) or 1 if follows else whole(text))
+        if None in numbers:
+            return None
+        most = max([most, *(each for each in numbers if each is not None)])
+    return most
 
 
 def _fix(job: Job, group: list[Started], options: list[str]) -> Fix | None:

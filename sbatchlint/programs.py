@@ -4,6 +4,7 @@ To teach sbatchlint a program, add its name, without a folder, to the row with i
 by their first name below a heading.
 """
 
+from collections.abc import Sequence
 from functools import cache
 
 # What the traits mean. A trait does not depend on the options of the program; callers have to look at these themselves.
@@ -237,6 +238,66 @@ PROGRAMS = {
     "which": "minor quick repeatable answers",
     "who yes": "minor",
 }
+
+# Subcommands that only print, or write modules for other shells, of programs that do more with others: never the
+# purpose of a job. Two words for those of a group; a word alone stands for all that it takes. Those of programs that
+# are minor anyway (git, conda) are not here.
+SHOWING = {
+    "spack": "arch audit blame compilers dependencies dependents diff extensions find graph help info list location"
+    " maintainers providers resource tags test-list url verify versions"
+    " config:get config:blame config:edit config:list config:scopes compiler:list compiler:find compiler:info env:list"
+    " env:status env:st mirror:list module repo:list buildcache:list external:list gpg:list test:list",
+    "pip pip3 pipx": "check debug freeze hash help index inspect list search show config:list config:get cache:dir"
+    " cache:info cache:list environment",
+    "uv": "version tree pip:list pip:show pip:freeze pip:tree pip:check python:list python:find python:dir tool:list"
+    " cache:dir",
+    "poetry": "about check env:info env:list show version",
+    "docker nvidia-docker podman podman-hpc nerdctl buildah": "diff events history images info inspect logs port"
+    " ps search stats top version image:ls image:inspect image:history container:ls container:inspect volume:ls"
+    " network:ls",
+    "apptainer singularity": "help inspect search sif:list sif:header verify version cache:list instance:list"
+    " key:list remote:list remote:status",
+    "enroot": "digest list version",
+    "shifterimg": "images lookup",
+    "aws": "help s3:ls sts:get-caller-identity configure:list",
+    "gsutil": "du ls stat version",
+    "rclone": "about ls lsd lsf lsjson lsl listremotes size version",
+    "s3cmd": "du info ls",
+    "hf huggingface-cli": "env whoami version auth:whoami auth:list cache:ls cache:list scan-cache",
+    "yum apt dnf apt-get": "info list search show",
+    "eb": "--show-config --search --list-toolchains",
+    "dvc": "status version",
+    "wandb": "status",
+    "guix nix": "describe search show",
+}
+# Options before a subcommand that take the next word.
+_VALUED = frozenset({"-C", "-D", "-H", "-L", "-c", "-e", "--config", "--context", "--env", "--host", "--profile"})
+
+
+@cache
+def _showing() -> dict[str, frozenset[str]]:
+    return {name: frozenset(words.split()) for names, words in SHOWING.items() for name in names.split()}
+
+
+def only_shows(name: str | None, words: Sequence[str]) -> bool:
+    """Whether a program with these arguments only prints what there is: `spack config get`, `pip list`."""
+    known = _showing().get(name or "")
+    if known is None:
+        return False
+    found: list[str] = []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif word.startswith("-"):
+            if word in known:
+                return True
+            skip = word in _VALUED and not found
+        else:
+            found.append(word)
+            if len(found) == 2:
+                break
+    return bool(found) and (found[0] in known or ":".join(found) in known)
 
 
 @cache

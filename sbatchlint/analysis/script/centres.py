@@ -86,6 +86,14 @@ _OF_CRAY, _FRONTIER = Regex(r"craype-accel-amd-gfx90a"), Regex(r"(?i)frontier")
 _OF_NERSC = Regex(
     r"/global/(?:cscratch1?|homes|cfs|common/software)/|\bnersc\.gov\b|\bNERSC\b|\$\{?PSCRATCH\b|(?i:\bperlmutter\b)"
 )
+# Of IDRIS, where accounts and queues name the kind of nodes: `abc@cpu`, `qos_gpu-t3`.
+_ACCOUNT_OF_IDRIS = Regex(r"\w+@(?:cpu|v100|a100|h100|gpu)")
+_QOS_OF_IDRIS = Regex(r"qos_(?:cpu|gpu)(?:_\w+)?-(?:dev|t[1-4])")
+# Of IDRIS, and of TACC, whose folders have the number of their owner.
+_MEMORY_OF_NODES = Regex(
+    r"\bibrun\b|/(?:work2?|scratch\d?|home\d?)/\d{5}/\w|\$\{?STOCKYARD\b|/gpfs(?:scratch|work|store|dswork)/"
+    r"|\bidris\.fr\b|(?i:(?<![a-z])(?:tacc|stampede[23]?|frontera|jean[-_ ]?zay)(?![a-z]))"
+)
 # Of Princeton and Mila, whose own example jobs load a module of conda and then activate an environment.
 _CONDA_BY_MODULE = Regex(
     r"\bprinceton\.edu\b|/scratch/gpfs/|/home/mila/\w|/network/(?:scratch|projects|tmp1)/\w/|\bmila\.quebec\b"
@@ -154,6 +162,23 @@ def gets_whole_nodes(job: Job) -> bool:
     if not _OWN_QUEUES.isdisjoint(queues) or any(occurs(_WHOLE_NODES, each) for each in _signs(job)):
         return True
     return any(_WHOLE_QUEUES[each].search(sign) for each in queues & _WHOLE_QUEUES.keys() for sign in _signs(job))
+
+
+@once
+def gets_memory_of_nodes(job: Job) -> bool:
+    """Whether the script is for a centre whose jobs get all memory of their whole nodes without a request.
+
+    At IDRIS (Jean Zay), where `--mem` is disabled, memory goes with the CPUs.
+    """
+    queues = {job.request.value("qos") or "", job.request.partition or ""}
+    if any(map(_SHARED.search, queues)):
+        return False
+    account = job.request.value("account") or ""
+    if _ACCOUNT_OF_IDRIS.fullmatch(account) or any(map(_QOS_OF_IDRIS.fullmatch, queues)):
+        return True
+    if names_nersc(job):
+        return True
+    return any(occurs(sign, each) for sign in (_MEMORY_OF_NODES, _WHOLE_NODES) for each in _signs(job))
 
 
 @once

@@ -11,7 +11,7 @@ from sbatchlint.bash.values import Phase, Pieces, shown_text, text_of
 from sbatchlint.job import Job, Step
 from sbatchlint.job.launchers import is_python, python_of
 from sbatchlint.job.once import once
-from sbatchlint.programs import has_trait, programs_with
+from sbatchlint.programs import has_trait, only_shows, programs_with
 from sbatchlint.source.numbers import has_between
 from sbatchlint.source.regex import Regex
 
@@ -158,7 +158,7 @@ def _of_leaf(command: Invocation) -> Weight:
     words = command.words[1:]
     asks = len(words) <= 1 and not _ASKING.isdisjoint(words)
     asks = asks or words == ["-v"] and "/" not in shown_text(command.argv[0])
-    if asks or not _LOOKING.isdisjoint(words):
+    if asks or not _LOOKING.isdisjoint(words) or only_shows(command.name, words):
         return Weight.NONE
     if is_python(command.argv[0]):
         return _of_python(command)
@@ -227,7 +227,7 @@ def _of_python(command: Invocation) -> Weight:
         return Weight.PROGRAM
     if python.kind == "module":
         module = text.partition(" ")[0]
-        if module in _MINOR_MODULES:
+        if module in _MINOR_MODULES or only_shows(module, command.words[python.after :]):
             return Weight.NONE
         return Weight.STAGING if module in _STAGING_MODULES else Weight.PROGRAM
     if python.kind == "stdin":
