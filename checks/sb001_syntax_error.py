@@ -7,6 +7,9 @@ An error is reported where both the parser of sbatchlint and `bash -n`, which re
 On a machine without bash nothing is reported. Templates (`{{ … }}`, `<% … %>`) are not scripts yet, and are ignored. So
 is what comes after a line with `exit` or `exec PROGRAM`: bash never reads it.
 
+A warning where only a quote, or a message, is left at the end of the script: all work is done then, and only the state
+of the job is wrong, unless mail or another job reads it.
+
 ## Fix
 
 None: only the author knows what is missing, and where.
@@ -23,6 +26,7 @@ from collections.abc import Iterator
 from itertools import islice, pairwise
 from subprocess import DEVNULL, PIPE, SubprocessError, run
 
+from sbatchlint.analysis.outcome.state_readers import state_reader, told_by_mail
 from sbatchlint.analysis.script.conflicts import conflict_marker
 from sbatchlint.analysis.script.unfilled import IN_SHELL
 from sbatchlint.bash.syntax.parser import parse_valid
@@ -56,6 +60,7 @@ BASH_VARIABLE = re.compile(r"BASH|ENV$|SHELLOPTS$|POSIXLY_CORRECT$")
 # The maximum number of lines that are tried for what is not closed, of which the text is valid for so many, and of
 # characters parsed for all of them together.
 MOST_LINES = 12
+_PLACES = 5  # where on a line
 MOST_VALID = 3
 MOST_CHARACTERS = 1 << 18
 
@@ -86,10 +91,13 @@ def check(job: Job) -> Iterator[Finding]:
     unclosed = UNCLOSED.search(words)
     opening = None if unclosed is None or unclosed[1] == "}" else _unclosed_quote(string, unclosed[1])
     substitution = None if unclosed is None else _unclosed(string, "$(")
+    expansion = None if unclosed is None or substitution is not None else _unclosed(string, "${")
     quoted = opening is not None and unclosed is not None and unclosed[1] != ")"
-    array = None if substitution is not None or quoted else _unclosed(string, "=(", row)
+    array = None if substitution is not None or expansion is not None or quoted else _unclosed(string, "=(", row)
     if substitution is not None:
         start, end = substitution, substitution + 2
+    elif expansion is not None:
+        start, end = expansion, expansion + 2
     elif array is not None:
         start, end = array + 1, array + 2
     elif opening is not None:
@@ -102,6 +110,10 @@ def check(job: Job) -> Iterator[Finding]:
     problem = _describe(string[start:end], words, opening is not None)
     if substitution is not None:
         problem = "this `$(` is never closed; add `)`, and check with `bash -n`"
+    elif expansion is not None:
+        problem = "this `${` is never closed; add `}`, and check with `bash -n`"
+    elif opening == start and _is_tripled(string, opening):
+        problem = f"`{string[opening] * 3}` makes no comment in bash; begin each line of it with `#`"
     elif array is not None:
         problem = "this `(` is never closed; add `)`, and check with `bash -n`"
     spliced = _spliced(string) if "end of file" in words and substitution is None and array is None else None
@@ -120,7 +132,8 @@ def check(job: Job) -> Iterator[Finding]:
     message = f"{_stops(job, start)}: {problem}"
     mark = None if unclosed is None else NO_COMMENT.search(string, 0, end)
     related = [] if mark is None else [(job.span(mark.start(), mark.end(1)), "not a comment: `\\ ` starts a word")]
-    yield Finding(job.span(start, end), message, related=related)
+    severity = "warning" if quoted and opening == start and _is_left_over(job, start) else "error"
+    yield Finding(job.span(start, end), message, severity, related=related)
 
 
 def _stops(job: Job, start: int) -> str:
@@ -131,6 +144,23 @@ def _stops(job: Job, start: int) -> str:
     return f"{shell} runs the lines above, then stops here with a syntax error"
 
 
+def _is_tripled(string: str, mark: int) -> bool:
+    """Whether a quote is one of three at the start of a line, as Python has them."""
+    line = string[string.rfind("\n", 0, mark) + 1 : _line_end(string, mark)].lstrip()
+    return line.startswith(string[mark] * 3)
+
+
+def _is_left_over(job: Job, mark: int) -> bool:
+    """Whether the quote that is not closed costs nothing: the shell has run all else, and nobody reads the state."""
+    string = job.text.string
+    start = string.rfind("\n", 0, mark) + 1
+    if _LEFT_OVER.fullmatch(string, start) is None or min(job.program.errors)[0] < start or not job.invocations:
+        return False
+    return told_by_mail(job) is None and state_reader(job, job.invocations[-1]) is None
+
+
+# The end of a script: nothing but quotes, or a message, and comments.
+_LEFT_OVER = Regex(r"[ \t]*(?:[\"']+|(?:echo|printf)[ \t]+[^\n$`;&|<>]*)[ \t\r]*(?:\n[ \t]*(?:#[^\n]*)?)*")
 # Lines of Python, which bash would take for commands.
 _IMPORT = Regex(
     r"(?m)^(?:import[ \t]+[A-Za-z_][\w.]*(?:[ \t]+as[ \t]+\w+)?"
@@ -244,23 +274,61 @@ def _likely_ends(string: str, mark: str) -> list[tuple[int, int]]:
 
 
 def _unclosed(string: str, opening: str, last: int | None = None) -> int | None:
-    """The offset of a `$(` or `=(` on a line that lacks its `)`; None where adding one does not make a valid script.
+    """The offset of a `$(`, `${` or `=(` on a line that lacks what closes it; None where adding that does not make a
+    valid script.
 
     `last`: the last line to look at (from 0).
 
-    bash names a quote instead where one precedes the missing parenthesis: `A="$(cmd "$x"`.
+    bash names a quote instead where one precedes what is missing: `A="$(cmd "$x"`.
     """
+    left, right = opening[-1], ")" if opening[-1] == "(" else "}"
     at = tried = 0
     for line in string.split("\n")[: None if last is None else last + 1]:
-        if opening in line and line.count("(") > line.count(")") and line.lstrip()[:1] != "#":
-            end = at + len(line.rstrip(" \t\r\\"))
-            for place in dict.fromkeys((end, at + line.rfind('"'))):
-                if place <= at or (tried := tried + 1) > _most_tried(string):
+        if opening in line and line.count(left) > line.count(right) and line.lstrip()[:1] != "#":
+            end = len(line.rstrip(" \t\r\\"))
+            inside = _openings(line)
+            places = [end, line.rfind('"'), *(each for each in _places(line) if inside[each][1] == opening)]
+            for place in dict.fromkeys(places[:_PLACES]):
+                if place <= 0 or (tried := tried + 1) > _most_tried(string):
                     continue
-                if parse_valid(f"{string[:place]}){string[place:]}") is not None:
-                    return at + line.rfind(opening)
+                if parse_valid(f"{string[: at + place]}{right}{string[at + place :]}") is not None:
+                    offset, found = inside[place]
+                    return at + (offset if found == opening else line.rfind(opening))
         at += len(line) + 1
     return None
+
+
+def _places(line: str) -> list[int]:
+    """Where what is not closed may end: before a quote, a blank or a bracket; the last first."""
+    return [at for at in range(len(line) - 1, 0, -1) if line[at] in "\"'` \t])}/;|"]
+
+
+def _openings(line: str) -> list[tuple[int, str]]:
+    """For each place of a line, the innermost opening before it that nothing has closed yet: its offset and itself;
+    an empty one where there is none. As bash reads it, in a substitution quotes begin anew."""
+    stack: list[tuple[int, str]] = [(0, "")]
+    found: list[tuple[int, str]] = []
+    at = 0
+    while at < len(line):
+        top, one, two = stack[-1][1], line[at], line[at : at + 2]
+        before, long = stack[-1], False
+        if top == "'":
+            if one == "'":
+                stack.pop()
+        elif one == "\\":
+            long = True
+        elif one == top and one in '"`':
+            stack.pop()
+        elif two in ("$(", "${") or two == "=(" and top != '"':
+            stack.append((at, two))
+            long = True
+        elif one in '"`' or one in "'(" and top != '"':
+            stack.append((at, one))
+        elif (one == ")" and top in ("$(", "=(", "(")) or (one == "}" and top == "${"):
+            stack.pop()
+        found += [before] * (1 + long)
+        at += 1 + long
+    return [*found[: len(line)], stack[-1]]
 
 
 def _spliced(string: str) -> re.Match[str] | None:
@@ -328,6 +396,45 @@ CASES = [
         >>>>>>> longer
         """,
         title="a merge that was not finished",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        echo "[«$(»date "+%s"]: start - $(basename $PWD) - $USER" >> times_$(arch).log
+        srun ./a.out
+        """,
+        title="the one that is open, and not the last on the line",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        OUT="«${»SCRATCH:-/tmp/$(date +%s)" # of ${USER}
+        srun ./a.out "$OUT"
+        """,
+        title="a brace that is never closed",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        srun ./a.out
+        ''«'»
+        """,
+        severity="warning",
+        title="all work is done",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --nodes=1
+        #SBATCH --mail-type=FAIL
+        #SBATCH --mail-user=ada@site.org
+        srun ./a.out
+        ''«'»
+        """,
+        title="mail tells that it failed",
     ),
     Good("#!/bin/bash\n#SBATCH -N1\ncat > notes <<END\n<<<<<<< a\n=======\n>>>>>>> b\nEND\n", title="text in quotes"),
     Good("#!/bin/bash\n#SBATCH -N1\nif true; then\n  srun ./a.out\nfi\n"),

@@ -7,7 +7,9 @@ site, and without any message: too little memory, the wrong partition, one hour 
 A warning where only mail, a name, the name of a log or the time limit is lost, or the lines contradict directives that
 are read. Only advice where the job has what they set anyway, and where each `sbatch` in the script sets the options
 itself. Below the last command of the script, where nothing follows but comments, lines are often kept for another time:
-that is advice where lines above set the same options or sbatch would refuse them as they are, and a warning otherwise.
+that is advice where lines above set the same options, sbatch would refuse them as they are, or other commands of Slurm
+and `# SBATCH` lines are kept there as comments, and a warning otherwise. Advice, too, below directives that are read,
+for lines that were parked: they set one option to two values, or name nodes by a pattern, which Slurm refuses.
 Where most of the lines have other values above, as in two scripts put together, the finding names the others.
 
 Where a `#!` line is above the directives, several scripts were put into one file: one finding says so.
@@ -19,7 +21,7 @@ Where the command is what a `\\` at the end of a directive was meant to continue
 Moves the lines up to the end of the option block, with the comments between them and directly above. The job then asks
 for something it did not ask for before, so this is unsafe. Lines that only repeat what the block already sets are
 removed, which is safe. There is no fix where the block sets the same option to another value, or where sbatch would
-refuse the line.
+refuse the line, or the script with it.
 
 ## References
 
@@ -30,7 +32,7 @@ from collections.abc import Iterator
 
 from sbatchlint.analysis.directives.continuations import continuations
 from sbatchlint.analysis.directives.invisible_characters import invisible_characters
-from sbatchlint.analysis.directives.lost_options import is_repeated, severity_of_loss
+from sbatchlint.analysis.directives.lost_options import are_only_told, is_repeated, rivals, severity_of_loss
 from sbatchlint.analysis.directives.near_misses import near_misses
 from sbatchlint.analysis.directives.typos import EXPANSION
 from sbatchlint.analysis.script.conflicts import conflict_marker
@@ -41,7 +43,7 @@ from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span, insert, r
 from sbatchlint.job.command_lines import command_lines
 from sbatchlint.job.programs import commands_named
 from sbatchlint.slurm.lines import DirectiveLine
-from sbatchlint.slurm.model import StopLine
+from sbatchlint.slurm.model import Setting, StopLine
 from sbatchlint.slurm.rewriting import insertion
 from sbatchlint.slurm.script_file import lacks_interpreter
 from sbatchlint.source.numbers import all_of
@@ -58,6 +60,12 @@ OPTION = Regex(r"--?[A-Za-z]")
 _MEANT_FOR_SHEBANG = Regex(r"\s*\w{0,3}#?![ \t]*/\S")
 
 
+# Options to whose values others of the same name may have been meant to be added.
+_ADDED = frozenset({"mail-type", "mail-user", "export", "constraint", "dependency", "licenses", "exclude", "nodelist"})
+# A comment that was a command of Slurm, or a directive.
+_NOTE = Regex(
+    r"(?m)^[ \t]*(?:##+[ \t]*|#[ \t]+)(?:SBATCH[ \t]+-|(?:squeue|sacct|scancel|sbatch|srun|sinfo|salloc|scontrol)\b)"
+)
 _OF_ANOTHER = 2  # options with another value above
 
 
@@ -133,17 +141,22 @@ def check(job: Job) -> Iterator[Finding]:
             related = [(stop.span, "the first command, where sbatch stops reading")]
             yield Finding(span, message, _severity(job, lines), related)
             continue
+        parked, beside = _parked(job, lines), rivals(job.directives, _settings(job, lines))
+        if beside:
+            consequence += f", in place of --{beside[0].name}"
         message = f"sbatch stops reading directives at line {row}, so {consequence}"
+        if parked:
+            message = f"sbatch ignores directives below line {row}; {parked}"
         again, new, other = _set_again(job, lines)
-        if again and not kept and len(lines) > 1:
+        if again and not kept and not parked and len(lines) > 1:
             message = f"sbatch reads no directives below line {row}, and values above it count instead; "
             message += f"move only {', '.join(new)} above it" if new else "remove these, or change those above"
             if new and other > _OF_ANOTHER:  # their own `--partition` does not go with those values
                 message = f"sbatch reads no directives below line {row}, and these seem to belong to another job; "
                 message += "give it its own file"
         related = [(stop.span, "the first command, where sbatch stops reading")]
-        severity = _of_kept(job, lines) if kept else _severity(job, lines)
-        fix = None if kept or _is_given_up(job, lines) else _fix(job, lines)
+        severity = "info" if parked else _of_kept(job, lines) if kept else _severity(job, lines)
+        fix = None if kept or parked or beside or _is_given_up(job, lines) else _fix(job, lines)
         trap = _late_trap(job, lines)
         if trap is not None:  # the signal would end the job before the trap is set
             message += f", and the `trap` of line {job.line(trap.span.start)} too"
@@ -160,9 +173,34 @@ def _late_trap(job: Job, lines: list[DirectiveLine]) -> Invocation | None:
     return trap if works else None
 
 
+def _settings(job: Job, lines: list[DirectiveLine]) -> list[Setting]:
+    return [setting for line in lines for setting in job.directives.read_line(line)[0]]
+
+
+def _parked(job: Job, lines: list[DirectiveLine]) -> str:
+    """Why lines cannot have been meant to be read together, and what follows; empty where they may have been."""
+    values: dict[str, set[str]] = {}
+    settings = _settings(job, lines) if job.directives.components == 1 else []
+    for each in settings:
+        if each.name not in _ADDED and not are_only_told([each.name]):
+            values.setdefault(each.name, set()).add(each.text or "")
+    twice = next((name for name, found in values.items() if len(found) > 1), None)
+    pattern = next((each.name for each in settings if _names_no_node(each)), None)
+    of = f"of these {len(lines)}, " if len(lines) > 1 else ""
+    reasons = [f"--{twice} has two values"] * (twice is not None) + [f"--{pattern} names no node"] * (
+        pattern is not None
+    )
+    return f"{of}{' and '.join(reasons)}, so move up only what you need" if reasons else ""
+
+
+def _names_no_node(setting: Setting) -> bool:
+    """Whether Slurm refuses a pattern in place of nodes."""
+    return setting.name in ("nodelist", "exclude") and "*" in (setting.text or "")
+
+
 def _set_again(job: Job, lines: list[DirectiveLine]) -> tuple[bool, list[str], int]:
     """Whether most of the options that these lines set are set above, those that are not, and how many differ."""
-    settings = [setting for line in lines for setting in job.directives.read_line(line)[0]]
+    settings = _settings(job, lines)
     names = dict.fromkeys(each.name for each in settings)
     others = {
         each.name
@@ -191,9 +229,7 @@ def _has_variables(job: Job, lines: list[DirectiveLine]) -> bool:
 def _severity(job: Job, lines: list[DirectiveLine]) -> str | None:
     if _is_given_up(job, lines):
         return "info"
-    return severity_of_loss(
-        job, [setting for line in lines for setting in job.directives.read_line(line)[0]], unread=True
-    )
+    return severity_of_loss(job, _settings(job, lines), unread=True)
 
 
 def _of_kept(job: Job, lines: list[DirectiveLine]) -> str:
@@ -207,7 +243,19 @@ def _of_kept(job: Job, lines: list[DirectiveLine]) -> str:
     new = bool(settings) and all(job.directives.last(each.name) is None for each in settings)
     new = new and all(accepted for _, accepted in readings)
     matters = severity is None or any(each.name == "time" for each in settings)
-    return "warning" if matters and new else "info"
+    return "warning" if matters and new and not _is_among_notes(job, lines) else "info"
+
+
+def _is_among_notes(job: Job, lines: list[DirectiveLine]) -> bool:
+    """Whether other lines below the last command are kept as comments: commands of Slurm, and `# SBATCH` lines."""
+    text = job.source.own.text
+    start = min(lines[0].full.start, len(text))
+    while start > 0:
+        above = text.rfind("\n", 0, start - 1) + 1
+        if _COMMAND.match(text, above, start):
+            break
+        start = above
+    return _NOTE.search(text, start) is not None
 
 
 def _is_given_up(job: Job, lines: list[DirectiveLine]) -> bool:
@@ -254,8 +302,6 @@ def _fix(job: Job, lines: list[DirectiveLine]) -> Fix | None:
         settings, accepted = directives.read_line(line)
         if not accepted or line.dropped is not None or EXPANSION.search(job.source.slice(line.span)):
             return None  # sbatch would refuse it, or take a variable literally
-        if any(each.name in ("nodelist", "exclude") and "*" in (each.text or "") for each in settings):
-            return None  # no node has such a name
         for setting in settings:
             if directives.last(setting.name) is None:
                 repeated = False
@@ -385,6 +431,54 @@ CASES = [
         """,
         severity="warning",
         title="which of the two is meant cannot be known",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --mem=32G
+        echo "on $(hostname)"
+        «#SBATCH --gres=gpu:1
+        #SBATCH --gres=gpu:a100:2
+        #SBATCH --cpus-per-task=4»
+        srun ./a.out
+        """,
+        severity="info",
+        title="parked: they exclude each other",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --mem=32G
+        echo "on $(hostname)"
+        «#SBATCH --cpus-per-task=4
+        #SBATCH --nodelist="gpu*"»
+        srun ./a.out
+        """,
+        severity="info",
+        title="parked: Slurm refuses one of them",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --mem=32G
+        module load cuda
+        «#SBATCH --mem-per-cpu=4G»
+        srun ./a.out
+        """,
+        title="sbatch would refuse it beside what is above",
+    ),
+    Bad(
+        """\
+        #!/bin/bash
+        #SBATCH --mem=32G
+        srun ./a.out
+
+        «#SBATCH --constraint=fast»
+        # squeue -u $USER
+        # SBATCH --output=run-%j.out
+        """,
+        severity="info",
+        title="one of several notes below the last command",
     ),
     Good(
         """\

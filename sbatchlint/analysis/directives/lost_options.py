@@ -80,7 +80,7 @@ def severity_of_loss(
 
 def rivals(block: Directives, settings: Iterable[Setting]) -> list[Setting]:
     """The settings of a block beside which sbatch would refuse these, if it read them."""
-    lost = {each.name: each.value for each in settings if each.component == 0}
+    lost = {each.name: each.value for each in settings if each.component <= 0}
     newest = block.versions.last
     if not lost or not block.certain or block.components > 1:
         return []
