@@ -1,11 +1,12 @@
 """WORLD_SIZE or RANK is wrong: a launcher overwrites it, or it differs from the number of ranks.
 
 torchrun, accelerate, deepspeed and ms-swift set both in every process that they start, so the values that the script
-exports reach none of them: this is only reported as advice. `accelerate launch --num_processes 1` sets neither, and its
-program reads what the script left behind: with a WORLD_SIZE above 1 it may wait for ranks that nobody starts. A program
-that srun starts once for each rank does read them: with WORLD_SIZE above the number of tasks it waits for the others
-until the timeout; below it, the surplus ranks are refused, or count as ranks of another run. Typically, WORLD_SIZE was
-set to the number of nodes.
+exports reach none of them: this is only reported as advice. accelerate sets neither where it starts one process
+(`--num_processes 1`, or one GPU and no such option: nothing is then reported of a WORLD_SIZE of 1), and its program
+reads what the script left behind: with a WORLD_SIZE above 1 it may wait for ranks that nobody starts. A program that
+srun starts once for each rank does read them: with WORLD_SIZE above the number of tasks it waits for the others until
+the timeout; below it, the surplus ranks are refused, or count as ranks of another run. Typically, WORLD_SIZE was set
+to the number of nodes.
 
 A warning where only WORLD_SIZE indicates that the program is one rank of many, and for accelerate with one process;
 advice where one task a node may start the others of that node, as programs do with `torch.multiprocessing`.
@@ -75,6 +76,8 @@ def _overwritten(job: Job, launch: Launch, name: str) -> Finding | None:
         return None
     if _is_single(launcher):
         return _left_as_it_is(job, launch, field) if name == "WORLD_SIZE" else None
+    if _may_be_single(job, launcher):
+        return None
     if name == "RANK" and any(each.name in TASK_VARIABLES for each in expansions(field)):
         return None  # another check reports it if it is expanded too early, and in the task it is right
     holds_nodes = name == "WORLD_SIZE" and (for_launcher is not None or counts_nodes(field))
@@ -98,6 +101,16 @@ def _is_single(launcher: Launcher) -> bool:
     if machines is not None and machines.number != 1 or launcher.config_file is not None or launcher.configured:
         return False
     return not _WITH_RANKS.intersection(launcher.flags)
+
+
+def _may_be_single(job: Job, launcher: Launcher) -> bool:
+    """Whether accelerate may count one GPU, or read of one process in a file, and then sets nothing."""
+    if launcher.kind != "accelerate" or _WITH_RANKS.intersection(launcher.flags):
+        return False
+    total, machines = launcher.total_processes, launcher.machines
+    if machines is not None and machines.number != 1 or job.request.gpus_per_node() not in (None, 1):
+        return False
+    return total is None or total.number in (None, 1)
 
 
 def _left_as_it_is(job: Job, launch: Launch, field: Pieces) -> Finding | None:
@@ -242,6 +255,15 @@ CASES = [
         """,
         severity="info",
         title="torchrun overwrites it",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --gpus=1
+        export WORLD_SIZE=1 RANK=0
+        accelerate launch --mixed_precision fp16 translate.py
+        """,
+        title="accelerate sets neither for one GPU",
     ),
     Good(
         """\

@@ -302,7 +302,7 @@ def _escapes(job: Job, expansion: Expansion) -> list[Edit]:
     written = job.source.slice(expansion.span)
     if not expansion.name.startswith("$("):
         return [insert(start, "\\")] if written.startswith("$") else []
-    if "\\" in written or "`" in written[1:-1] or "$((" in written or written.count("$(") > 1:
+    if "\\" in written or "`" in written[1:-1] or "$((" in written or "$[" in written or written.count("$(") > 1:
         return []
     marks = [match.start() + start for match in re.finditer(r"\$(?=[\w({?!])|`", written)]
     late = {each.span.start for each in expansion.inputs if _fault_of_variable(job, each) is not None}

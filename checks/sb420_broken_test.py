@@ -86,7 +86,7 @@ _NUMERIC = Regex(r"-(?:eq|ne|lt|le|gt|ge)")
 # What arithmetic of bash cannot contain: text, or a number with a decimal point.
 _NO_NUMBER = Regex(r"[\w.+-]*[A-Za-z][\w.+-]*|\d*\.\d+")
 # What is a number whatever a script does: a length, a count, arithmetic.
-_NUMBER = Regex(r"\"?(?:\$\{#[^{}]+\}|\$#|\$\(\([^()]*\)\))\"?")
+_NUMBER = Regex(r"\"?(?:\$\{#[^{}]+\}|\$#|\$\(\([^()]*\)\)|\$\[[^\[\]]*\])\"?")
 _QUOTES = "\"'"
 _TESTING = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-z", "-n", "-f", "-d", "-e"})
 # What a message says of a redirect that was meant as a comparison of numbers.

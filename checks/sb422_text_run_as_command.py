@@ -14,7 +14,8 @@ is a command as well, which is called `//`, `%` or `$`: it fails, and what comes
 
 Advice for prose that was never a command, if the job goes on: it costs a line in the log. A warning where only a
 message or a new folder's name lacks the output of the command. Otherwise an error, as where such prose is the last
-command: the job then always fails with status 127.
+command: the job then always fails with status 127, or 126 ("File name too long"), where the text has a slash and
+4,096 bytes, or 256 before the first slash.
 
 ## Fix
 
@@ -25,7 +26,7 @@ words in it that need their quotes lose them; an array `"${CMD[@]}"` keeps them.
 
 ## References
 
-bash(1), "Word Splitting"; seen with bash 5.2: "No such file or directory", exit status 127.
+bash(1), "Word Splitting"; seen with bash 5.2: "No such file or directory", exit status 127; "File name too long", 126.
 """
 
 from collections.abc import Iterator
@@ -69,6 +70,8 @@ _SLOTS = Regex(r"^[\"'][^$\n]*\s\{(?:input|output|threads|params|wildcards)[.\w\
 _RULE = Regex(r"(?:^|\n)((?:rule|checkpoint)[ \t]+\w+:[ \t]*\n(?:[ \t]+\S[^\n]*\n)*)[ \t]*\Z")
 _LONGEST_RULE = 2000
 _FEWEST_WORDS = 4
+# In bytes, of Linux; a text without a slash is looked for in PATH, and only not found.
+_LONGEST_PATH, _LONGEST_NAME = 4096, 255
 _PROMPT = Regex(r"\[?[\w.-]+@[\w.-]+(?:[: ]\S*)?\]?[$%#]|\([\w.-]+\)\$")
 _CAPITALS = Regex(r"[A-Z_][A-Z0-9_]*")
 # Variables that every shell has.
@@ -112,7 +115,7 @@ def check(job: Job) -> Iterator[Finding]:
             if ends_script(job, command):
                 what, severity = "and under `set -e` the job ends here", "error"
             elif _is_last(job, command):
-                what, severity = "and the job ends with status 127 (not found)", "error"
+                what, severity = f"and the job ends with status {_status(first)}", "error"
             elif command is not job.invocations[-1] and _is_prose(written) and not _ERREXIT.search(job.source.own.text):
                 severity = "info"  # as its author wants, but for a line in the log
             if _is_prose(written) and severity == "error" and not costs_work(job, command):
@@ -126,6 +129,15 @@ def check(job: Job) -> Iterator[Finding]:
             yield Finding(place, message, severity)
         elif _COMMAND_LINE.match(first) and _is_certain(command):
             yield from _quoted_command(job, command)
+
+
+def _status(name: str) -> str:
+    """The status that bash has for a command which does not exist, and what it says."""
+    whole = name.encode("utf-8", "replace")
+    first = whole.lstrip(b"/").partition(b"/")[0]  # the others are only looked at where this one is a folder
+    if b"/" in whole and (len(whole) >= _LONGEST_PATH or len(first) > _LONGEST_NAME):
+        return "126 (File name too long)"
+    return "127 (not found)"
 
 
 def _rule_around(job: Job, place: Span) -> Span:

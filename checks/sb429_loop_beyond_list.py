@@ -38,7 +38,7 @@ CARD = Card(
     "SB429", "loop-beyond-list", severity="error", fix="never", since="0.1.0", seen="a review of public scripts",
 )  # fmt: skip
 
-_INDEX = Regex(r"(?:\$\(\(|\(\()?\s*\$?\{?([A-Za-z_]\w*)\}?\s*(?:([-+])\s*(\d{1,6}))?\s*(?:\)\))?")
+_INDEX = Regex(r"(?:\$\(\(|\(\(|\$\[)?\s*\$?\{?([A-Za-z_]\w*)\}?\s*(?:([-+])\s*(\d{1,6}))?\s*(?:\)\)|\])?")
 _EARLY_EXIT = Regex(r"\b(?:break|continue|exit|return)\b")
 _GLOB = Regex(r"[*?[]")
 _start = attrgetter("start")

@@ -8,7 +8,8 @@ old one, in a script that gets many others from the environment, and in a loop t
 iteration sees that: only where an option takes the next one for its value in the first iteration (`--seed $SEED --out
 $OUT`). A variable that both the submit environment and the script set is possible, so this is a warning, and advice
 after a sourced file that cannot be read here, where the value is only printed, never read, or made anew before it is
-used. An error in the body of a loop whose variable differs in its case only.
+used, and where it is only read in the test for a file which then makes no folder (`if [ ! -e $OUT ]`). An error in the
+body of a loop whose variable differs in its case only.
 
 ## Fix
 
@@ -34,7 +35,7 @@ from sbatchlint.analysis.expansion.reads import (
     use_of,
 )
 from sbatchlint.analysis.expansion.sourced import is_unclear_source
-from sbatchlint.bash.syntax.tree import For, Function, If
+from sbatchlint.bash.syntax.tree import For, Function, If, Simple
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.trace import Context, VariableAssignment, VariableRead
 from sbatchlint.bash.values import Phase
@@ -42,6 +43,7 @@ from sbatchlint.bash.variables import is_loop
 from sbatchlint.check import Bad, Card, Finding, Good, Job, Span
 from sbatchlint.job.once import once
 from sbatchlint.job.programs import commands_named
+from sbatchlint.programs import has_trait
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Variables
 
@@ -53,6 +55,11 @@ CARD = Card(
 _OPTION = Regex(r"(?:^|[ \t])--?[A-Za-z][\w-]*[ \t]+\Z")
 _NAME = Regex(r"\$\{?([A-Za-z_]\w*)")
 _GIVEN = Regex(r"(?m)^[ \t]*#[^\n]{0,200}?\bsbatch\b[^\n]{0,300}?--export[= ]([^\s]+)")
+# `[ ! -e $NAME ]`
+_FILE_TEST = Regex(
+    r"(?P<opening>\[\[?)[ \t]+(?P<negated>!?)[ \t]*-[abcdefghkprsuwxGLNOS][ \t]+"
+    r"(?P<quote>\"?)\$\{?(?P<name>\w+)\}?(?P=quote)[ \t]+\]\]?"
+)
 _WORD = Regex(r"[A-Za-z_]\w*")
 _INPUTS = 3  # variables that nothing sets; a script that reads more gets them from where it is submitted
 _NEXT_OPTION = Regex(r"[ \t]+(?:\\\n[ \t]*)?--?[A-Za-z]")
@@ -114,6 +121,14 @@ def check(job: Job) -> Iterator[Finding]:
         idle = again is not None and use_of(job, read).kind == "test"  # the same test below decides
         idle = idle or _is_unread(job, kept)
         unless = unless_exported(job, name, read.context.phase)
+        test = None if idle else _idle_test(job, read, assignment.span)
+        if test is not None:
+            idle = True
+            tests_again = any(
+                each.span.start > assignment.span.end and use_of(job, each).kind == "test"
+                for each in reads_of(job).get(name, ())
+            )
+            advice = f"delete this `if`, which does nothing{'' if tests_again else f', or move it below line {line}'}"
         quiet = sourced or idle or _prints(job, read) or reach_of(job, read) is Reach.MESSAGE
         yield Finding(
             read.span,
@@ -121,6 +136,36 @@ def check(job: Job) -> Iterator[Finding]:
             "info" if quiet else "warning",
             related=related,
         )
+
+
+def _idle_test(job: Job, read: VariableRead, later: Span) -> If | None:
+    """The `if` that holds all reads above the assignment, and does nothing where the variable is empty.
+
+    What it would do is to prepare something, such as a folder: what it leaves out is no work.
+    """
+    string = job.text.string
+    for node in nodes_of(job.program, If):
+        span = job.span(node.start, node.end)
+        if not span.contains(read.span) or len(node.branches) != 1 or node.otherwise or span.end > later.start:
+            continue
+        condition, body = node.branches[0]
+        written = string[condition[0].start : condition[-1].end].rstrip("; \t\n")
+        match = _FILE_TEST.fullmatch(written)
+        early = (each for each in reads_of(job).get(read.name, ()) if each.span.start < later.start)
+        if match is None or match["name"] != read.name or not all(span.contains(each.span) for each in early):
+            continue
+        # `[ -e ]` is true, as the one word is not empty; `[ -e "" ]` and `[[ -e $NONE ]]` are false
+        holds = match["opening"] == "[" and not match["quote"]
+        if holds != bool(match["negated"]):
+            continue
+        commands = nodes_of(body, Simple)
+        if all(each.words and has_trait(_name(string, each), "minor", "stages") for each in commands):
+            return node
+    return None
+
+
+def _name(string: str, command: Simple) -> str:
+    return string[command.words[0].start : command.words[0].end].rpartition("/")[2]
 
 
 def _is_unread(job: Job, kept: VariableAssignment | None) -> bool:

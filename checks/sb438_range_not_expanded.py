@@ -30,7 +30,8 @@ CARD = Card(
 # What reads a variable by its name.
 _NAMING = frozenset({"eval", "declare", "typeset", "local"})
 # A range with a variable as one of its ends, as a whole word.
-_RANGE = Regex(r"\{([\w-]+|\$\w+|\$\{\w+\}|\$\(\([^()]*\)\))\.\.([\w-]+|\$\w+|\$\{\w+\}|\$\(\([^()]*\)\))\}")
+_END = r"([\w-]+|\$\w+|\$\{\w+\}|\$\(\([^()]*\)\)|\$\[[^\[\]]*\])"
+_RANGE = Regex(rf"\{{{_END}\.\.{_END}\}}")
 
 
 def check(job: Job) -> Iterator[Finding]:

@@ -8,7 +8,9 @@ the list), and comes after others. A `~` within quotes is such a folder, too: ba
 only outside quotes. So is `$HOME` in single quotes.
 
 An empty entry of PATH or LD_LIBRARY_PATH (`PATH=:$PATH`, `LD_LIBRARY_PATH=/opt/x/lib:`) is the working folder: a file
-there that happens to be called `python`, `test` or `libm.so.6` is used in place of the real one.
+there that happens to be called `python`, `test` or `libm.so.6` is used in place of the real one. In LD_LIBRARY_PATH
+this is advice, unless the script shows a library in that folder (`cp build/libfast.so .`, `-L.`): few folders of jobs
+have one.
 
 ## Fix
 
@@ -39,6 +41,12 @@ _NAME = Regex(
 )
 # In these an empty entry is the working folder.
 _CURRENT = frozenset({"PATH", "LD_LIBRARY_PATH"})
+# A library in the working folder, or the folder as one of libraries.
+_LIBRARY = Regex(
+    r"(?m)(?:^|[\s\"'])(?:\./)?[\w.+-]*\.so(?:\.\d+)*(?=[\s\"';]|$)"
+    r"|\s-L ?(?:\.|\$\{?PWD\}?|\$\(pwd\)|`pwd`)(?=[\s/\"']|$)"
+    r"|\.so[^\s;&|]*[ \t]+(?:\.|\$PWD)/?[ \t]*(?:$|[;&|])"
+)
 _COLONS = Regex(r":+")
 _TWO = 2
 _LINE = Regex(r"(?m)^\s*(?:-\s*)?[\"']?(?P<name>\w*PATH)[\"']?\s*[:=]\s*[\"']?(?P<value>[^\s\"'#]*:[^\s\"'#]*)")
@@ -59,7 +67,8 @@ def check(job: Job) -> Iterator[Finding]:
         appended = {each.name for each in nodes_of(program, Assignment) if each.append}
         for word, name in _words(program):
             if name not in appended:  # `PATH+=:/opt/x/bin` goes on after a colon, or with one
-                yield from _empty(text, word, name)
+                shown = name == "PATH" or _LIBRARY.search(job.source.own.text) is not None
+                yield from _empty(text, word, name, None if shown else "info")
         for start, end, name in _lists(text.string, program):
             for part in _relative(text.string, start, end):
                 place = text.span(*part)
@@ -95,7 +104,7 @@ def _unexpanded(text: Text, part: Literal, name: str) -> Iterator[Finding]:
         )
 
 
-def _empty(text: Text, word: Word, name: str) -> Iterator[Finding]:
+def _empty(text: Text, word: Word, name: str, severity: str | None) -> Iterator[Finding]:
     """The finding on an empty entry of a list, where that is the working folder."""
     written = text.string[word.start : word.end]
     if name not in _CURRENT or "/" not in written and "$" not in written:
@@ -115,6 +124,7 @@ def _empty(text: Text, word: Word, name: str) -> Iterator[Finding]:
             yield Finding(
                 place,
                 f"an empty entry in {name} is the working folder, from which the job then {what} files; remove the `:`",
+                severity,
                 fix=Fix("remove the colon", [remove(place)], safe=False),
             )
             return
@@ -161,6 +171,17 @@ CASES = [
         "#!/bin/bash\n#SBATCH --nodes=1\nexport PATH=«:»$PATH:/opt/tools/bin\nsrun ./a.out\n",
         unsafe_fixed={"PATH=:$PATH": "PATH=$PATH"},
         title="an empty entry",
+    ),
+    Bad(
+        "#!/bin/bash\n#SBATCH --nodes=1\nexport LD_LIBRARY_PATH=/opt/x/lib«::»\nsrun ./a.out\n",
+        unsafe_fixed={"/lib::": "/lib"},
+        title="an empty entry of libraries",
+        severity="info",
+    ),
+    Bad(
+        "#!/bin/bash\ncp build/libfast.so .\nexport LD_LIBRARY_PATH=/opt/x/lib«:»\n./a.out\n",
+        unsafe_fixed={"/lib:": "/lib"},
+        title="with a library in the working folder",
     ),
     Good(
         """\

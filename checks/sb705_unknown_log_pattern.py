@@ -9,7 +9,8 @@ Advice where the pattern is known, and more text follows it.
 
 ## Fix
 
-None: what was meant is often unclear.
+None: what was meant is often unclear. In squeue's formats `%j` is the name of the job and `%i` its ID: `%j_%i` is
+`%x_%j` in the name of a log.
 
 ## References
 
@@ -65,7 +66,7 @@ def check(job: Job) -> Iterator[Finding]:
                 instead = "write the name without it" if "%j" in path or "%A" in path else "write `%j`"
                 yield Finding(span, f"Slurm has no patterns for dates, so `{date[0]}` stays in the name; {instead}")
             else:
-                instead = f"write `{_MEANT[use.letter]}`" if use.letter in _MEANT else "write `%%` for a percent sign"
+                instead = _instead(path, use.letter)
                 yield Finding(span, f"Slurm does not know `{written}`, so it stays in the name; {instead}")
             break
         else:
@@ -74,6 +75,18 @@ def check(job: Job) -> Iterator[Finding]:
                 pattern = word.group()[:2]
                 does = f"Slurm reads `{word.group()}` as `{pattern}` and the text `{word.group()[2:]}`"
                 yield Finding(span, f"{does}; write `{_OF_WORD.get(pattern[1], pattern)}`", "info")
+
+
+def _instead(path: str, letter: str) -> str:
+    """What to write for a letter that Slurm does not know."""
+    meant = _MEANT.get(letter)
+    if meant is None:
+        return "write `%%` for a percent sign"
+    if meant not in {f"%{each.letter}" for each in patterns.found(path)}:
+        return f"write `{meant}`"
+    if letter == "i":  # of squeue, where `%j` is the name
+        return "`%j` is the job ID already: remove it, or write `%x_%j` for name and ID"
+    return f"remove it, as `{meant}` is there already"
 
 
 def _paths(job: Job) -> Iterator[tuple[str, Span]]:
@@ -96,6 +109,7 @@ CASES = [
         title="a letter of later releases",
     ),
     Bad("#!/bin/bash\n#SBATCH -N 2\nsrun --output=«task-%p.log» ./a.out\n", title="of a step"),
+    Bad("#!/bin/bash\n#SBATCH --output=«%j_%i.out»\nsrun ./a.out\n", title="letters of squeue"),
     Good("#!/bin/bash\n#SBATCH --output=%x-%A_%4a-%N.log\nsrun --output=task-%j-%s-%t.log ./a.out\n"),
     Good("#!/bin/bash\n#SBATCH --output=use-100%%-%j.log --error=50%.err\nsrun ./a.out\n", title="percent signs"),
     Good(

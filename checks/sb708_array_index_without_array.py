@@ -71,7 +71,7 @@ CARD = Card(
 
 _ID = "SLURM_ARRAY_TASK_ID"
 _NAME = Regex(r"\$\{?([A-Za-z_]\w*)\}?")
-_SUM = Regex(r"\$\(\((.*)\)\)")
+_SUM = Regex(r"\$(?:\(\((.*)\)\)|\[(.*)\])")
 _RANGE = Regex(r"([0-9]{1,7})-([0-9]{1,7})(%[0-9]+)?")
 _GLOB = Regex(r"[*?[]")
 # First entries that only serve to count from 1.
@@ -127,7 +127,7 @@ class _Names:
 def _value(job: Job, text: str, task: int, depth: int = 0) -> int | None:
     """The value of an index in one task; None where it is unknown."""
     inner = _SUM.fullmatch(text.strip())
-    plain = _NAME.sub(r"\1", text if inner is None else inner[1])
+    plain = _NAME.sub(r"\1", text if inner is None else inner[1] or inner[2] or "")
     if "$" in plain or "`" in plain:
         return None
     try:

@@ -22,6 +22,7 @@ from sbatchlint.analysis.script.programs import programs
 from sbatchlint.analysis.storage.written_paths import OVERWRITING
 from sbatchlint.bash.syntax.tree import (
     AndOr,
+    Arithmetic,
     Assignment,
     Background,
     For,
@@ -49,7 +50,8 @@ _LOG = Regex(r"(?i).*\.(?:log|err)|.*(?:log|stdout|stderr)[^/]*")
 _WRITING = Regex(r">|\btee\b")
 _VARIABLE = Regex(r"\$\{\w+\}|\$\w+|[\"']")
 # What makes a name another one in each iteration, whatever its variables.
-_CHANGING = Regex(r"`|\$\(|\$\$|\$!|RANDOM|SECONDS|EPOCH")
+_CHANGING = Regex(r"`|\$[(\[]|\$\$|\$!|RANDOM|SECONDS|EPOCH")
+_IN_SUM = Regex(r"[A-Za-z_]\w*")
 
 
 def check(job: Job) -> Iterator[Finding]:
@@ -81,16 +83,16 @@ def _of_loop(job: Job, text: Text, loop: For) -> Iterator[Finding]:
         return
     own = _made_from(text, loop, {loop.name})
     inner = [each for each in nodes_of(loop.body, For) if each.name not in own]
-    free = {each.name for each in inner if own.isdisjoint(_names(each.words or ()))}
+    free = {each.name for each in inner if own.isdisjoint(_names(text, each.words or ()))}
     changed = {each.name for each in nodes_of(loop.body, Assignment)} | own
     setting = [each for each in commands if _name(text, each) in ("read", "mapfile", "let")]
     changed |= {_written(text, word).partition("=")[0] for each in setting for word in each.words[1:]}
     for command, redirect, target in _outputs(text, loop.body, free):
         file = _written(text, target).strip("\"'")
-        used = _names((target,))
+        used = _names(text, (target,))
         if not used.isdisjoint(changed - free) or _CHANGING.search(file) or file.startswith(("/dev/", "&", "-")):
             continue
-        if own.isdisjoint(_names(command.words)) and own.isdisjoint(_names(command.assignments)):
+        if own.isdisjoint(_names(text, command.words)) and own.isdisjoint(_names(text, command.assignments)):
             continue
         name = _name(text, command)
         if has_trait(name, "minor", "stages") or _may_be_taken(text, loop, command, target, file):
@@ -143,16 +145,19 @@ def _name(text: Text, command: Simple) -> str:
     return _written(text, command.words[0]).rpartition("/")[2] if command.words else ""
 
 
-def _names(nodes: object) -> set[str]:
-    return {each.name for each in nodes_of(nodes, Parameter)}
+def _names(text: Text, nodes: object) -> set[str]:
+    """The variables that are read, also without a `$` in `$((i + 1))` and `$[i + 1]`."""
+    sums = (text.string[each.expression_start : each.expression_end] for each in nodes_of(nodes, Arithmetic))
+    return {each.name for each in nodes_of(nodes, Parameter)}.union(*map(_IN_SUM.findall, sums))
 
 
 def _made_from(text: Text, loop: For, names: set[str]) -> set[str]:
     """The variables that are assigned in a loop from these, and these."""
     found = set(names)
     for _ in range(4):
-        new = {each.name for each in nodes_of(loop.body, Assignment) if not found.isdisjoint(_names(each.value or ()))}
-        new |= {each.name for each in nodes_of(loop.body, For) if not found.isdisjoint(_names(each.words or ()))}
+        assigned = nodes_of(loop.body, Assignment)
+        new = {each.name for each in assigned if not found.isdisjoint(_names(text, each.value or ()))}
+        new |= {each.name for each in nodes_of(loop.body, For) if not found.isdisjoint(_names(text, each.words or ()))}
         if new <= found:
             break
         found |= new

@@ -54,7 +54,7 @@ _FILE_TESTS = frozenset({"-f", "-e", "-s", "-d", "-r", "-S", "-p", "-L"})
 _READERS = frozenset({"cat", "grep", "egrep", "awk", "sed", "head", "tail"})
 _FEW_MINUTES = 10
 _ENDLESS = frozenset({"true", ":"})
-_LIMIT = Regex(r"-(?:gt|ge|lt|le)\b|\bSECONDS\b|\$\(\(|\btimeout\b|--retry")
+_LIMIT = Regex(r"-(?:gt|ge|lt|le)\b|\bSECONDS\b|\$\(\(|\$\[|\btimeout\b|--retry")
 
 
 # The variables of other batch systems that tell about a job.

@@ -16,6 +16,10 @@ something.
 The scheduler of Dask runs the code that a client sends. It asks for no certificate unless it has the options for them:
 advice, as most clusters use it so.
 
+Where the script tells of a tunnel to the address of the node (`ssh -L 6006:$HOSTNAME:6006 login`), a server on
+127.0.0.1 is out of reach for its owner, too: then a password or a key is advised, and nothing said of programs that
+know neither.
+
 A server that listens on 127.0.0.1 alone can still be reached by other users of its node: that is not reported.
 
 ## Fix
@@ -39,6 +43,7 @@ from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, text
 from sbatchlint.check import Bad, Card, Finding, Good, Job
 from sbatchlint.job.argv import hides_options, partition
 from sbatchlint.job.launches import container_of
+from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
 from sbatchlint.triggers import Commands
 
@@ -76,6 +81,7 @@ class Open(NamedTuple):
 
     `name`: for messages. `address`: the option with its address. `everywhere`: whether it listens on all addresses
     without it. `login`: what demands a key or a password, as an option or a variable. `advice`: what to write.
+    `tunnelled`: that where its owner needs the address of the node, None where nothing else helps.
     `severity`: where it is told to listen everywhere; `by_itself`: where it does so by itself, None for those to leave.
     """
 
@@ -86,19 +92,26 @@ class Open(NamedTuple):
     advice: str
     severity: str = "warning"
     by_itself: str | None = "info"
+    tunnelled: str | None = None
 
 
 _HOST = Regex(r"--host")
 _KEY = Regex(r"--api[-_]keys?(?:[-_]file)?|(?:VLLM_|SGLANG_|LLAMA_)?API_KEY")
 _NONE = Regex(r"(?!)")
-_VLLM = Open("vLLM server", _HOST, True, _KEY, "read VLLM_API_KEY from a file, or add `--host 127.0.0.1`")
-_SGLANG = Open("SGLang server", _HOST, False, _KEY, "write `--host 127.0.0.1`, or give it `--api-key`")
+_VLLM = Open(
+    "vLLM server", _HOST, True, _KEY, "read VLLM_API_KEY from a file, or add `--host 127.0.0.1`",
+    tunnelled="read VLLM_API_KEY from a file",
+)  # fmt: skip
+_SGLANG = Open(
+    "SGLang server", _HOST, False, _KEY, "write `--host 127.0.0.1`, or give it `--api-key`",
+    tunnelled="give it `--api-key`",
+)  # fmt: skip
 _FILES = Open(
     "web server", Regex(r"-b|--bind"), True, _NONE, "add `--bind 127.0.0.1`", by_itself="warning"
 )  # fmt: skip
 _MLFLOW = Open(
     "MLflow server", Regex(r"-h|--host"), False, Regex(r"--app-name"),
-    "write `127.0.0.1`, or add `--app-name basic-auth`",
+    "write `127.0.0.1`, or add `--app-name basic-auth`", tunnelled="add `--app-name basic-auth`",
 )  # fmt: skip
 _TENSORBOARD = Open("TensorBoard", Regex(r"--host"), False, _NONE, "remove this option", "info")
 # By what `server_name` calls it.
@@ -108,9 +121,13 @@ _OPEN = {
     "vllm.entrypoints.api_server": _VLLM,
     "sglang serve": _SGLANG,
     "sglang.launch_server": _SGLANG,
-    "llama-server": Open("llama.cpp server", _HOST, False, _KEY, "write `--host 127.0.0.1`, or add `--api-key-file`"),
+    "llama-server": Open(
+        "llama.cpp server", _HOST, False, _KEY, "write `--host 127.0.0.1`, or add `--api-key-file`",
+        tunnelled="add `--api-key-file`",
+    ),
     "text-generation-launcher": Open(
-        "TGI server", Regex(r"--hostname"), True, _KEY, "read API_KEY from a file, or add `--hostname 127.0.0.1`"
+        "TGI server", Regex(r"--hostname"), True, _KEY, "read API_KEY from a file, or add `--hostname 127.0.0.1`",
+        tunnelled="read API_KEY from a file",
     ),
     "trtllm-serve serve": Open("TensorRT-LLM server", _HOST, False, _KEY, "write `--host 127.0.0.1`"),
     "trtllm-serve": Open("TensorRT-LLM server", _HOST, False, _KEY, "write `--host 127.0.0.1`"),
@@ -125,12 +142,18 @@ _OPEN = {
     "http.server": _FILES,
     "ray": Open(
         "Ray dashboard", Regex(r"--dashboard-host"), False, Regex(r"RAY_AUTH_MODE"),
-        "remove the option, or set RAY_AUTH_MODE=token",
+        "remove the option, or set RAY_AUTH_MODE=token", tunnelled="set RAY_AUTH_MODE=token",
     ),
 }  # fmt: skip
 # What such an address is, in the value of an option or of OLLAMA_HOST.
 _ALL_ADDRESSES = Regex(r"(?:https?://)?(?:0\.0\.0\.0|\[?::\]?|\*)(?::\S*)?/?")
 _HOSTNAME = Regex(r"\$\(\s*hostname\b|HOSTNAME$|SLURMD_NODENAME$")
+# A tunnel that a login node opens to the address of the node, as the script prints or notes it: one that listens on
+# localhost is not reached through it.
+_TUNNEL = Regex(
+    r"(?<![\w-])-\w*L[ \t]*[\"']?(?:[\w.*]+:)?[^\s:]{1,60}:(?!(?:localhost|127\.|\[?::1))"
+    r"(?:\$\([^()\n]{1,60}\)|[^\s:()]){1,80}:[^\s:]"
+)
 _ISOLATED = frozenset({"docker", "podman"})
 _CALLED = ("vllm", "sglang", "llama-server", "text-generation-launcher", "trtllm-serve", "lmdeploy", "mlflow",
            "streamlit", "tensorboard", "ollama", "ray")  # fmt: skip
@@ -149,7 +172,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
         yield from _of_dask(command)
         return
     if name not in _SERVERS:
-        yield from _of_open_server(command)
+        yield from _of_open_server(job, command)
         return
     opening, demanding, everywhere = _SERVERS[name]
     words = command.words
@@ -170,7 +193,7 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     severity = "warning" if saved or name in _DATABASES else "error"
     advice = "remove the option, or set a password"
     if name == "x11vnc":
-        written, advice = "no password", "add `-localhost`, or `-rfbauth FILE`"
+        advice = "add `-rfbauth FILE`" if _is_tunnelled(job) else "add `-localhost`, or `-rfbauth FILE`"
         message = f"without a password, anyone who can reach the node can use {what} as you"
     if name == "redis-server":  # without a password, the clients on other nodes need this option
         advice = "set one with `--requirepass`"
@@ -178,14 +201,21 @@ def check_command(job: Job, command: Invocation) -> Iterator[Finding]:
     yield Finding(span_of(word), f"{message}; {advice}", severity)
 
 
-def _of_open_server(command: Invocation) -> Iterator[Finding]:
+@once
+def _is_tunnelled(job: Job) -> bool:
+    """Whether the owner reaches a server by the address of the node, through a tunnel that the script tells of."""
+    text = job.source.own.text
+    return "ssh" in text and _TUNNEL.search(text) is not None
+
+
+def _of_open_server(job: Job, command: Invocation) -> Iterator[Finding]:
     """The finding on a server that asks for no login by itself, and listens on all addresses."""
     container = container_of(command)
     if container is not None and container.kind in _ISOLATED:
         return  # its ports are its own
     name = server_name(command)
     if name == "ollama serve":
-        yield from _of_ollama(command)
+        yield from () if _is_tunnelled(job) else _of_ollama(command)
         return
     if command.name == "ray" and command.words[1:2] == ["start"]:
         name = "ray"
@@ -200,15 +230,20 @@ def _of_open_server(command: Invocation) -> Iterator[Finding]:
     login = "key" if server.login is _KEY else "login"
     what = f"anyone who can reach the node can use this {server.name} without a {login}"
     found = _address(command, server.address)
+    advice = server.advice
+    if _is_tunnelled(job):
+        if server.tunnelled is None:
+            return  # listening on localhost, its only remedy, locks the owner out
+        advice = server.tunnelled
     if server is _TENSORBOARD and "--bind_all" in words:
         place = span_of(command.argv[words.index("--bind_all")])
-        yield Finding(place, f"with `--bind_all`, {what}; {server.advice}", server.severity)
+        yield Finding(place, f"with `--bind_all`, {what}; {advice}", server.severity)
     elif found is not None:
         word, value = found
         if _is_everywhere(value):
-            yield Finding(span_of(word), f"{what}; {server.advice}", server.severity)
+            yield Finding(span_of(word), f"{what}; {advice}", server.severity)
     elif server.everywhere and server.by_itself is not None:
-        yield Finding(command.name_span, f"{what}; {server.advice}", server.by_itself)
+        yield Finding(command.name_span, f"{what}; {advice}", server.by_itself)
 
 
 def _of_ollama(command: Invocation) -> Iterator[Finding]:
@@ -297,6 +332,16 @@ CASES = [
         """,
         severity="warning",
         title="a server of models",
+    ),
+    Good(
+        """\
+        #!/bin/bash
+        #SBATCH --time=8:00:00
+        node=$(hostname)
+        echo "ssh -N -L 6006:${node}.example.org:6006 $USER@login"
+        tensorboard --logdir logs --host $node --port 6006
+        """,
+        title="its owner reaches it by the node's address, and it knows no login",
     ),
     Good(
         """\

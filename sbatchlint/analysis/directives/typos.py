@@ -19,7 +19,8 @@ from sbatchlint.source.regex import Regex
 
 # A shell expansion, in a directive that no shell ever sees.
 EXPANSION = Regex(
-    r"(?<!\\)(?:\\\\)*(\$\{[^}]{0,500}\}|\$\(\([^)]{0,500}\)\)|\$\([^)]{0,500}\)?|\$(?:[A-Za-z_]\w*|[1-9@*$](?!\d))|`[^`]*`?)"
+    r"(?<!\\)(?:\\\\)*(\$\{[^}]{0,500}\}|\$\(\([^)]{0,500}\)\)|\$\([^)]{0,500}\)?|\$\[[^]]{0,500}\]"
+    r"|\$(?:[A-Za-z_]\w*|[1-9@*$](?!\d))|`[^`]*`?)"
 )
 
 # Spaces that sbatch does not split at, invisible characters, and the dashes and quotes of word processors.

@@ -182,7 +182,8 @@ def _direct_use(job: Job, read: VariableRead) -> Use:
     if is_in_label(job, read.span, empty=True):
         return Use(read, "print")
     before = job.source.text[assigned.span.start : read.span.start]
-    return Use(read, "arithmetic" if before.rfind("$((") > before.rfind("))") else "assignment")
+    is_sum = before.rfind("$((") > before.rfind("))") or before.rfind("$[") > before.rfind("]")
+    return Use(read, "arithmetic" if is_sum else "assignment")
 
 
 def _reading_command(job: Job, read: VariableRead) -> Invocation | None:

@@ -134,7 +134,7 @@ _LIST = "$`*?{["
 # A list in braces of which one word is left, and a word that quotes keep in one piece.
 _ONE_BRACED = Regex(r"\{(?:,*[^{},$`*?\[\s\"'\\]+,+|,+[^{},$`*?\[\s\"'\\]+)\}")
 _QUOTED = Regex(r"'[^']*'|\"(?:[^\"$`@\\]|\$(?=\w|\{\w+\}))*\"")
-_NUMBER = r"(?:\d+|\$\w+|\$\{\w+\}|\$\(\([^()]*\)\)|\$)"
+_NUMBER = r"(?:\d+|\$\w+|\$\{\w+\}|\$\(\([^()]*\)\)|\$\[[^\[\]]*\]|\$)"
 _PRINTED = Regex(rf"[\"']?{_NUMBER}[\"']?\s?(?:p|\{{p;?q;?\}})[\"']?")  # sed -n
 _QUIT_AT = Regex(rf"[\"']?{_NUMBER}[\"']?q;d[\"']?")  # sed
 _RECORD = Regex(
