@@ -128,7 +128,7 @@ def check(job: Job) -> Iterator[Finding]:
                 each.span.start > assignment.span.end and use_of(job, each).kind == "test"
                 for each in reads_of(job).get(name, ())
             )
-            advice = f"delete this `if`, which does nothing{'' if tests_again else f', or move it below line {line}'}"
+            advice = f"delete this idle `if`{'' if tests_again else f', or move it below line {line}'}"
         quiet = sourced or idle or _prints(job, read) or reach_of(job, read) is Reach.MESSAGE
         yield Finding(
             read.span,

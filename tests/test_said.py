@@ -81,7 +81,7 @@ SAID = [
     ("SB422", f"#SBATCH -n 1\n'''\n{'c ' * 2048}\n'''\n", "status 127 (not found)"),
     ("SB422", f"#SBATCH -n 1\n'''\na/b {'c ' * 128}\n'''\n", "status 127 (not found)"),
     ("SB431", "#SBATCH -n 1\nif [ ! -e $A ]; then\nmkdir $A\nfi\nA=/scratch/a\n./a.out $A\n",
-     "delete this `if`, which does nothing, or move it below line 6"),
+     "delete this idle `if`, or move it below line 6"),
     ("SB906", "#SBATCH -n 1\n# ssh -L 80:$HOSTNAME:80 login\nvllm serve m --host 0.0.0.0\n",
      "without a key; read VLLM_API_KEY from a file"),
     ("SB705", "#SBATCH -o a_%j_%F.log\n./a.out\n", "so `%F` stays in the name; write the name without it"),
