@@ -11,6 +11,7 @@ from sbatchlint.source.regex import Regex
 CONFIGURATION_FILES = (".sbatchlint.toml", "sbatchlint.toml", "pyproject.toml")
 LEVELS = ("info", "warning", "error")
 _VERSION = Regex(r"\d\d\.\d\d(?:-\d\d\.\d\d)?")
+_PATCHED = Regex(r"\d\d\.\d\d(?:\.\d+)?")
 
 
 class Layer(NamedTuple):
@@ -131,7 +132,10 @@ def parse(data: bytes, shown: str) -> dict[str, object]:
 
 def parse_pair(text: str) -> dict[str, object]:
     """The table of one `KEY=VALUE` of the command line. Raises `InputError` if it is invalid."""
-    table = parse(text.encode("utf-8", "surrogateescape"), f"--config '{text}'")
+    try:
+        table = parse(text.encode("utf-8", "surrogateescape"), f"--config '{text}'")
+    except InputError as error:
+        raise InputError(f"{error}; text needs quotes: KEY=\"VALUE\"") from None
     check_table(table, f"--config '{text}'")
     return table
 
@@ -152,6 +156,9 @@ def check_table(table: Mapping[str, object], where: str) -> None:
 
     said = list(problems(table))
     version = table.get("slurm-version")
+    if isinstance(version, float):
+        said = [each for each in said if not each.startswith("slurm-version:")]
+        said.append(f'slurm-version: needs quotes: "{version:05.2f}"')
     if isinstance(version, str):
         said = [each for each in said if not each.startswith("slurm-version:")]
         problem = version_problem(version)
@@ -165,6 +172,8 @@ def check_table(table: Mapping[str, object], where: str) -> None:
 def version_problem(value: str) -> str:
     """What is wrong with a Slurm version or a range of two; "" for a valid one."""
     if not _VERSION.fullmatch(value):
+        if all(map(_PATCHED.fullmatch, value.split("-"))):
+            return "must be without the last number, such as 23.11"
         return "must be a Slurm version such as 23.11, or a range such as 23.11-25.05"
     from sbatchlint.slurm.versions import MAJORS, major  # most runs name no version
 

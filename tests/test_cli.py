@@ -51,6 +51,7 @@ def test_exit_codes(command: Command) -> None:
         (["--sellect", "SB1"], "error: unknown option '--sellect' (did you mean '--select'?)"),
         (["--select", "toy-wrog"], "error: unknown check 'toy-wrog' (did you mean 'toy-wrong'?)"),
         (["--output-format", "yaml"], "there is no 'yaml'; it can be full, concise"),
+        (["--config", "fail-on=error"], "text needs quotes"),
         (["--slurm-version", "23"], "must be a Slurm version such as 23.11"),
         (["--slurm-version", "26.11"], "not 26.11"),
         (["--slurm-version", "22.05-23.13"], "not 23.13"),
@@ -93,6 +94,8 @@ def test_errors_of_users(command: Command, arguments: list[str], message: str) -
         ("[site]\ngpu-vendor = 'voodoo'", "must be nvidia, amd or intel, not 'voodoo'"),
         ("fail-on = 'never'", "fail-on: must be info, warning or error"),
         ("slurm-version = '23.13'", "slurm-version: must name releases that sbatchlint knows"),
+        ("slurm-version = 24.05", 'slurm-version: needs quotes: "24.05"'),
+        ("slurm-version = '24.05.1'", "slurm-version: must be without the last number, such as 23.11"),
         ("slurm-version = 'old'", "slurm-version: must be a Slurm version"),
         ("[severity]\ntoy-hint = 'loud'", "severity.toy-hint: must be info, warning or error, not 'loud'"),
         (
