@@ -160,7 +160,7 @@ def _is_left_over(job: Job, mark: int) -> bool:
 
 
 # The end of a script: nothing but quotes, or a message, and comments.
-_LEFT_OVER = Regex(r"[ \t]*(?:[\"']+|(?:echo|printf)[ \t]+[^\n$`;&|<>]*)[ \t\r]*(?:\n[ \t]*(?:#[^\n]*)?)*")
+_LEFT_OVER = Regex(r"[ \t]*(?:[\"']+[ \t\r]*|(?:echo|printf)[ \t][^\n$`;&|<>]*)(?:\n[ \t\r]*(?:#[^\n]*)?)*")
 # Lines of Python, which bash would take for commands.
 _IMPORT = Regex(
     r"(?m)^(?:import[ \t]+[A-Za-z_][\w.]*(?:[ \t]+as[ \t]+\w+)?"
