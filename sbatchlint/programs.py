@@ -239,6 +239,37 @@ PROGRAMS = {
     "who yes": "minor",
 }
 
+
+@cache
+def programs_with(*traits: str) -> frozenset[str]:
+    """The names of the programs with any of these traits. Raises KeyError for a trait that there is not."""
+    return frozenset().union(*[_by_trait()[trait] for trait in traits])
+
+
+@cache
+def _by_trait() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {trait: set() for trait in TRAITS}
+    for names, traits in PROGRAMS.items():
+        for trait in traits.split():
+            found[trait].update(names.split())
+    return found
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(" ".join(PROGRAMS).split())
+
+
+def is_known(name: str) -> bool:
+    """Whether a program of this name (without its folder) is among those whose traits are known."""
+    return name in _names()
+
+
+def has_trait(name: str | None, *traits: str) -> bool:
+    """Whether a program of this name (without its folder) has any of these traits."""
+    return name in programs_with(*traits)
+
+
 # Subcommands that only print, or write modules for other shells, of programs that do more with others: never the
 # purpose of a job. Two words for those of a group; a word alone stands for all that it takes. Those of programs that
 # are minor anyway (git, conda) are not here.
@@ -298,33 +329,3 @@ def only_shows(name: str | None, words: Sequence[str]) -> bool:
             if len(found) == 2:
                 break
     return bool(found) and (found[0] in known or ":".join(found) in known)
-
-
-@cache
-def programs_with(*traits: str) -> frozenset[str]:
-    """The names of the programs with any of these traits. Raises KeyError for a trait that there is not."""
-    return frozenset().union(*[_by_trait()[trait] for trait in traits])
-
-
-@cache
-def _by_trait() -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {trait: set() for trait in TRAITS}
-    for names, traits in PROGRAMS.items():
-        for trait in traits.split():
-            found[trait].update(names.split())
-    return found
-
-
-@cache
-def _names() -> frozenset[str]:
-    return frozenset(" ".join(PROGRAMS).split())
-
-
-def is_known(name: str) -> bool:
-    """Whether a program of this name (without its folder) is among those whose traits are known."""
-    return name in _names()
-
-
-def has_trait(name: str | None, *traits: str) -> bool:
-    """Whether a program of this name (without its folder) has any of these traits."""
-    return name in programs_with(*traits)

@@ -221,7 +221,8 @@ def test_pyxis_that_is_too_old_for_sbatch() -> None:
         ("output", "<%j>", None),
         ("output", "/path/to/%j", None),
         ("comment", "<none>", None),
-        ("mail-user", "name@example-lab.org", None),
+        ("mail-user", "name@example-lab.org", "name@example-lab.org"),
+        ("mail-user", "ada@example-lab.org", None),
     ],
 )
 def test_placeholders(option: str, value: str, expected: str | None) -> None:
