@@ -34,7 +34,7 @@ def check_launch(job: Job, launch: Launch) -> Iterator[Finding]:
     if "use_env" in launcher.flags:
         message += f"; write `{NEW}`, without `--use_env`"
     else:
-        message += f"; write `{NEW}`, once the program reads LOCAL_RANK and not only `--local_rank`"
+        message += f"; write `{NEW}`, once the program reads LOCAL_RANK and not only `--local-rank`"
     yield Finding(launcher.span, message, fix=partial(_fix, job, launcher))
 
 

@@ -38,11 +38,11 @@ from sbatchlint.analysis.script.background import enclosing_loops, is_started_ag
 from sbatchlint.analysis.script.conditionals import depends_on_test
 from sbatchlint.analysis.script.loops import loop_counts
 from sbatchlint.analysis.script.servers import server_name
-from sbatchlint.analysis.script.threads import counts_elsewhere, cpu_options
+from sbatchlint.analysis.script.threads import threads_of
 from sbatchlint.analysis.script.work import Weight, weight
 from sbatchlint.bash.interpreter.builtins import BUILTINS
-from sbatchlint.bash.trace import Invocation, exported, is_set
-from sbatchlint.bash.values import Phase, expansions, text_of
+from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.values import Phase, text_of
 from sbatchlint.bash.variables import merge_guards
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, Span
 from sbatchlint.job.geometry import job_nodes
@@ -69,7 +69,6 @@ CARD = Card(
 ENDING = programs_with("kills") | {"wait"}
 PLACING = ("nodelist", "exclude", "relative", "nodefile")
 _OF_OTHER_NODES = frozenset((*PLACING, "overlap"))
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "JULIA_NUM_THREADS")
 _MOST_CPUS = 64  # of a job that is taken to run on one node
 _MOST = 8  # the number of simultaneous steps that are compared with each other
 # A loop over the nodes of the job, one step on each.
@@ -503,29 +502,11 @@ def _advice(
 
 def _threads(job: Job, group: list[Started], version: str) -> int | None:
     """How many threads each task of these steps has, where it would get one CPU; None where that is not known."""
-    found = {_threads_of(job, each.step) for each in group if not cpus_per_task(each.step, version).number}
+    found = {threads_of(job, each.step) for each in group if not cpus_per_task(each.step, version).number}
     if found == {1} or not found:
         return 1
     alike = len(found) == 1 and not any("cpus-per-task" in each.step.options for each in group)
     return found.pop() if alike else None
-
-
-def _threads_of(job: Job, step: Step) -> int | None:
-    """How many threads each task of a step has, as a variable or an option says: 1 without one, None if not known."""
-    most = 1
-    for command in (each for each in step.program if not each.children):
-        numbers = [each.number for each in cpu_options(command) if not counts_elsewhere(command)]
-        for name in _THREADS:
-            if not is_set(command, name):
-                continue
-            value = exported(command, name) or ()
-            text = text_of(value)
-            follows = "SLURM_CPUS_PER_TASK" in {each.name for each in expansions(value)}
-            numbers.append(whole(job.request.value("cpus-per-task")) or 1 if follows else whole(text))
-        if None in numbers:
-            return None
-        most = max([most, *(each for each in numbers if each is not None)])
-    return most
 
 
 def _fix(job: Job, group: list[Started], options: list[str]) -> Fix | None:

@@ -5,15 +5,17 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from sbatchlint.bash.trace import Invocation
+from sbatchlint.bash.trace import Invocation, exported, is_set
 from sbatchlint.bash.values import Pieces, expansions, shown_text, span_of, span_of_words, text_of
-from sbatchlint.job import Job
+from sbatchlint.job import Job, Step
 from sbatchlint.job.argv import hides_options
 from sbatchlint.job.programs import commands_of, commands_with_option
+from sbatchlint.slurm.grammar.numbers import whole
 from sbatchlint.source.numbers import is_number, parse_integer
 from sbatchlint.source.regex import Regex
 from sbatchlint.source.text import Span
 
+_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "JULIA_NUM_THREADS")
 # Options for the number of threads or workers of one process; without a dash where they are settings (`threads=8`).
 _COUNT = (
     r"(?:num[-_]?workers|n[-_]?workers|workers|num[-_]?threads|n[-_]?threads|threads|n[-_]?jobs"
@@ -341,3 +343,21 @@ def counts_elsewhere(command: Invocation) -> bool:
         return True
     # a variable may hold the options that say where
     return "snakemake" in words and any(each[0].text is None for each in command.argv[1:] if each)
+
+
+def threads_of(job: Job, step: Step) -> int | None:
+    """How many threads each task of a step has, as a variable or an option says: 1 without one, None if not known."""
+    most = 1
+    for command in (each for each in step.program if not each.children):
+        numbers = [each.number for each in cpu_options(command) if not counts_elsewhere(command)]
+        for name in _VARIABLES:
+            if not is_set(command, name):
+                continue
+            value = exported(command, name) or ()
+            text = text_of(value)
+            follows = "SLURM_CPUS_PER_TASK" in {each.name for each in expansions(value)}
+            numbers.append(whole(job.request.value("cpus-per-task")) or 1 if follows else whole(text))
+        if None in numbers:
+            return None
+        most = max([most, *(each for each in numbers if each is not None)])
+    return most
