@@ -152,6 +152,11 @@ def _rows(written: str) -> list[int]:
     return [row for each in ranges for row in range(int(each[0]), int(each[-1]) + 1)]
 
 
+def _kind(message: str) -> tuple[str, bool]:
+    """What tells a finding on a status that is lost from one on a status that `|| true` hides."""
+    return message[0], " hides it" in message
+
+
 def works(found: Diagnostic) -> list[tuple[int, int]]:
     """Where the commands stand whose failure is lost."""
     instead = [each.span for each in found.related if each.label == "this status is lost"]
@@ -251,7 +256,7 @@ def tried(text: str, findings: list[Diagnostic], folder: Path) -> tuple[list[str
     shown, helped = 0, Counter[str]()
     for found in findings:
         says = found.message
-        said_of_work = says.startswith(("if ", "a failure", "`||", "whether"))
+        said_of_work = says.startswith(("if ", "whether"))
         if not said_of_work or "branch matches" in says or "in the shell" in says:
             continue
         places = works(found)
@@ -275,7 +280,7 @@ def tried(text: str, findings: list[Diagnostic], folder: Path) -> tuple[list[str
             wrong += [
                 f"as advised: {each.message}\n{again}"
                 for each in stays
-                if each.code == "SB710" and each.message[0] == says[0]
+                if each.code == "SB710" and _kind(each.message) == _kind(says)
             ]
             helped.update(followed[1])
     return wrong, shown, helped
