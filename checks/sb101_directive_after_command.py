@@ -187,9 +187,8 @@ def _parked(job: Job, lines: list[DirectiveLine]) -> str:
     twice = next((name for name, found in values.items() if len(found) > 1), None)
     pattern = next((each.name for each in settings if _names_no_node(each)), None)
     of = f"of these {len(lines)}, " if len(lines) > 1 else ""
-    reasons = [f"--{twice} has two values"] * (twice is not None) + [f"--{pattern} names no node"] * (
-        pattern is not None
-    )
+    reasons = [] if twice is None else [f"--{twice} has two values"]
+    reasons += [] if pattern is None else [f"--{pattern} names no node"]
     return f"{of}{' and '.join(reasons)}, so move up only what you need" if reasons else ""
 
 

@@ -31,7 +31,7 @@ from sbatchlint.analysis.expansion.nobody_sets import mentions, similar_variable
 from sbatchlint.analysis.expansion.program_variables import is_for_programs, meant_for_programs
 from sbatchlint.analysis.expansion.reads import nounset_at, read_names
 from sbatchlint.analysis.expansion.replaced import ARGUMENT, is_replaced
-from sbatchlint.analysis.expansion.unread_variables import is_unread, reads_names
+from sbatchlint.analysis.expansion.unread_variables import is_unread
 from sbatchlint.bash.syntax.tree import Simple
 from sbatchlint.bash.trace import Invocation, VariableAssignment, VariableRead
 from sbatchlint.bash.values import shown_text, span_of
@@ -87,7 +87,7 @@ def check(job: Job) -> Iterator[Finding]:
         return
     assignments = [each for each in job.assignments if each.context.parent is None and not each.context.handler]
     settings = [each for each in assignments if not _is_of_command(job, each)]
-    unread = [] if reads_names(job) else [each for each in settings if is_unread(job, each)]
+    unread = [each for each in settings if is_unread(job, each)]
     reads: dict[str, VariableRead] = {}
     for read in unset_reads(job) if unread else ():
         reads.setdefault(read.name, read)

@@ -83,10 +83,9 @@ def _of_root(job: Job, command: Invocation, field: Pieces) -> Finding | None:
     if begins is None or field[0].expansion is not None or job.source.text[field[0].start : field[0].start + 1] != "/":
         return None
     name, names = begins[1], _made(job)[0]
-    if name in _OF_ROOT or any(path.partition("/")[2].partition("/")[0] == name for path in names if path[:1] == "/"):
-        written = {path for path in names if path.startswith(f"/{name}/")}
-        if name in _OF_ROOT or written - set(redirected_paths(command)):
-            return None
+    written = {path for path in names if path.startswith(f"/{name}/")}
+    if name in _OF_ROOT or written - set(redirected_paths(command)):
+        return None
     maker = next((each for each in job.invocations if each.name == "mkdir" and name in created_paths(each)), None)
     folder = None if maker is None else folder_of(job, maker)
     if maker is None or folder is not None and key(folder) == "/" or f"/{name}" in names:

@@ -30,6 +30,7 @@ from sbatchlint.bash.syntax.tree import Assignment, Heredoc, Literal, Word
 from sbatchlint.bash.syntax.walk import nodes_of
 from sbatchlint.bash.values import Text
 from sbatchlint.check import Bad, Card, Finding, Fix, Good, Job, insert, remove, replace
+from sbatchlint.job.once import once
 from sbatchlint.source.regex import Regex
 
 CARD = Card("SB618", "relative-search-path", severity="warning", fix="sometimes", since="0.1.0", seen="a public script")
@@ -48,7 +49,6 @@ _LIBRARY = Regex(
     r"|\.so[^\s;&|]*[ \t]+(?:\.|\$PWD)/?[ \t]*(?:$|[;&|])"
 )
 _COLONS = Regex(r":+")
-_TWO = 2
 _LINE = Regex(r"(?m)^\s*(?:-\s*)?[\"']?(?P<name>\w*PATH)[\"']?\s*[:=]\s*[\"']?(?P<value>[^\s\"'#]*:[^\s\"'#]*)")
 _HOME = Regex(r"(?:^|:)(~|\$HOME|\$\{HOME\})(?=/)")
 _PART = Regex(r"[^:\"']+")
@@ -60,15 +60,13 @@ def check(job: Job) -> Iterator[Finding]:
     for text, program in programs(job):
         if "PATH" not in text.string:
             continue
+        appended = {each.name for each in nodes_of(program, Assignment) if each.append}
         for word, name in _words(program):
             for literal in word.parts:
                 if isinstance(literal, Literal) and literal.quoted:
                     yield from _unexpanded(text, literal, name)
-        appended = {each.name for each in nodes_of(program, Assignment) if each.append}
-        for word, name in _words(program):
             if name not in appended:  # `PATH+=:/opt/x/bin` goes on after a colon, or with one
-                shown = name == "PATH" or _LIBRARY.search(job.source.own.text) is not None
-                yield from _empty(text, word, name, None if shown else "info")
+                yield from _empty(job, text, word, name)
         for start, end, name in _lists(text.string, program):
             for part in _relative(text.string, start, end):
                 place = text.span(*part)
@@ -104,7 +102,13 @@ def _unexpanded(text: Text, part: Literal, name: str) -> Iterator[Finding]:
         )
 
 
-def _empty(text: Text, word: Word, name: str, severity: str | None) -> Iterator[Finding]:
+@once
+def _has_library(job: Job) -> bool:
+    """Whether the script shows a library in the working folder."""
+    return _LIBRARY.search(job.source.own.text) is not None
+
+
+def _empty(job: Job, text: Text, word: Word, name: str) -> Iterator[Finding]:
     """The finding on an empty entry of a list, where that is the working folder."""
     written = text.string[word.start : word.end]
     if name not in _CURRENT or "/" not in written and "$" not in written:
@@ -116,7 +120,7 @@ def _empty(text: Text, word: Word, name: str, severity: str | None) -> Iterator[
         first, last = part is word.parts[0], part is word.parts[-1]
         for found in _COLONS.finditer(part.text):
             begins, ends = first and found.start() == 0, last and found.end() == len(part.text)
-            if not begins and not ends and len(found[0]) < _TWO:
+            if not begins and not ends and found[0] == ":":
                 continue
             start = at + found.start() + (0 if begins or ends else 1)
             place = text.span(start, at + found.end())
@@ -124,7 +128,7 @@ def _empty(text: Text, word: Word, name: str, severity: str | None) -> Iterator[
             yield Finding(
                 place,
                 f"an empty entry in {name} is the working folder, from which the job then {what} files; remove the `:`",
-                severity,
+                None if name == "PATH" or _has_library(job) else "info",
                 fix=Fix("remove the colon", [remove(place)], safe=False),
             )
             return

@@ -7,7 +7,7 @@ what a test compares, and what has to be the name of a file that exists, decides
 from enum import IntEnum
 
 from sbatchlint.analysis.expansion.reads import Use, enclosing_assignment, reads_of, use_of
-from sbatchlint.analysis.expansion.unread_variables import is_unread, reads_names
+from sbatchlint.analysis.expansion.unread_variables import is_unread
 from sbatchlint.analysis.script.pipeline_runs import runs_of
 from sbatchlint.bash.trace import Invocation, VariableRead
 from sbatchlint.bash.values import shown_text
@@ -119,7 +119,7 @@ def _reach(job: Job, read: VariableRead, through: tuple[str, ...], known: dict[s
         return Reach.MESSAGE  # the name of a step, in words that are put together
     if assigned is not None and use.kind == "assignment" and is_for_absent_program(job, assigned.name):
         return Reach.MESSAGE
-    if assigned is not None and use.kind == "assignment" and is_unread(job, assigned) and not reads_names(job):
+    if assigned is not None and use.kind == "assignment" and is_unread(job, assigned):
         return Reach.MESSAGE
     if assigned is None or use.kind != "assignment" or assigned.exported or assigned.name in through:
         return Reach.WORK

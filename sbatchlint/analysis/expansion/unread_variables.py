@@ -14,17 +14,18 @@ from sbatchlint.slurm.environment import find
 
 
 def is_unread(job: Job, assigned: VariableAssignment) -> bool:
-    """Whether nothing in the script can read a variable, in which no name is put together (`${!NAME}`)."""
+    """Whether nothing in the script can read a variable."""
     name = assigned.name
     if assigned.exported or find(name) is not None or name in ENVIRONMENT_NAMES or READ_ANYWAY.fullmatch(name):
         return False
-    if is_for_programs(name) or any(each.index >= assigned.order for each in unclear_sources(job)):
+    if _reads_names(job) or is_for_programs(name) or any(each.index >= assigned.order for each in unclear_sources(job)):
         return False
     return mentions(job)[name] == 1 and _last_sourced(job) < assigned.order
 
 
-def reads_names(job: Job) -> bool:
-    """Whether the script may read any variable by a name that it puts together."""
+@once
+def _reads_names(job: Job) -> bool:
+    """Whether the script may read any variable by a name that it puts together (`${!NAME}`)."""
     return INDIRECT.search(job.source.text) is not None
 
 

@@ -339,17 +339,16 @@ def _signs(job: Job) -> Iterator[Sign]:
     variables are left over from another script.
     """
     yield from _command_signs(job, job.invocations)
-    if _works_on_processors(job):
-        return
     for assignment in job.assignments:
         if assignment.exported and len(assignment.alternatives) == 1 and assignment.alternatives[0].fields:
             found = environment_sign(assignment.name, assignment.alternatives[0].fields[0], assignment.span)
-            if found is not None:
+            if found is not None and not _works_on_processors(job):
                 value = text_of(assignment.alternatives[0].fields[0]) or ""
                 several = assignment.name.endswith("_VISIBLE_DEVICES") and _SEVERAL_DEVICES.fullmatch(value)
                 yield found._replace(strength=_HINT) if found.strength == STRONG and not several else found
 
 
+@once
 def _works_on_processors(job: Job) -> bool:
     """Whether the job runs programs, all of which say that they work on processors."""
     leaves = [each for each in job.invocations if each.phase is not Phase.SUBMIT and not each.children]
