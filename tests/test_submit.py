@@ -197,7 +197,7 @@ def test_who_ends_it_submits_nothing(stub: Stub, number: signal.Signals) -> None
         [sys.executable, "-m", "sbatchlint", "submit", "--lint-time=60", "long.sh"], cwd=stub.folder,
         env=stub.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         start_new_session=True,
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
+        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),  # tests in the background, or under nohup, ignore it
     )  # fmt: skip
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     deadline = time.monotonic() + 30
